@@ -1,4 +1,4 @@
-"""Pipelines of agents without memory: what a pipeline's file says, what follows from it, and what is proved.
+"""Pipelines of agents without memory: their definition, execution and checks.
 
 May import: storage.
 """

@@ -1,8 +1,9 @@
-"""Templates of a pipeline: Jinja in its sandbox, strict about names, the same each time, and never without an end.
+"""Pipeline templates: Jinja in its sandbox, strict about names, deterministic, and guaranteed to terminate.
 
-Only what a person wrote in a pipeline's file is ever a template. What files hold and agents say is a value in one, so
-braces in it mean nothing. A template says values, chooses and repeats; it has no macros and includes nothing, its loops
-share one count of rounds, and what could make a text of any length from a short one is not there.
+Only text that the user wrote in a pipeline's file is ever a template. File contents and agents' output are
+values in one, so braces in them have no meaning. A template can print values, branch and loop. It has no
+macros or includes, its loops share one limit of rounds, and constructs that could expand a short text to any
+length are not available.
 """
 
 import operator
@@ -20,24 +21,27 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
 MAX_FILLED = 2_000_000
-"""Characters that a template may come to."""
+"""Maximum number of characters of a filled template."""
 
 MAX_ROUNDS = 100_000
-"""Rounds that all loops of a template may take together; a ``range`` is no longer either."""
+"""Maximum number of rounds of all loops of a template together; also the maximum length of a ``range``."""
 
 _ROUNDS = "_rounds"
-"""Name of the count of rounds among what a template is given."""
+"""Name of the round counter among the values of a template."""
 
 _MAX_NUMBER = 10**15
 _MAX_POWER = 64
 _CACHED = 4_000
 
 _FILTERS = (
-    "abs capitalize count d default dictsort first float int items join last length list lower map max min reject "
-    "rejectattr replace reverse round select selectattr sort string sum title trim truncate unique upper wordcount"
+    "abs capitalize count d default dictsort first float int items join last length list lower map max min "
+    "reject "
+    "rejectattr replace reverse round select selectattr sort string sum title trim truncate unique upper "
+    "wordcount"
 )
 _METHODS = (
-    "capitalize count endswith get index items keys lower lstrip removeprefix removesuffix replace rstrip split "
+    "capitalize count endswith get index items keys lower lstrip removeprefix removesuffix replace rstrip "
+    "split "
     "splitlines startswith strip title upper values"
 )
 _ALLOWED = frozenset(_METHODS.split())
@@ -47,18 +51,18 @@ _OPERATORS = {"*": operator.mul, "**": operator.pow, "%": operator.mod}
 
 
 class TemplateInvalid(UsageError):
-    """A template is not well-formed, or names something that it is not given."""
+    """A template is not well-formed, or uses an undefined name."""
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:
-    """Fill a template in.
+    """Fill in a template.
 
     Args:
         template: Text with ``{{ name }}``.
-        values: By name.
+        values: Values by name.
 
     Raises:
-        TemplateInvalid: It is no template, names something that there is not, or does what the sandbox forbids.
+        TemplateInvalid: It is not a valid template, uses an undefined name, or does what the sandbox forbids.
 
     >>> fill("drafts/ch{{ chapter.id }}-draft.md", {"chapter": {"id": "03"}})
     'drafts/ch03-draft.md'
@@ -77,10 +81,10 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
 
 
 def names_in(template: str) -> frozenset[tuple[str, str]]:
-    """What a template cannot do without: names, and of names their keys.
+    """Return the names that a template requires, and the keys it requires of them.
 
     Raises:
-        TemplateInvalid: It is no template.
+        TemplateInvalid: It is not a valid template.
 
     >>> sorted(names_in("{{ chapter.id }}, {{ words | default(100) }}"))
     [('chapter', ''), ('chapter', 'id')]
@@ -140,7 +144,7 @@ def _needed(template: str) -> frozenset[tuple[str, str]]:
 
 
 class _Limits:
-    """What our environment does otherwise than the sandbox of Jinja, which it stands before."""
+    """Our stricter rules, mixed in before Jinja's sandbox."""
 
     intercepted_binops = frozenset(_OPERATORS)
 
@@ -175,7 +179,7 @@ class _Limits:
         from jinja2 import TemplateSyntaxError, nodes  # noqa: PLC0415 - as above
 
         parent: Any = super()
-        tree: nodes.Template = parent._parse(source, name, filename)  # noqa: SLF001 - where it lets itself be extended
+        tree: nodes.Template = parent._parse(source, name, filename)  # noqa: SLF001 - Jinja's extension point
         for one in tree.find_all(nodes.Stmt):
             if type(one).__name__ in _REFUSED:
                 raise TemplateSyntaxError(
@@ -189,12 +193,12 @@ class _Limits:
 
 
 class _Missing:
-    """What stands for a name that there is not."""
+    """Represents an undefined name."""
 
     @property
     def _undefined_message(self) -> str:
         value: Any = self
-        owner, name = value._undefined_obj, value._undefined_name  # noqa: SLF001 - documented for those who derive from it
+        owner, name = value._undefined_obj, value._undefined_name  # noqa: SLF001 - documented for subclasses
         if isinstance(owner, Mapping):
             return f"there is no {name!r} in it; there is {', '.join(map(str, owner)) or 'nothing'}"
         return f"there is no {name!r}"

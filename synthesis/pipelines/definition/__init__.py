@@ -1,4 +1,4 @@
-"""A pipeline's file: reading, checking and resolving it to steps.
+"""A pipeline's file: parsing, checking, and resolving it to steps.
 
 May import: storage, synthesis.chunking, synthesis.pipelines, synthesis.pipelines.proving.
 """

@@ -1,6 +1,6 @@
-"""What proves that a file is finished: its marker in its last line, and checks that say what is wrong in words for its writer.
+"""Checks that a file is finished: its completion marker, and checks with messages for its writer.
 
-Whatever a writer writes is looked at in time that grows with its length: nothing here can be made to run for ever.
+Every check takes time linear in the length of the file: nothing in it can make a check run for ever.
 """
 
 import math
@@ -22,14 +22,20 @@ from agentx.synthesis.pipelines.proving.wording import Words, count, is_longer, 
 from agentx.synthesis.pipelines.templates import fill
 
 _COMMENTS = {
-    "# {}": "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1 dockerfile makefile",
-    "/* {} */": "css scss less js mjs cjs jsx ts mts tsx c h cc cpp hpp java go rs swift kt kts scala cs php dart proto jsonc",
+    "# {}": (
+        "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1 "
+        "dockerfile makefile"
+    ),
+    "/* {} */": (
+        "css scss less js mjs cjs jsx ts mts tsx c h cc cpp hpp java go rs swift kt kts scala cs php "
+        "dart proto jsonc"
+    ),
     "-- {}": "sql lua hs elm ada",
     "% {}": "tex sty erl",
     "; {}": "lisp clj cljs el scm asm ini",
     ".. {}": "rst",
 }
-"""How a comment is written, and the ends of the names of files in which it is so."""
+"""How a comment is written, and the file extensions that use this form."""
 
 _COMMENT_OF = {end: comment for comment, ends in _COMMENTS.items() for end in ends.split()}
 _MARKDOWN = {"", "md", "markdown", "mdx", "txt"}
@@ -43,14 +49,14 @@ _UNWRITTEN = re.compile(
 
 
 class CheckInvalid(UsageError):
-    """A check of a pipeline's file cannot be made of any file."""
+    """A check in a pipeline's file cannot be applied to any file."""
 
 
-# --- markers and verdicts ---------------------------------------------------------------------------------------------
+# --- markers and verdicts -----------------------------------------------------------------------------------
 
 
 def marker_line(marker: str, path: str) -> str:
-    """The last line of a file that is finished: the marker as a comment.
+    """Return the last line of a finished file: the marker as a comment.
 
     >>> marker_line("DRAFT_COMPLETE", "drafts/ch01.md"), marker_line("CODE_COMPLETE", "app.py")
     ('<!-- DRAFT_COMPLETE -->', '# CODE_COMPLETE')
@@ -59,15 +65,18 @@ def marker_line(marker: str, path: str) -> str:
 
 
 def has_marker(text: str, marker: str, path: str) -> bool:
-    """Whether a file is finished: its last line that is not blank is the marker's; without a marker every file is.
+    """Return whether a file is finished: its last non-blank line is the marker, or no marker is required.
 
-    In Markdown, a line within a block of code is no marker.
+    In Markdown, a line within a code block does not count.
     """
     return not marker_fault(text, marker, path)
 
 
 def marker_fault(text: str, marker: str, path: str) -> str:
-    """Why a file is not finished, in a sentence for its writer; empty where it is, or no marker is asked for."""
+    """Return a sentence for the writer why a file is not finished.
+
+    Empty if it is finished, or if no marker is required.
+    """
     if not marker:
         return ""
     wanted, lines = marker_line(marker, path), lines_of(text)
@@ -77,16 +86,20 @@ def marker_fault(text: str, marker: str, path: str) -> str:
         return f"Its last line is not `{wanted}`: write the rest, and that line as its last."
     if places[-1] != last:
         return (
-            f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}: it is the last line of a "
+            f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}: it is the last "
+            f"line of a "
             "finished file."
         )
     if _end_of(path) in _MARKDOWN and list(fenced(lines))[last - 1]:
-        return f"`{wanted}` in line {last} stands in a block of code that is never closed: close that, and write the marker behind it."
+        return (
+            f"`{wanted}` in line {last} stands in a block of code that is never closed: close that, and "
+            f"write the marker behind it."
+        )
     return ""
 
 
 def body_of(text: str, marker: str, path: str) -> str:
-    """A file without its marker's line, and without blank lines at its ends."""
+    """Return a file without its marker line, and without blank lines at either end."""
     lines = _without_blank_ends(lines_of(text))
     if marker and lines and _squeezed(lines[-1]) == _squeezed(marker_line(marker, path)):
         lines = _without_blank_ends(lines[:-1])
@@ -99,12 +112,13 @@ def _without_blank_ends(lines: list[str]) -> list[str]:
 
 
 def verdict_of(text: str) -> str:
-    """The verdict of a review: a line ``Verdict: PASS`` or ``Verdict: FAIL`` that is no quotation and stands in no code.
+    """Return the verdict of a review.
 
-    Nothing may follow ``PASS`` in its line, so that a condition is no verdict; a reason may follow ``FAIL``.
+    It is a line ``Verdict: PASS`` or ``Verdict: FAIL``, outside quotations and code. Nothing may follow
+    ``PASS`` in its line, because a conditional pass is not a verdict. A reason may follow ``FAIL``.
 
     Returns:
-        ``PASS``, ``FAIL``, or empty where there is none or there are both.
+        ``PASS``, ``FAIL``, or empty if there is none or there are both.
 
     >>> verdict_of("## **Verdict:** FAIL, for two terms are off")
     'FAIL'
@@ -124,7 +138,8 @@ def _verdict_lines(text: str) -> Iterator[str]:
 
 
 def _verdict_in(line: str) -> str:
-    bare = re.sub(r"[*_`~]", "", line[_DRESS.match(line).end() :])  # type: ignore[union-attr] # it matches the empty text
+    # _DRESS also matches the empty text, so there is always a match.
+    bare = re.sub(r"[*_`~]", "", line[_DRESS.match(line).end() :])  # type: ignore[union-attr]
     said = _VERDICT.match(bare)
     if said is None:
         return ""
@@ -143,26 +158,28 @@ def _squeezed(line: str) -> str:
     return "".join(line.split())
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------------------------
 
 
 def look(
     check: Check, text: str, values: Mapping[str, Any], file: Callable[[str], str], item: str
 ) -> list[str]:
-    """What is wrong with a file by one check, each in a sentence that its writer can act upon; all checks but ``command``.
+    """Return the faults of a file by one check, each as a sentence that its writer can act on.
+
+    Handles all checks except ``command``.
 
     Args:
-        check: What is looked at.
-        text: The file without its marker's line.
-        values: For the templates of the check.
-        file: Gives the text of another file of the pipeline by its name, empty where it is not there yet.
-        item: Key of the item that the file is about; empty for none.
+        check: The check.
+        text: The file without its marker line.
+        values: Values for the templates of the check.
+        file: Returns the text of another file of the pipeline by its name; empty if it does not exist yet.
+        item: Key of the item that the file belongs to; empty for none.
 
     Returns:
-        Nothing where it holds. Whoever tells them names the file.
+        Empty if the check passes. The sentences do not name the file; the caller does.
 
     Raises:
-        CheckInvalid: The check asks for what cannot be looked at.
+        CheckInvalid: The check cannot be applied.
         TemplateInvalid: A template of it cannot be filled.
     """
     if check.length:
@@ -180,21 +197,22 @@ def look(
 
 
 def doubts(check: Check, text: str, file: Callable[[str], str]) -> list[str]:
-    """What may be wrong with a file by a check, each in a sentence for somebody to look at; it stands in nobody's way.
+    """Return possible faults of a file by a check, each as a sentence for a reviewer. They block nothing.
 
     Args:
-        check: What is looked at.
-        text: The file without its marker's line.
-        file: Gives the text of another file of the pipeline by its name, empty where it is not there yet.
+        check: The check.
+        text: The file without its marker line.
+        file: Returns the text of another file of the pipeline by its name; empty if it does not exist yet.
     """
     return list(terms_doubts(text, file(check.terms), check.terms)) if check.terms else []
 
 
 def count_words(text: str) -> int:
-    """How many words a text has.
+    """Count the words of a text.
 
-    A word is a run of letters and digits, with the apostrophes, hyphens and points inside it; where a script writes no
-    spaces (Chinese, Japanese), each character. Blocks of code, comments and where links lead are not counted.
+    A word is a run of letters and digits, with the apostrophes, hyphens and points inside it. In scripts
+    without spaces (Chinese, Japanese) each character counts. Code blocks, comments and link targets are not
+    counted.
 
     >>> count_words("It's a well-known fact: 3.14 is `pi`."), count_words("读文件")
     (7, 3)
@@ -210,15 +228,16 @@ def _length_faults(length: Length, text: str, values: Mapping[str, Any]) -> Iter
     if not least <= has <= most:
         much = f"add at least {least - has:,}" if has < least else f"cut at least {has - most:,}"
         yield (
-            f"It has {has:,} words, and {least:,} to {most:,} are asked for (blocks of code are not counted): {much}."
+            f"It has {has:,} words, and {least:,} to {most:,} are asked for (blocks of code are not "
+            f"counted): {much}."
         )
 
 
 def number_of_words(words: str) -> int:
-    """The number that a length asks for.
+    """Parse the number of words that a length asks for.
 
     Raises:
-        CheckInvalid: It is none above 0.
+        CheckInvalid: It is not a number above 0.
     """
     bare = re.sub(r"[\s,_']", "", words)
     try:
@@ -277,10 +296,10 @@ def _pattern_faults(pattern: str, text: str) -> Iterator[str]:
 
 
 def pattern_fault(pattern: str) -> str:
-    """Why a regular expression cannot be looked for; empty where it can.
+    """Return why a regular expression cannot be used; empty if it can.
 
-    Expressions are those of Rust's ``regex``, which take linear time: no looking ahead or behind, and no references
-    back. ``^`` and ``$`` match at every line's ends.
+    Expressions have the syntax of Rust's ``regex``, which takes linear time: no look-around and no
+    back-references. ``^`` and ``$`` match at the ends of every line.
     """
     try:
         _matcher(pattern)

@@ -1,9 +1,9 @@
-"""Who may write and read a file when: what would let two roles write one file at a time, or read what is not there yet.
+"""File claims: check that no two roles write one file at the same time, and that none reads a file too early.
 
-Two steps that neither waits for the other may run at once. So of any two steps that write a file one waits for the other,
-and whoever reads a file that a step writes waits for that step. What the engine appends to the long-term memory it appends
-itself, one step after the other, so roles that run at once may append to one file; a role that writes such a file by itself may not
-run beside them.
+Two steps may run at once unless one waits for the other. So of any two steps that write a file, one must wait
+for the other, and a step that reads a file must wait for the step that writes it. The engine itself appends
+to the long-term memory, one step at a time, so roles that run at once may append to one file. A role that
+writes such a file itself must not run at the same time.
 """
 
 from collections import defaultdict
@@ -16,12 +16,12 @@ from agentx.synthesis.pipelines.definition.plan import Plan, Step
 
 
 def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
-    """Note what is wrong with the claims of a plan: of each file, and of each two stages, once.
+    """Record faults in the claims of a plan, once for each file and each pair of stages.
 
     Args:
-        plan: Its steps stand behind what they need.
-        faults: Where to note it.
-        places: Where each stage stands in the file.
+        plan: The plan; its steps are in topological order.
+        faults: Collects the faults.
+        places: Place of each stage in the file.
     """
     claims = _Claims(plan, faults, places)
     claims.of_classes()
@@ -48,7 +48,7 @@ class _Claims:
         self.said: set[tuple[str, ...]] = set()
 
     def _ancestors(self) -> dict[str, int]:
-        """For each step, a bit for each that is done before it."""
+        """Return for each step a bit mask of the steps that are done before it."""
         before: dict[str, int] = {}
         bits: dict[str, int] = {}
 
@@ -71,14 +71,17 @@ class _Claims:
         return bool(self.before[late.key] >> self.number[early.key] & 1)
 
     def _refuse(self, path: str, stages: tuple[str, ...], what: str) -> None:
-        """Note what is wrong with a path, once for the same stages; what else is wrong with the path follows from it."""
+        """Record a fault of a path, once for the same stages.
+
+        Further faults of the path would only follow from it.
+        """
         self.refused.add(path)
         if stages not in self.said:
             self.said.add(stages)
             self.faults.add(self.places[stages[0]], what)
 
     def of_classes(self) -> None:
-        """A path is of one file, which has one class; what is static is written once."""
+        """Check that each path has one class, and that static files are written once."""
         named: dict[str, str] = {}
         files = self.plan.pipeline.files
         for name, paths in self.plan.paths.items():
@@ -86,7 +89,10 @@ class _Claims:
                 other = named.setdefault(path, name)
                 if files[other].sort != files[name].sort:
                     self.refused.add(path)
-                    what = f"{path} is {files[name].sort} here, and {files[other].sort} as {other}: a file has one class"
+                    what = (
+                        f"{path} is {files[name].sort} here, and {files[other].sort} as {other}: a file "
+                        f"has one class"
+                    )
                     self.faults.add(("files", name), what)
                     break
         for path, steps in self.writers.items():
@@ -100,11 +106,14 @@ class _Claims:
                     f"{rule}, and not by {_both(*steps[:2])}",
                 )
             elif steps[0].loop:
-                what = f"{rule}, and {_named(steps[0])} stands in loop {self.plan.loops[steps[0].loop].loop}, so it may write it again"
+                what = (
+                    f"{rule}, and {_named(steps[0])} stands in loop "
+                    f"{self.plan.loops[steps[0].loop].loop}, so it may write it again"
+                )
                 self._refuse(path, (steps[0].stage, "static"), what)
 
     def of_writers(self) -> None:
-        """At any moment a file has one writer."""
+        """Check that each file has one writer at any time."""
         for path, steps in self.writers.items():
             if path in self.refused:
                 continue
@@ -112,11 +121,14 @@ class _Claims:
             clash = clash or next(self._appending(path, steps), None)
             if clash is not None:
                 one, other = clash
-                what = f"{_both(one, other)} may write {path} at the same time. At any moment a file has one writer: "
+                what = (
+                    f"{_both(one, other)} may write {path} at the same time. At any moment a file has "
+                    f"one writer: "
+                )
                 self._refuse(path, (other.stage, one.stage, "writes"), what + _way_out(one, other))
 
     def _appending(self, path: str, writers: list[Step]) -> Iterator[tuple[Step, Step]]:
-        """Those that write a file by themselves while the engine appends to it for others."""
+        """Yield the steps that write a file themselves while the engine may append to it for others."""
         for writer in writers:
             for other in self.appenders.get(path, ()):
                 if (
@@ -127,7 +139,7 @@ class _Claims:
                     yield writer, other
 
     def of_readers(self) -> None:
-        """Whoever reads a file comes after who writes it; later ones may write it anew."""
+        """Check that each reader of a file comes after its writer; later steps may rewrite the file."""
         masks = {
             path: sum(1 << self.number[step.key] for step in steps) for path, steps in self.writers.items()
         }
@@ -155,14 +167,17 @@ class _Claims:
         elif not many and not writers & self.before[step.key]:
             when = "and that comes later"
         else:
-            return  # those that write the file wait for each other, so if the first of them waits all do
+            return  # the writers of the file wait for each other, so if the first one waits, all do
         if (step.stage, writer.stage, "reads") not in self.said:
             self.said.add((step.stage, writer.stage, "reads"))
-            what = f"{_named(step)} reads {path}, which {_named(writer)} writes, {when}. {self._order(step, writer)}"
+            what = (
+                f"{_named(step)} reads {path}, which {_named(writer)} writes, {when}. "
+                f"{self._order(step, writer)}"
+            )
             self.faults.add(self.places[step.stage], what)
 
     def _order(self, step: Step, writer: Step) -> str:
-        """What to do where a reader does not wait for a writer."""
+        """Return advice for a reader that does not wait for a writer."""
         if self._waits(writer, step):
             return "Mark the pointer `optional`, or turn their order round"
         if writer.stage == step.stage:

@@ -10,14 +10,17 @@ from agentx.synthesis.pipelines.definition.plan import Plan
 
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:
-    """The classes that the workspace enforces for a pipeline: ``*`` stands for what differs between items."""
+    """Yield the file rules that the workspace enforces for a pipeline.
+
+    ``*`` matches what differs between items.
+    """
     for name, file in plan.pipeline.files.items():
         if file.sort != "overwritable" and not file.source:
             yield from (FileRule(path, file.sort) for path in _in_short(plan, file, plan.paths[name]))
 
 
 def _in_short(plan: Plan, file: File, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """A pattern for the paths of many items, where it matches all of them and no file of another class."""
+    """Return one pattern for many paths, if it matches all of them and no file of another class."""
     pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
     others = {
         path

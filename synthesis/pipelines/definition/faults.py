@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline's file, and the line that it stands in."""
+"""Faults in a pipeline's file, with their line numbers."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -9,19 +9,19 @@ import msgspec
 from agentx.storage.errors import UsageError
 
 Place = tuple[str | int, ...]
-"""Where something stands in the file: keys, and numbers in lists."""
+"""A place in the file: keys, and indexes in lists."""
 
 _MOST = 20
-"""More faults than this are counted, not told."""
+"""Maximum number of faults shown; further ones are counted."""
 
 _LISTED = 12
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Something that is wrong with a pipeline's file.
+    """A fault in a pipeline's file.
 
     Attributes:
-        line: From 1; 0 where it is no one line.
+        line: From 1; 0 if it has no single line.
         place: The keys down to it, like ``roles.writer.reads[0]``.
         what: What is wrong, and what to do.
     """
@@ -32,16 +32,19 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class PipelineInvalid(UsageError):
-    """A pipeline's file cannot be read, or says what no pipeline can be.
+    """A pipeline's file cannot be read, or does not describe a valid pipeline.
 
     Attributes:
-        faults: All that were found, in the order of their lines.
+        faults: All faults found, in the order of their lines.
     """
 
     def __init__(self, path: str, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
         lines = [
-            f"{path}{f', line {fault.line}' if fault.line else ''}: {f'{fault.place}: ' if fault.place else ''}{fault.what}"
+            (
+                f"{path}{f', line {fault.line}' if fault.line else ''}: "
+                f"{f'{fault.place}: ' if fault.place else ''}{fault.what}"
+            )
             for fault in self.faults[:_MOST]
         ]
         more = len(self.faults) - _MOST
@@ -52,8 +55,8 @@ class Source(msgspec.Struct, frozen=True):
     """A pipeline's file as it was read.
 
     Attributes:
-        path: As the user named it.
-        text: What it says.
+        path: The path as the user gave it.
+        text: The contents.
         lines: The line of each place.
     """
 
@@ -62,7 +65,7 @@ class Source(msgspec.Struct, frozen=True):
     lines: dict[Place, int]
 
     def fault(self, place: Place, what: str) -> Fault:
-        """A fault at a place, in the line of the nearest one above it that the file has."""
+        """Return a fault at a place, with the line of the place or its nearest ancestor in the file."""
         at = place
         while at and at not in self.lines:
             at = at[:-1]
@@ -70,7 +73,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Faults:
-    """Gathers what is wrong, each thing once."""
+    """Collects faults, without duplicates."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -78,7 +81,7 @@ class Faults:
         self._said: set[tuple[int, str]] = set()
 
     def add(self, place: Place, what: str, line: int = 0) -> None:
-        """Note a fault at a place, or in a line of its own."""
+        """Record a fault at a place, or at a given line."""
         fault = self.source.fault(place, what if what.endswith("?") else f"{what.rstrip('.')}.")
         fault = msgspec.structs.replace(fault, line=line or fault.line)
         if (fault.line, fault.what) not in self._said:
@@ -86,17 +89,17 @@ class Faults:
             self.found.append(fault)
 
     def stop(self) -> None:
-        """Refuse the pipeline where anything is wrong so far.
+        """Reject the pipeline if there are faults so far.
 
         Raises:
-            PipelineInvalid: Something is.
+            PipelineInvalid: There are.
         """
         if self.found:
             raise PipelineInvalid(self.source.path, self.found)
 
 
 def told(place: Place) -> str:
-    """A place in words.
+    """Format a place.
 
     >>> told(("roles", "writer", "reads", 0))
     'roles.writer.reads[0]'
@@ -105,7 +108,7 @@ def told(place: Place) -> str:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What may have been meant by a name that there is not, as the end of a sentence.
+    """Return suggestions for an unknown name, as the end of a sentence.
 
     >>> hint("writr", ["researcher", "writer"]), hint("x", ["a", "b"])
     ('; is it writer?', '; there is a, b')

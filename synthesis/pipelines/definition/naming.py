@@ -1,10 +1,10 @@
-"""How a pipeline's steps are named, and which files a pattern names."""
+"""Names of a pipeline's steps, and path patterns."""
 
 import re
 
 
 def key_of(stage: str, item: str) -> str:
-    """How a stage for an item is named.
+    """Return the key of a stage for an item.
 
     >>> key_of("write", "03"), key_of("outline", "")
     ('write[03]', 'outline')
@@ -13,7 +13,7 @@ def key_of(stage: str, item: str) -> str:
 
 
 def path_pattern(path: str) -> re.Pattern[str]:
-    """What a path with stars matches: ``*`` within one name, ``**/`` any number of directories.
+    """Compile a path with stars: ``*`` matches within one name, ``**/`` any number of directories.
 
     >>> [bool(path_pattern("drafts/**/*.md").fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
     [True, True, False]

@@ -1,4 +1,4 @@
-"""What waits for what in a pipeline: its stages and loops by name, and no circle among them."""
+"""The order of a pipeline: which stages and loops wait for which, without cycles."""
 
 from graphlib import CycleError, TopologicalSorter
 
@@ -9,7 +9,7 @@ from agentx.synthesis.pipelines.definition.pipeline import Loop, Pipeline, Stage
 
 
 class Flat(msgspec.Struct, frozen=True):
-    """A stage with the loop that it stands in, and where the file says it."""
+    """A stage, the loop that contains it, and its place in the file."""
 
     stage: Stage
     loop: Loop | None
@@ -17,7 +17,7 @@ class Flat(msgspec.Struct, frozen=True):
 
     @property
     def for_each(self) -> str:
-        """The items that it is done for each of; empty for none."""
+        """The kind of items that it is repeated for; empty for none."""
         return self.loop.for_each if self.loop else self.stage.for_each
 
     @property
@@ -30,9 +30,9 @@ class Order:
     """The stages and loops of a pipeline.
 
     Attributes:
-        stages: By name, those in loops too.
+        stages: By name, including those in loops.
         loops: By name.
-        places: Where each of both stands.
+        places: The place of each stage and loop in the file.
     """
 
     def __init__(self, pipeline: Pipeline, faults: Faults) -> None:
@@ -45,7 +45,7 @@ class Order:
             self._enter(entry, ("stages", number))
 
     def each(self, name: str) -> str:
-        """The items that a stage or loop is done for each of; empty for none."""
+        """Return the kind of items that a stage or loop is repeated for; empty for none."""
         return self.loops[name].for_each if name in self.loops else self.stages[name].for_each
 
     def _enter(self, entry: Stage | Loop, place: Place) -> None:
@@ -67,7 +67,10 @@ class Order:
     def _enter_stage(self, stage: Stage, loop: Loop | None, place: Place) -> None:
         self._enter_name(stage.id, place)
         if stage.role not in self.pipeline.roles:
-            what = f"stage {stage.id} is for role {stage.role!r}, and there is no such role{hint(stage.role, self.pipeline.roles)}"
+            what = (
+                f"stage {stage.id} is for role {stage.role!r}, and there is no such "
+                f"role{hint(stage.role, self.pipeline.roles)}"
+            )
             self.add((*place, "role"), what)
         self.stages[stage.id] = Flat(stage, loop, place)
 
@@ -76,10 +79,10 @@ class Order:
             self.add(place, f"there are two stages or loops {name!r}")
         self.places[name] = place
 
-    # --- waiting -----------------------------------------------------------------------------------------------------
+    # --- waiting --------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Note what is wrong with what waits for what, but for circles."""
+        """Record faults in the dependencies, except cycles."""
         for name, loop in self.loops.items():
             self._look_at_end(name, loop)
             self._look_at_waits(f"loop {name}", loop, self.places[name])
@@ -127,7 +130,7 @@ class Order:
                     self.add((*place, key), f"{who} comes after {name!r}{before}, {why}")
 
     def _objection(self, name: str, loop: Loop | None) -> str:
-        """Why a stage, or a loop, cannot wait for another."""
+        """Return why a stage or loop cannot wait for another; empty if it can."""
         if name not in self.places:
             return f"and there is no such stage{hint(name, self.places)}"
         other = self.stages[name].loop if name in self.stages else None
@@ -138,7 +141,7 @@ class Order:
         return ""
 
     def look_for_circles(self) -> None:
-        """Note where stages wait for each other in a circle."""
+        """Record dependency cycles."""
         for name, loop in self.loops.items():
             self._look_for_circle({one.id: one.after for one in loop.stages}, f" in loop {name}")
         graph = {name: loop.after for name, loop in self.loops.items()}
@@ -151,7 +154,10 @@ class Order:
         except CycleError as error:
             circle: list[str] = error.args[1][::-1]
             line = " → ".join(f"{name} ({self._who(name)})" for name in circle)
-            what = f"stages{where} wait for each other in a circle: {line}. A pipeline is a graph without circles"
+            what = (
+                f"stages{where} wait for each other in a circle: {line}. A pipeline is a graph without "
+                f"circles"
+            )
             self.add((*self.places[circle[0]], "after"), what)
 
     def _who(self, name: str) -> str:

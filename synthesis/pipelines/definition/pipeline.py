@@ -1,7 +1,7 @@
-"""What a pipeline is, as its file says it: files, roles, stages.
+"""The format of a pipeline's file: files, roles, stages.
 
-The shapes here are the format of the file, its JSON schema for editors, and what the engine works with; the words below
-each key are what an editor shows of it. Everything in them is text as it was written; a ``{{ template }}`` in it is filled
+These classes define the file format, its JSON schema for editors, and the objects the engine works with.
+Editors show the docstring below each key. All text is kept as written; a ``{{ template }}`` in it is filled
 for each item (:mod:`agentx.synthesis.pipelines.templates`).
 """
 
@@ -12,16 +12,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 MAX_ITEMS = 10_000
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-"""A name of ours: letters, digits, ``-`` and ``_``."""
+"""A name used only in the pipeline's file: letters, digits, ``-`` and ``_``."""
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
-"""A name that templates can say: letters, digits and ``_``."""
+"""A name that templates can use: letters, digits and ``_``."""
 
 BY_MODEL = "model"
-"""``by`` of a role that a model plays."""
+"""``by`` of a role played by a model."""
 
 BY_ENGINE = "engine"
-"""``by`` of a role that no agent plays: what it writes is filled in from what it reads."""
+"""``by`` of a role played by the engine: its files are filled from what it reads, without an agent."""
 
 
 def _listed(value: Any) -> Any:
@@ -30,7 +30,7 @@ def _listed(value: Any) -> Any:
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Name, ...])]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
-"""One, or a list of them."""
+"""One text, or a list of texts."""
 
 
 class Part(BaseModel):
@@ -67,7 +67,8 @@ class AgentType(Part):
     def _has_room(self) -> "AgentType":
         if self.system + self.output >= self.window:
             raise ValueError(
-                f"system ({self.system:,}) and output ({self.output:,}) leave nothing of a window of {self.window:,} tokens"
+                f"system ({self.system:,}) and output ({self.output:,}) leave nothing of a window of "
+                f"{self.window:,} tokens"
             )
         return self
 
@@ -76,7 +77,7 @@ AGENTS: dict[str, AgentType] = {
     "explore": AgentType(window=64_000, output=4_000, max_files=100, max_steps=40, read_only=True),
     "general-purpose": AgentType(),
 }
-"""The types that exist without being declared."""
+"""The built-in agent types."""
 
 
 class File(Part):
@@ -318,7 +319,7 @@ Items = Annotated[
 
 
 def _with_ours(value: Any) -> Any:
-    """A type of ours that is named again keeps all figures that are not said anew."""
+    """Complete a redeclared built-in type with its default values."""
     if not isinstance(value, dict):
         return value
     ours = {name: AGENTS[name].model_dump() for name in value.keys() & AGENTS.keys()}

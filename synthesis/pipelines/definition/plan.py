@@ -1,4 +1,4 @@
-"""A pipeline with everything in it resolved: the steps of every item, and the loops that they stand in."""
+"""A fully resolved pipeline: the steps of every item, and their loops."""
 
 from typing import Any
 
@@ -19,12 +19,12 @@ from agentx.synthesis.pipelines.definition.pipeline import (
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One of what stages are done for each of.
+    """An item that stages are repeated for.
 
     Attributes:
         id: Its key.
         number: Its place, from 1.
-        values: What templates are given of it; ``id``, ``number``, ``first`` and ``last`` too.
+        values: Its values for templates, including ``id``, ``number``, ``first`` and ``last``.
     """
 
     id: str
@@ -33,10 +33,10 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class ReadFile(msgspec.Struct, frozen=True):
-    """A file that a step reads: the pointer, and the paths that it comes to.
+    """A file that a step reads: the pointer, and the resolved paths.
 
     Attributes:
-        paths: Relative to the artifacts, or to the tree ``source``; names may hold ``*``.
+        paths: Relative to the artifacts, or to the tree ``source``; names may contain ``*``.
     """
 
     rule: Read
@@ -53,7 +53,7 @@ class WriteFile(msgspec.Struct, frozen=True):
 
 
 class AppendFile(msgspec.Struct, frozen=True):
-    """A file of the long-term memory that grows when a step is done, and the file that it grows from."""
+    """A file of the long-term memory that a finished step appends to, and the file it appends from."""
 
     rule: Append
     to: str
@@ -61,15 +61,15 @@ class AppendFile(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A stage for one item: what an agent is sent to do.
+    """A stage for one item: one task for an agent.
 
     Attributes:
-        key: Names it: ``write[03]``, or ``outline`` for a stage that is done once.
-        needs: Keys of what is done before; of a loop, all of it.
-        loop: Key of the loop that it stands in, ``revise[03]``; empty for none.
+        key: Its key: ``write[03]``, or ``outline`` for a stage that is done once.
+        needs: Keys of the steps and loops that must be done before.
+        loop: Key of the loop that contains it, ``revise[03]``; empty for none.
         inside: Keys of the steps of the same loop that are done before it in each round.
-        values: What its templates are given.
-        forbidden: What its role does not read: paths, and why.
+        values: Values for its templates.
+        forbidden: Files that its role must not read, and why.
     """
 
     key: str
@@ -90,9 +90,9 @@ class LoopStep(msgspec.Struct, frozen=True):
     """A loop for one item.
 
     Attributes:
-        steps: Keys of its steps, each behind those that it needs.
+        steps: Keys of its steps, in topological order.
         decides: Key of the step that writes the verdict.
-        verdict: The path that it stands in.
+        verdict: Path of the file with the verdict.
     """
 
     key: str
@@ -106,12 +106,12 @@ class LoopStep(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A pipeline with everything in it resolved.
+    """A fully resolved pipeline.
 
     Attributes:
-        steps: By key, in an order in which each stands behind what it needs.
+        steps: By key, in topological order.
         loops: By key.
-        paths: Every path of each file that roles name, by the file's name.
+        paths: All paths of each file that roles name, by the file's name.
     """
 
     pipeline: Pipeline
@@ -121,29 +121,29 @@ class Plan(msgspec.Struct, frozen=True):
     paths: dict[str, tuple[str, ...]]
 
     def role(self, step: Step) -> Role:
-        """The role that does a step."""
+        """Return the role of a step."""
         return self.pipeline.roles[step.role]
 
     def agent(self, role: Role) -> AgentType:
-        """The type of agent that plays a role."""
+        """Return the agent type of a role."""
         return agent_types(self.pipeline)[role.agent]
 
 
 def agent_types(pipeline: Pipeline) -> dict[str, AgentType]:
-    """The types of agents that there are."""
+    """Return all agent types, built-in and declared."""
     return AGENTS | pipeline.agents
 
 
 def is_by_model(role: Role) -> bool:
-    """Whether a model plays a role."""
+    """Return whether a model plays a role."""
     return role.by == (BY_MODEL,)
 
 
 def is_by_engine(role: Role) -> bool:
-    """Whether no agent plays a role."""
+    """Return whether the engine plays a role, without an agent."""
     return role.by == (BY_ENGINE,)
 
 
 def is_by_text(role: Role) -> bool:
-    """Whether a program without tools plays a role: what it prints is its file."""
+    """Return whether a program without tools plays a role: its output is its file."""
     return role.speaks == "text" and not is_by_model(role) and not is_by_engine(role)

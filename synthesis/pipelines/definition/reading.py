@@ -1,4 +1,4 @@
-"""Reads a pipeline's file: YAML in, a pipeline out, and for every fault the line that it stands in."""
+"""Parse a pipeline's file from YAML, with a line number for every fault."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ def read(path: Path) -> tuple[Pipeline, Source]:
     """Read a pipeline's file.
 
     Raises:
-        PipelineInvalid: It cannot be read, is no YAML, or has not the shape of a pipeline.
+        PipelineInvalid: It cannot be read, is not YAML, or does not have the form of a pipeline.
     """
     try:
         with path.open("rb") as file:
@@ -41,7 +41,7 @@ def read(path: Path) -> tuple[Pipeline, Source]:
 
 
 def parse(text: str, path: str = "pipeline.yaml") -> tuple[Pipeline, Source]:
-    """Read the text of a pipeline's file.
+    """Parse the text of a pipeline's file.
 
     Raises:
         PipelineInvalid: As for :func:`read`.
@@ -81,7 +81,7 @@ _SAID = {
     "less_than_equal": "it has to be at most {le:g}",
     "value_error": "{error}",
 }
-"""What to say of a fault, by its type in pydantic."""
+"""Message for a fault, by its pydantic type."""
 
 _NAMES = "a name has letters, digits, - and _, begins with a letter or digit, and has no more than 64 of them"
 _PATTERNS = (
@@ -92,7 +92,7 @@ _PATTERNS = (
 
 
 def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
-    """What is wrong, without what only follows from it."""
+    """Yield the faults, without those that only follow from others."""
     meant: set[Place] = set()
     for error in errors:
         if error["type"] == "extra_forbidden":
@@ -104,16 +104,16 @@ def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
     torn = any(len(place) == 1 for place in missing - meant)
     for error, place in zip(errors, places, strict=True):
         if torn and len(place) > 1:
-            continue  # what belongs to the part that is missing stands in another
+            continue  # what belongs to the missing part is in another place
         if error["type"] == "missing" and place in meant:
-            continue  # it is there, misspelt
+            continue  # it is there, but misspelt
         if error["type"] == "too_short" and place in above:
-            continue  # those that are there are wrong
+            continue  # the entries exist, but are invalid
         yield place, _said(error)
 
 
 def _place(loc: Place) -> Place:
-    """The place in the file that pydantic means: it names the branch of a union, too, and what is wrong with a key."""
+    """Convert a pydantic location to a place: it also names the branch of a union, and marks keys."""
     branch = 2 if loc[:1] in (("stages",), ("items",)) else -1
     return tuple(
         part
@@ -147,7 +147,7 @@ def _said(error: "ErrorDetails") -> str:
 
 
 def _example(loc: Place, given: Any) -> str:
-    """Keys that are needed at a place, the first with what stands there now."""
+    """Return an example of the keys needed at a place, the first with the value found there."""
     needed = ["id"] if "list" in loc else shape_at(loc).get("required", [])
     text = given if isinstance(given, str) and given else "…"
     shown = [f"{key}: {'…' if number else text[:30]}" for number, key in enumerate(needed)]

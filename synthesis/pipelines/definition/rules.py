@@ -1,4 +1,4 @@
-"""What the names in a pipeline's file have to keep: each stands for something, once, and may do what a role wants of it."""
+"""Rules for the names in a pipeline's file: each is defined, has one meaning, and is used as allowed."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -35,16 +35,16 @@ OWN_NAMES = (
     "is",
     "if",
 )
-"""Names that mean something in every template already."""
+"""Names that already have a meaning in every template."""
 
 _MISTYPED = 0.75
-"""So much alike are two words of which one is the other with a typing mistake (of difflib, 1 is the same)."""
+"""Similarity (difflib, 1 is equal) from which a word is taken for a misspelling of another."""
 
 OWN_KEYS = ("number", "first", "last", "of")
 """Keys of an item that the engine fills in."""
 
 IN_CONTENT = frozenset(("files", "round", "found"))
-"""Names that the engine gives the ``content`` of its own roles."""
+"""Names that the engine defines in the ``content`` of its roles."""
 
 IN_PROMPTS = frozenset(
     (
@@ -52,11 +52,11 @@ IN_PROMPTS = frozenset(
         *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
     )
 )
-"""Names that the engine gives a role's own ``prompt``."""
+"""Names that the engine defines in a role's own ``prompt``."""
 
 
 def look_at_names(pipeline: Pipeline, faults: Faults) -> None:
-    """Note what is wrong with variables, items, files and roles."""
+    """Record faults in variables, items, files and roles."""
     rules = _Rules(pipeline, faults)
     rules.values()
     rules.files()
@@ -71,7 +71,7 @@ class _Rules:
         self.folder = Path(faults.source.path).parent
 
     def values(self) -> None:
-        """Names that templates can say stand for one thing."""
+        """Check that each name used in templates has one meaning."""
         pipeline = self.pipeline
         for part, names in (("variables", pipeline.variables), ("items", pipeline.items)):
             for name in names:
@@ -101,7 +101,7 @@ class _Rules:
                 self.add(("log",), f"the log is one append-only file, and {pipeline.log} is not")
 
     def is_file(self, name: str, place: Place, who: str) -> bool:
-        """Whether a name stands under ``files``; notes where not."""
+        """Return whether a name is defined under ``files``; record a fault if not."""
         if name not in self.pipeline.files:
             what = f"{who} the file {name!r}, which stands nowhere under `files`"
             self.add(place, what + hint(name, self.pipeline.files))
@@ -113,7 +113,10 @@ class _Rules:
         if role.agent not in types:
             self.add(
                 (*place, "agent"),
-                f"role {name} is played by {role.agent!r}, and there is no such type{hint(role.agent, types)}",
+                (
+                    f"role {name} is played by {role.agent!r}, and there is no such "
+                    f"type{hint(role.agent, types)}"
+                ),
             )
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
@@ -123,7 +126,10 @@ class _Rules:
             what = f"role {name} is played by {role.by[0]!r}, and there is no such program"
             self.add((*place, "by"), f"{what}; is it {meant}?")
         elif is_by_text(role) and len(role.writes) > 1:
-            what = f"role {name} is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`"
+            what = (
+                f"role {name} is played by a program that speaks text, whose output is one file: let it "
+                f"write one, or speak `jsonl`"
+            )
             self.add((*place, "writes"), what)
         found = [
             self.is_file(file, (*place, *where), f"role {name} names") for where, file in _named_files(role)
@@ -136,7 +142,7 @@ class _Rules:
                 self.append(name, role, append, (*place, "appends", number))
 
     def meant(self, role: Role) -> str:
-        """``model`` or ``engine`` where ``by`` is nearly that, and no program; empty otherwise."""
+        """Return ``model`` or ``engine`` if ``by`` is a misspelling of it and not a program; else empty."""
         word = role.by[0]
         near = get_close_matches(word.strip().casefold(), (BY_MODEL, BY_ENGINE), 1, _MISTYPED)
         if len(role.by) != 1 or word in (BY_MODEL, BY_ENGINE) or not near:
@@ -147,7 +153,10 @@ class _Rules:
         files = self.pipeline.files
         sorts = [files[write.file].sort for write in role.writes if write.file in files]
         if len(role.writes) != 1 or sorts not in ([], ["overwritable"]):
-            what = f"role {name} is played by {role.agent}, which is read-only: it writes one overwritable file, its report"
+            what = (
+                f"role {name} is played by {role.agent}, which is read-only: it writes one overwritable "
+                f"file, its report"
+            )
             self.add(("roles", name, "writes"), what)
 
     def writes(self, name: str, role: Role) -> None:
@@ -158,7 +167,10 @@ class _Rules:
                 what = f"role {name} writes {write.file}, which lies in a source tree: those are only read"
                 self.add((*place, number, "file"), what)
             if is_by_engine(role) and not write.content:
-                what = f"role {name} is the engine's, so {write.file}, which it writes, needs `content`, a template"
+                what = (
+                    f"role {name} is the engine's, so {write.file}, which it writes, needs `content`, a "
+                    f"template"
+                )
                 self.add((*place, number), what)
             if write.content and not is_by_engine(role):
                 what = (
@@ -191,7 +203,7 @@ class _Rules:
             what = f"role {name} appends from {append.source}, which it does not write"
             self.add((*place, "from"), what + hint(append.source, written))
 
-    # --- checks and templates -----------------------------------------------------------------------------------------
+    # --- checks and templates -------------------------------------------------------------------------------
 
     def texts(self, name: str, role: Role) -> None:
         for place, check in checks_of(role):
@@ -219,7 +231,7 @@ class _Rules:
                 )
 
     def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
-        """Look at the names of a template that cannot be filled before it runs; the keys of ``files`` in it."""
+        """Record undefined names in a template before it runs. Return the keys of ``files`` in it."""
         try:
             named = names_in(template)
         except TemplateInvalid as error:
@@ -230,18 +242,24 @@ class _Rules:
             if one not in given | values:
                 self.add(
                     place,
-                    f"role {name} names {one!r} in a template, and there is no such value{hint(one, given | values)}",
+                    (
+                        f"role {name} names {one!r} in a template, and there is no such "
+                        f"value{hint(one, given | values)}"
+                    ),
                 )
             elif one in given & (values - {"title"}):
                 self.add(
                     place,
-                    f"{one!r} stands for something of the engine in this template, so no variable can have its name",
+                    (
+                        f"{one!r} stands for something of the engine in this template, so no variable "
+                        f"can have its name"
+                    ),
                 )
         return {key for first, key in named if first == "files" and key}
 
 
 def checks_of(role: Role) -> Iterator[tuple[Place, Check]]:
-    """The checks of a role, and where they stand in it."""
+    """Yield the checks of a role, and their places in it."""
     for part in ("reads", "writes"):
         for number, pointer in enumerate(getattr(role, part)):
             for place, check in enumerate(pointer.checks):
@@ -249,7 +267,7 @@ def checks_of(role: Role) -> Iterator[tuple[Place, Check]]:
 
 
 def _named_files(role: Role) -> Iterator[tuple[Place, str]]:
-    """The files that a role names, and where."""
+    """Yield the files that a role names, and their places."""
     yield from ((("reads", n, "file"), one.file) for n, one in enumerate(role.reads))
     yield from ((("writes", n, "file"), one.file) for n, one in enumerate(role.writes))
     yield from ((("does_not_read", n), one.file) for n, one in enumerate(role.does_not_read))

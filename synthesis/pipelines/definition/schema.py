@@ -9,12 +9,12 @@ from agentx.synthesis.pipelines.definition.pipeline import Pipeline
 Shape = dict[str, Any]
 
 _TEXT = ["string", "number", "boolean"]
-"""What may stand where a text does: YAML reads ``220`` as a number, and the pipeline takes it as it is written."""
+"""Types accepted for a text: YAML reads ``220`` as a number, and the pipeline takes it as written."""
 
 
 @cache
 def schema() -> Shape:
-    """The schema, as JSON Schema 2020-12."""
+    """Return the schema, as JSON Schema 2020-12."""
     made = _with_texts(Pipeline.model_json_schema(by_alias=True))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "AgentX pipeline"}
 
@@ -31,7 +31,10 @@ def _with_texts(shape: Any) -> Any:
 
 
 def shape_at(place: tuple[str | int, ...]) -> Shape:
-    """The schema of what stands at a place, with names of branches in it as pydantic tells them; empty where nothing can."""
+    """Return the schema at a pydantic location; empty if nothing is allowed there.
+
+    The location may name branches of unions.
+    """
     shapes = [schema()]
     for part in place:
         inside = [one for shape in shapes for one in _inside(shape, part)]
@@ -44,7 +47,7 @@ BRANCHES = ("Loop", "Stage", "list", "number")
 
 
 def _branches(shape: Shape) -> Iterator[Shape]:
-    """A shape, or each that it may be."""
+    """Yield a schema, or each of its alternatives."""
     if "$ref" in shape:
         shape = schema()["$defs"][shape["$ref"].rpartition("/")[2]]
     several = shape.get("anyOf") or shape.get("oneOf")

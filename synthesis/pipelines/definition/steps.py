@@ -1,7 +1,7 @@
-"""What follows from a pipeline's file: every step of every item, what it waits for, what it reads and writes.
+"""Resolve a pipeline's file to the steps of every item: their dependencies, reads and writes.
 
-Resolving is where a pipeline is refused: a name that there is not, a circle of stages, a file that two roles claim at the same
-time. Each fault names the role, the file and the rule, and the line that it stands in.
+An invalid pipeline is rejected here: an undefined name, a cycle of stages, a file that two roles claim at the
+same time. Each fault names the role, the file, the rule and the line.
 """
 
 import re
@@ -33,20 +33,21 @@ from agentx.synthesis.pipelines.templates import TemplateInvalid, fill, names_in
 _KEY = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
 MAX_STEPS = 20_000
-"""More than this is no pipeline that anyone reads."""
+"""Maximum number of steps: a larger pipeline is not readable."""
 
 _STAR = "\ue000"
-"""Stands for a star where a path is looked at: a pattern leads nowhere that its letters would not."""
+"""Stands in for a star while a path is checked, so that a pattern is checked like a plain path."""
 
 _WIDTH = 2
-"""Digits that items have at least where only their number is given."""
+"""Minimum number of digits of item ids if only the number of items is given."""
 
 
 def resolve(pipeline: Pipeline, source: Source) -> Plan:
-    """Everything that follows from a pipeline's file.
+    """Resolve a pipeline's file.
 
     Raises:
-        PipelineInvalid: It says what cannot be; all of its faults are told, but none that only follows from others.
+        PipelineInvalid: It is invalid. All of its faults are reported, except those that only follow from
+            others.
     """
     return _Resolver(pipeline, Faults(source)).plan()
 
@@ -100,7 +101,7 @@ class _Resolver:
             own = {"number": number, "first": number == 1, "last": number == len(given), "of": len(given)}
             yield Item(key, number, values | own)
 
-    # --- steps -------------------------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------------------
 
     def _steps(self) -> dict[str, Step]:
         made: dict[str, Step] = {}
@@ -124,7 +125,7 @@ class _Resolver:
         return given | ({for_each: item.values} if item else {})
 
     def _step(self, flat: Flat, item: Item | None) -> Step | None:
-        """A stage for an item; none where something in it cannot be, which is noted."""
+        """Return the step of a stage for an item; ``None`` if it is invalid, which is recorded."""
         role = self.pipeline.roles[flat.stage.role]
         key, values = item.id if item else "", self._values(flat.for_each, item)
         filled = _Filled(self, flat, key, values)
@@ -208,19 +209,19 @@ class _Resolver:
                 )
 
     def _paths_of(self, file: File) -> Iterator[str]:
-        """Every path that a file comes to, over all items."""
+        """Yield all paths of a file, over all items."""
         named = {name for name, _ in names_in(file.path)}
         each = [name for name in self.items if name in named] or [""]
         for for_each in each:
             for item in self._over(for_each):
                 try:
                     yield from paths_of(file, self._values(for_each, item))
-                except AgentXError:  # it is of items of two kinds, and no step names it
+                except AgentXError:  # its path needs items of two kinds, and no step names it
                     return
 
 
 class _Filled:
-    """Fills in what a step is of, and notes what cannot be."""
+    """Fills in the templates of a step, and records faults."""
 
     def __init__(self, resolver: _Resolver, flat: Flat, item: str, values: dict[str, Any]) -> None:
         self.resolver = resolver
@@ -231,14 +232,14 @@ class _Filled:
         self.sound = True
 
     def refuse(self, place: Place, what: str) -> None:
-        """Note a fault, one for each place."""
+        """Record a fault, one for each place."""
         self.sound = False
         if place not in self.resolver.refused:
             self.resolver.refused.add(place)
             self.resolver.faults.add(place, f"{self.who} {what}")
 
     def text(self, template: str, place: Place, what: str) -> str:
-        """A template, filled in; empty where it cannot be."""
+        """Fill in a template; empty if it cannot be filled."""
         if "{" not in template:
             return template
         try:
@@ -248,7 +249,10 @@ class _Filled:
             return ""
 
     def unfilled(self, template: str, place: Place, does: str, error: TemplateInvalid) -> None:
-        """Note a template that cannot be filled; at the stage, where that is not done for the items that it names."""
+        """Record a template that cannot be filled.
+
+        The fault is at the stage if the template names items that the stage is not repeated for.
+        """
         try:
             named = {name for name, _ in names_in(template)}
         except TemplateInvalid:
@@ -258,7 +262,10 @@ class _Filled:
         if items:
             for_each = self.flat.for_each
             done = f"is done for each {for_each}" if for_each else "is done once"
-            what = f"{does}, which names {{{{ {items[0]} }}}}, and the stage {done}; let it be `for_each: {items[0]}`"
+            what = (
+                f"{does}, which names {{{{ {items[0]} }}}}, and the stage {done}; let it be `for_each: "
+                f"{items[0]}`"
+            )
             self.refuse(self.flat.place, what)
         elif others:
             what = f"{does}, which names {{{{ {others[0]} }}}}, and there is no such value"
@@ -267,7 +274,7 @@ class _Filled:
             self.refuse(place, f"{does}: {error}")
 
     def paths(self, name: str, does: str) -> tuple[str, ...]:
-        """The paths that a file comes to; none where its path cannot be filled in."""
+        """Return the paths of a file; empty if its path cannot be filled in."""
         file, place = self.pipeline.files[name], ("files", name, "path")
         try:
             return paths_of(file, self.values)
@@ -278,7 +285,7 @@ class _Filled:
         return ()
 
     def path(self, name: str, does: str) -> str:
-        """The one path of a file that is written."""
+        """Return the single path of a file that is written."""
         paths = self.paths(name, does)
         if self.sound and (len(paths) != 1 or "*" in paths[0]):
             what = f"{does} {name}, so its path is one path, and not {', '.join(paths) or 'none'}"
@@ -289,7 +296,7 @@ class _Filled:
         return WriteFile(rule, self.path(rule.file, "writes"), self.pipeline.files[rule.file].sort)
 
     def texts(self, role: Role) -> None:
-        """Look whether all that the role is told can be filled in."""
+        """Check that all texts for the role can be filled in."""
         place: Place = ("roles", self.flat.stage.role)
         for key in ("title", "duty", "task"):
             self.text(getattr(role, key), (*place, key), f"is told its {key}")
@@ -325,7 +332,7 @@ def _is_for(rule: Write, item: Item | None) -> bool:
 
 
 def paths_of(file: File, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths that a file comes to: each line of its path, filled in.
+    """Return the paths of a file: each line of its path, filled in.
 
     Raises:
         TemplateInvalid: Its path cannot be filled in.

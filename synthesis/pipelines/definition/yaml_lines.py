@@ -1,6 +1,6 @@
-"""YAML as plain values, with the line of each: scalars are text, ``<<`` merges, and a key stands once.
+"""Parse YAML to plain values with line numbers: scalars are text, ``<<`` merges, keys must be unique.
 
-Which words are numbers is for the shape of a pipeline to say, so ``01`` stays ``01`` and ``no`` is a word.
+The pipeline's format decides which texts are numbers, so ``01`` remains ``01`` and ``no`` is a word.
 """
 
 import re
@@ -47,14 +47,15 @@ _OPENED = (
     ),
     (r"found unexpected end of stream", "the quotes that open here are not closed"),
 )
-"""What to say of a fault, by what the parser says of it: where it was noticed, or where what is missing was opened."""
+"""Messages for parser errors: at the line where the error was noticed, or where the unclosed part was opened.
+"""
 
 
 def plain(text: str, path: str) -> tuple[Any, Source]:
-    """The values of a YAML text, and where they stand.
+    """Parse a YAML text to plain values, and their places.
 
     Raises:
-        PipelineInvalid: It is no YAML, is empty, or holds what a pipeline's file cannot.
+        PipelineInvalid: It is not YAML, is empty, or contains what a pipeline's file cannot.
     """
     from yaml import SafeLoader, YAMLError, compose  # noqa: PLC0415 - only pipelines need it
 
@@ -94,7 +95,7 @@ def _fault(error: "YAMLError", text: str) -> Fault:
 
 
 class _Builder:
-    """Makes plain values of nodes, and notes their lines."""
+    """Converts nodes to plain values, and records their lines."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -115,7 +116,7 @@ class _Builder:
         return made
 
     def objects(self, node: "Node", place: Place) -> bool:
-        """Whether a value cannot stand here; says why."""
+        """Return whether a value is not allowed here; record the reason."""
         if self.count > MAX_VALUES:
             place, what = (), f"with all that aliases repeat it comes to more than {MAX_VALUES:,} values"
         elif id(node) in self.above:
@@ -157,7 +158,7 @@ class _Builder:
         return merged | own
 
     def merged(self, node: "Node", place: Place) -> dict[str, Any]:
-        """What ``<<`` takes over from other maps; of several, the first that has a key."""
+        """Return the keys that ``<<`` merges from other maps; of several, the first that has a key wins."""
         made: dict[str, Any] = {}
         for key, one in node.value:
             if key.tag != _MERGE:
