@@ -1,9 +1,9 @@
-"""The context budget of a dispatch: window, less the provider's prompt, less what is kept free for the answer.
+"""The token budget of a dispatch: the window, minus the provider's prompt, minus the reserve for the answer.
 
-Everything that an agent is given is counted before it is sent, with the headers and fences that it stands in. Where there is not room
-for all, it is cut in one order, and only as far as needed: of files that grow, the latest sections whole and of older ones a
-sentence; of others, the sections that matter; the task split over many files; and at last secondary files left out. What was cut is
-said in words with each file.
+Everything an agent is given is counted before it is sent, including headers and fences. If it does not fit,
+it is cut in a fixed order, and only as far as needed. Growing files keep their latest sections, and one
+sentence of each older one. Other files keep the sections that matter. Then the task is split over many files.
+Secondary files are left out last. Each file states what was cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,46 +23,51 @@ __all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit", "item_of",
 
 
 _PART_TOKENS = 64
-"""By how much the prompt of a part may be longer: its files have names of their own."""
+"""Reserve for a longer prompt of a part: its files have different names."""
 
 
 _Parts = tuple[tuple[str, ...], ...]
-"""The paths that belong to each part of a task that was split."""
+"""The paths of each part of a split task."""
 
 
 class NoRoom(AgentXError):
-    """What an agent has to read does not fit into its window, whatever is cut.
+    """What an agent has to read does not fit into its window, even after all cuts.
 
     Attributes:
-        needed: Tokens of the prompt and of what is left after all cuts.
-        max_tokens: What there is room for.
+        needed: Tokens of the prompt and of what remains after all cuts.
+        max_tokens: Available tokens.
         path: The largest of the files.
     """
 
     def __init__(self, needed: int, max_tokens: int, path: str, files: int = 0, max_files: int = 0) -> None:
         if needed > max_tokens:
             largest = f"; the largest of its files is {path}" if path else ""
-            said = f"What the agent is to read takes {needed:,} tokens at least, and there is room for {max_tokens:,}{largest}."
+            said = (
+                f"What the agent is to read takes {needed:,} tokens at least, and there is room for "
+                f"{max_tokens:,}{largest}."
+            )
         else:
             said = f"The agent is to read {files:,} files, and its type is given {max_files:,} at most."
         super().__init__(
-            f"{said} Give its type more (`window`, `max_files`), let files be cut (`fit: recent`, `fit: sections`), "
+            f"{said} Give its type more (`window`, `max_files`), let files be cut (`fit: recent`, `fit: "
+            f"sections`), "
             "mark some `if_room`, or split the task (`split`)."
         )
         self.needed, self.max_tokens, self.path = needed, max_tokens, path
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is given, and how that fills its window.
+    """The files given to an agent, and how they fill its window.
 
     Attributes:
-        given: Its files; where the task is split, those of all parts.
-        left_out: Secondary files that there was no room for, each with why.
-        parts: Where the task is split, the paths that belong to each part alone; what stands in none of them belongs to all.
-        done: So many of them, the first, are done.
-        reads_tokens: Of what is given and of the lines that tell what is left out; where the task is split, of its largest part.
-        prompt_tokens: Of the rest of the prompt.
-        max_tokens: What prompt and files may take: the window, less ``system``, less ``output``.
+        given: Its files; for a split task, those of all parts.
+        left_out: Secondary files that did not fit, each with the reason.
+        parts: For a split task, the paths that belong to one part only. All other files belong to every part.
+        done: Number of parts, from the first, that are done.
+        reads_tokens: Tokens of the given files and of the lines about those left out; for a split task, of
+            its largest part.
+        prompt_tokens: Tokens of the rest of the prompt.
+        max_tokens: Budget for prompt and files: the window, minus ``system``, minus ``output``.
     """
 
     given: tuple[Given, ...]
@@ -77,7 +82,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int
 
     def part(self, number: int) -> "Fitted":
-        """What one part of a split task is given.
+        """Return the files of one part of a split task.
 
         Args:
             number: From 1.
@@ -98,20 +103,21 @@ def fit(
     item: Mapping[str, Any] | None = None,
     done: Sequence[tuple[str, int]] = (),
 ) -> Fitted:
-    """Fit what a role reads into the window of the agent that plays it; what fits is given whole.
+    """Fit what a role reads into the window of its agent; files that fit are given whole.
 
     Args:
-        candidates: Its files, in the order in which it is given them.
-        agent: The type of that agent.
-        prompt_tokens: Of the prompt without the lines and contents of files.
+        candidates: Its files, in the order in which they are given.
+        agent: The agent type.
+        prompt_tokens: Tokens of the prompt without the lines and contents of files.
         about: Words of the task; they decide which sections matter.
-        split: Name of the file of many that the task may be split over; empty for none.
-        done: Of each part of the split task that is done, the last path and how many there are: these parts stay as they are, and
-            the rest is cut anew.
-        item: Values of the item (``id``, ``number``, ``title``): a section with one of them in its heading matters most.
+        split: Name of the file that the task may be split over; empty for none.
+        done: For each finished part of a split task, its last path and its number of files. These parts stay
+            as they are; the rest is cut again.
+        item: Values of the item (``id``, ``number``, ``title``). A section with one of them in its heading
+            matters most.
 
     Raises:
-        NoRoom: It does not fit, whatever is cut.
+        NoRoom: It does not fit, even after all cuts.
     """
     room = agent.window - agent.system - agent.output - prompt_tokens
     wanted = Wanted(about, item or {})
@@ -142,18 +148,18 @@ def fit(
 
 
 def item_of(step: Step) -> dict[str, Any]:
-    """The values of the item that a step is for; empty for a stage that is done once."""
+    """Return the values of a step's item; empty for a stage that is done once."""
     values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
     return next(values, {}) if step.item else {}
 
 
 def task_words(role: Role, step: Step) -> str:
-    """The words of a task, which decide what of a long file matters for it."""
+    """Return the words of a task, which decide what matters in a long file."""
     return " ".join([filled(role.task, step.values), *(str(value) for value in item_of(step).values())])
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """What fits: the files in their order, and the paths of each part where the task is split."""
+    """What fits: the files in order, and the paths of each part of a split task."""
 
     given: tuple[Given, ...]
     parts: tuple[tuple[str, ...], ...] = ()
@@ -162,13 +168,13 @@ class _Found(msgspec.Struct, frozen=True):
 def _fitted(
     files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
 ) -> _Found | None:
-    """Files within a room, cut no further than needed; ``None`` where they cannot be."""
+    """Return files that fit into the room, cut no further than needed; ``None`` if they do not fit."""
     given = _together(files, room) if len(files) <= max_files and not settled else None
     return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
 
 
 def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
-    """All files at once, each cut no further than needed; ``None`` where they do not fit."""
+    """Return all files at once, each cut no further than needed; ``None`` if they do not fit."""
     forms: dict[Cuttable, Form] = dict.fromkeys(files, "whole")
     needed = sum(file.whole_tokens for file in files)
     for file, form in _measures(files):
@@ -191,7 +197,11 @@ def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
 
 
 def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
-    """What can be done, in order: recent sections, sections that matter, and of older sections those that matter; the largest files first."""
+    """Yield the possible cuts in order, each for the largest files first.
+
+    First growing files are cut to recent sections, then other files to sections that matter, then the older
+    sections of growing files to those that matter.
+    """
     largest = sorted(files, key=lambda file: -file.whole_tokens)
     growing = [file for file in largest if file.rule.fit == "recent"]
     yield from ((file, "recent") for file in growing)
@@ -202,7 +212,7 @@ def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
 def _in_parts(
     files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
 ) -> _Found | None:
-    """The task split over the files of ``split``, in their order, with all others in every part."""
+    """Split the task over the files of ``split``, in their order, with all other files in every part."""
     many = [file for file in files if file.rule.file == split]
     shared = [file for file in files if file.rule.file != split]
     done = {path for part in settled for path in part}
@@ -227,7 +237,7 @@ def _in_parts(
 
 
 def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:
-    """The paths of each part that is done, up to the first that a file was taken from since, or came to."""
+    """Return the paths of each finished part, up to the first whose files changed since."""
     found: list[tuple[str, ...]] = []
     begin = 0
     for last, many in done:
@@ -240,7 +250,7 @@ def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:
 
 
 def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tokens: int) -> NoRoom:
-    """Why nothing helps."""
+    """Return the error that explains why nothing helps."""
     many = [file for file in files if file.rule.file == split]
     if len(many) > 1:
         alone = _PART_TOKENS + max(min(file.whole_tokens, file.least) for file in many)

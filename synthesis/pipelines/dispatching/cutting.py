@@ -1,6 +1,7 @@
-"""One file of a dispatch, cut to what there is room for: which of its sections are given whole, in one sentence, or not at all.
+"""Cut one file of a dispatch to fit: choose which sections are given whole, as one sentence, or not at all.
 
-Where something was left out a line in brackets says so and names the lines, and the same is said in words beside the file's name.
+A line in brackets replaces each omission and names the lines. The same is stated in words beside the file's
+name.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,29 +17,33 @@ from agentx.synthesis.pipelines.dispatching.passages import Sections, sections_o
 from agentx.synthesis.pipelines.dispatching.relevance import Wanted
 
 _SLACK = 40
-"""Tokens by which two ways to say what was cut differ at most: it stands in the list of files, over the file and in it."""
+"""Maximum difference in tokens between two texts about a cut. The text is in the list of files, above the
+file and in it.
+"""
 
 _NOTE_SLACK = 4
-"""The same of one line in brackets, where only its numbers are others."""
+"""The same for one line in brackets, where only the numbers differ."""
 
 
 Form = Literal["whole", "recent", "open"]
-"""How a file is given: all of it; its latest sections, and of those before a sentence; what matters most of it, as long as there is room."""
+"""How a file is given: whole; its latest sections, and a sentence of each older one; or what matters most, as
+far as it fits.
+"""
 
 FORMS: dict[str, tuple[Form, ...]] = {
     "whole": ("whole",),
     "recent": ("whole", "recent", "open"),
     "sections": ("whole", "open"),
 }
-"""The forms that each ``fit`` of a pointer allows, in the order in which they are tried."""
+"""The forms allowed by each ``fit`` of a pointer, in the order in which they are tried."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A file that a role reads, as it stands.
+    """A file that a role reads, as it is now.
 
     Attributes:
-        path: As the agent is told it: relative to the artifacts, ``NAME:path`` for a source tree.
-        blob: Git blob id of the whole of it.
+        path: The path shown to the agent: relative to the artifacts, or ``NAME:path`` for a source tree.
+        blob: Git blob id of the complete file.
     """
 
     rule: Read
@@ -48,14 +53,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A file as an agent is given it.
+    """A file as given to an agent.
 
     Attributes:
-        text: What it is given of it, with a note wherever something was left out.
-        tokens: Of that text, with its header, its fence and its line in the prompt.
-        whole_tokens: What the whole file would have taken.
-        cut: What was cut, in words; empty where it is whole.
-        blob: Git blob id of the whole file.
+        text: The given part of it, with a note at each omission.
+        tokens: Tokens of that text, with its header, its fence and its line in the prompt.
+        whole_tokens: Tokens that the complete file would need.
+        cut: What was cut, in words; empty if it is complete.
+        blob: Git blob id of the complete file.
     """
 
     path: str
@@ -68,13 +73,16 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def fenced(given: Given) -> str:
-    """A file as it stands in a prompt: between fences longer than any in it, so that it cannot end its own quotation."""
+    """Return a file as it is quoted in a prompt.
+
+    Its fences are longer than any in the text, so that it cannot end its own quotation.
+    """
     fence = _fence(given.text)
     return f"{_header(given.path, given.cut)}{fence}\n{given.text.rstrip()}\n{fence}"
 
 
 def pointer_line(path: str, purpose: str, cut: str) -> str:
-    """The line that points to a file that is given."""
+    """Return the line that lists a given file."""
     return f"- Read: {path}{f' — {purpose}' if purpose else ''}{f' ({cut})' if cut else ''}\n"
 
 
@@ -94,7 +102,7 @@ class Cuttable:
 
     Attributes:
         rule: Its pointer.
-        whole_tokens: What it takes whole.
+        whole_tokens: Tokens of the complete file.
     """
 
     def __init__(self, one: Candidate, wanted: Wanted) -> None:
@@ -114,43 +122,46 @@ class Cuttable:
 
     @cached_property
     def latest(self) -> frozenset[int]:
-        """Indices of the sections that are given whole of a file that grows."""
+        """Indices of the latest sections, which are given whole if the file is a growing one."""
         count = len(self.parts.sections)
         return frozenset(range(max(count - self.rule.keep, 0), count))
 
     @cached_property
     def whole(self) -> Given:
-        """All of it."""
+        """The complete file."""
         return self._given(self.one.text, self.whole_tokens, "")
 
     @cached_property
     def recent(self) -> Given:
-        """The latest sections whole, and of each that is older a sentence."""
+        """The latest sections whole, and a sentence of each older one."""
         return self.cut(self.latest, frozenset(range(len(self.parts.sections))) - self.latest)
 
     @cached_property
     def least(self) -> int:
-        """What it takes, at most, where as little as can be is given of it."""
+        """Upper estimate of the tokens if as little as possible of it is given."""
         return self.cut(*self.start).tokens + _SLACK
 
     def takes(self, form: Form) -> int:
-        """What it takes in a form; where it is open, at least."""
+        """Return the tokens needed in a form; for ``open``, the minimum."""
         return (
             self.whole_tokens if form == "whole" else self.recent.tokens if form == "recent" else self.least
         )
 
     @cached_property
     def smallest(self) -> int:
-        """What it takes when it is cut as far as its rule allows."""
+        """Tokens needed when it is cut as far as its rule allows."""
         return min(self.takes(form) for form in FORMS[self.rule.fit])
 
     @property
     def start(self) -> tuple[frozenset[int], frozenset[int]]:
-        """The sections that are given in any case: whole, and in one sentence."""
+        """The sections that are given in any case: whole, and as one sentence."""
         return self.latest if self.rule.fit == "recent" else frozenset(self.order[:1]), frozenset()
 
     def cut(self, whole: Collection[int], brief: Collection[int]) -> Given:
-        """The file with some sections whole, of some a sentence, and without the others; indices of sections."""
+        """Return the file with some sections whole, some as one sentence, and the others omitted.
+
+        Sections are given by index.
+        """
         sections = self.parts.sections
         if len(whole) == len(sections):
             return self.whole
@@ -169,7 +180,7 @@ class Cuttable:
         return self._given(text, self._framed(text, said) + tokens, said)
 
     def note(self, run: Sequence[int], briefs: int) -> str:
-        """The line that stands where sections were left out, or are given in one sentence each."""
+        """Return the line that replaces omitted sections, or introduces their one-sentence summaries."""
         first, last = self.parts.sections[run[0]], self.parts.sections[run[-1]]
         lines = f"lines {first.first_line}-{last.last_line}"
         if not briefs:
@@ -178,7 +189,7 @@ class Cuttable:
         return f"[{lines}: one sentence each of {some}{self.parts.counted(len(run))}]\n"
 
     def _said(self, whole: int, brief: int) -> str:
-        """What was cut, in words."""
+        """Return what was cut, in words."""
         parts, count = self.parts, len(self.parts.sections)
         if self.rule.fit != "recent":
             kept = (
@@ -201,7 +212,7 @@ class Cuttable:
         return f"{parts.counted(count)}; {kept}, {older}{rest}"
 
     def _framed(self, text: str, cut: str) -> int:
-        """Tokens of what stands around a text: the line that points to it, its header, its fence."""
+        """Count the tokens around a text: the line that lists it, its header, its fence."""
         path, fence = self.one.path, _fence(text)
         around = (
             pointer_line(path, self.rule.purpose, cut),
@@ -215,10 +226,10 @@ class Cuttable:
 
 
 class Opened:
-    """A file of which as little as can be is given at first, and then more, as long as there is room.
+    """A file that starts with as little as possible, and is extended as far as it fits.
 
     Attributes:
-        tokens: What it takes, at most, so far.
+        tokens: Upper estimate of its tokens so far.
     """
 
     def __init__(self, file: Cuttable) -> None:
@@ -232,7 +243,7 @@ class Opened:
         )
 
     def offer(self, index: int, room: int) -> int:
-        """Take a section in if it takes no more than ``room``; what it takes is told."""
+        """Add a section if it takes no more than ``room`` tokens. Return its tokens, or 0."""
         section = self.file.parts.sections[index]
         if self._recent:
             cost = section.brief_tokens
@@ -245,20 +256,23 @@ class Opened:
         return cost
 
     def _has(self, index: int) -> bool:
-        """Whether no note is needed beside a section; none is before the first and behind the last."""
+        """Return whether a section needs no note beside it.
+
+        No note is needed before the first or after the last.
+        """
         return index in self._whole or not 0 <= index < len(self.file.parts.sections)
 
     def given(self) -> Given:
-        """The file as it is then."""
+        """Return the file in its current form."""
         return self.file.cut(self._whole, self._brief)
 
 
 def fill(files: Sequence[Cuttable], room: int) -> list[Given]:
-    """Give of each file what matters most, as much as there is room for together: the best of each first.
+    """Extend each file by what matters most, as far as all fit together: the best of each first.
 
     Args:
-        files: Those that are given in part.
-        room: Tokens, no fewer than the sum of what each takes at least.
+        files: Files that are given in part.
+        room: Tokens, at least the sum of their minimums.
     """
     opened = [Opened(file) for file in files]
     left = room - sum(one.tokens for one in opened)

@@ -1,7 +1,8 @@
-"""What each dispatch of a pipeline will take of its agent's window, before anything runs.
+"""Estimate how much of its agent's window each dispatch will use, before anything runs.
 
-Files that are there are counted. For those that are not yet, text of the likely size stands in: what the check of a length asks
-for, a section for each item that was done before. What is shown is what :func:`agentx.synthesis.pipelines.dispatching.budget.fit` does with both.
+Existing files are counted. Missing files are replaced by text of the likely size: the required length if
+there is such a check, a section for each item done before. The result comes from
+:func:`agentx.synthesis.pipelines.dispatching.budget.fit`.
 """
 
 import sys
@@ -20,29 +21,30 @@ from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
 from agentx.synthesis.pipelines.templates import fill
 
 TOKENS_PER_WORD = 1.35
-"""Of English prose with Markdown."""
+"""For English prose with Markdown."""
 
 FILE_TOKENS = 1_000
-"""Of a file that nothing is known of."""
+"""Assumed size of a file about which nothing is known."""
 
 SECTION_TOKENS = 300
-"""Of what is added to the long-term memory for one item, and of what a plan of many items says of one."""
+"""Assumed size of one item's addition to the long-term memory, and of one item's section in a plan of many.
+"""
 
 _SENTENCE = "a" + " a" * 18 + ". "
 _SENTENCE_TOKENS = 20
 
 There = Callable[[ReadFile], Mapping[str, str]]
-"""Texts of the files that a pointer finds now, by the path that an agent is told; empty where there are none."""
+"""Returns the existing texts for a pointer, by the path shown to the agent; empty if there are none."""
 
 
 class Row(msgspec.Struct, frozen=True):
     """A file in a budget.
 
     Attributes:
-        tokens: What is given of it takes.
-        whole_tokens: What the whole of it takes.
-        cut: What is cut, in words; empty where it is whole.
-        estimated: Whether it is not there yet, or will be another by then.
+        tokens: Tokens of the given part.
+        whole_tokens: Tokens of the complete file.
+        cut: What is cut, in words; empty if it is complete.
+        estimated: Whether it does not exist yet, or will have changed by then.
     """
 
     path: str
@@ -53,17 +55,17 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What one dispatch takes of its agent's window, in tokens.
+    """The tokens that one dispatch uses of its agent's window.
 
     Attributes:
         rows: The files that it is given.
-        left_out: Secondary files that there is no room for, each with why.
-        parts: Into how many parts the task is split; 1 where it is not.
-        reads: All files; of the largest part.
+        left_out: Secondary files that do not fit, each with the reason.
+        parts: Number of parts of the task; 1 if it is not split.
+        reads: All files; for a split task, those of the largest part.
         prompt: The rest of the prompt.
-        system: What the provider's own prompt takes.
-        output: What is kept free for the answer.
-        problem: Why it cannot be sent; empty where it can.
+        system: The provider's own prompt.
+        output: Reserve for the answer.
+        problem: Why it cannot be dispatched; empty if it can.
     """
 
     rows: tuple[Row, ...]
@@ -78,7 +80,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """All that it takes."""
+        """The sum of all parts."""
         return self.reads + self.prompt + self.system + self.output
 
     @property
@@ -88,11 +90,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def budget_of(fitted: Fitted, estimated: Collection[str] = ()) -> Budget:
-    """A dispatch as its budget.
+    """Return the budget of a dispatch.
 
     Args:
-        fitted: What it is given.
-        estimated: Paths of files whose text only stands in.
+        fitted: The files that it is given.
+        estimated: Paths of files whose text is a stand-in.
     """
     return Budget(
         rows=tuple(
@@ -114,8 +116,8 @@ class Estimator:
 
     Args:
         plan: The pipeline.
-        there: Reads the files that are there; each is asked for once.
-        done: Keys of the steps that are proved: what they write and add is there already.
+        there: Reads the existing files; called once for each.
+        done: Keys of the steps that are proved: their output exists already.
 
     Raises:
         TemplateInvalid: A heading of what is added cannot be filled in.
@@ -135,7 +137,7 @@ class Estimator:
                 self._appends[append.to].append((step, heading))
 
     def of(self, step: Step) -> Budget:
-        """The budget of a step that an agent does.
+        """Return the budget of a step that an agent does.
 
         Raises:
             TemplateInvalid: A template of its role cannot be filled in.
@@ -165,11 +167,11 @@ class Estimator:
             return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
 
     def written(self, step: Step) -> int:
-        """How many tokens the files that a step writes will have."""
+        """Return the expected number of tokens that a step writes."""
         return sum(self._expected(write.path) for write in step.writes)
 
     def _candidates(self, step: Step, read: ReadFile, path: str) -> Iterator[tuple[Candidate, bool]]:
-        """The files that one path of a pointer comes to, and whether each is a guess."""
+        """Yield the files of one path of a pointer, each with whether it is a guess."""
         key = (read.source, path)
         if key not in self._texts:
             self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
@@ -188,7 +190,7 @@ class Estimator:
             )
 
     def _earlier(self, step: Step, path: str) -> list[str]:
-        """The headings of what is added to a file before a step is done, and is not there yet."""
+        """Return the headings that will be added to a file before a step is done, and are not there yet."""
         return [
             heading
             for other, heading in self._appends.get(path, ())
@@ -196,20 +198,23 @@ class Estimator:
         ]
 
     def _is_before(self, one: Step, other: Step) -> bool:
-        """Whether a step comes before another: for an item before its own, or earlier for the same."""
+        """Return whether a step comes before another: for an earlier item, or earlier for the same item."""
         first, second = item_of(one).get("number", 0), item_of(other).get("number", 0)
         if first and second and first != second:
             return bool(first < second)
         return self._place[one.key] < self._place[other.key]
 
     def _grown(self, text: str, earlier: Sequence[str]) -> str:
-        """A file of the long-term memory as it will be: a section more for each item, as long as those that it has."""
+        """Return a file of the long-term memory as it will be.
+
+        It gets one more section of average size for each item.
+        """
         sections = sections_of("x.md", text).sections if text else ()
         size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
         return text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
 
     def _guessed(self, step: Step, rule: Read, path: str) -> str:
-        """Text as long as a file that is not there yet may be."""
+        """Return a stand-in text of the likely length of a missing file."""
         if rule.fit == "whole":
             return _words(self._expected(path))
         items = next(
@@ -220,7 +225,7 @@ class Estimator:
         ) or _words(self._expected(path))
 
     def _expected(self, path: str, behind: frozenset[str] = frozenset()) -> int:
-        """How many tokens a file that a step writes will have: what its check asks for, or what it is filled in from."""
+        """Return the expected tokens of a written file, from its length check or from its sources."""
         step = self._writers.get(path)
         if step is None or path in behind:
             return FILE_TOKENS
@@ -235,5 +240,5 @@ class Estimator:
 
 
 def _words(tokens: int) -> str:
-    """Prose of about so many tokens that says nothing."""
+    """Return meaningless prose of about this many tokens."""
     return _SENTENCE * max(round(tokens / _SENTENCE_TOKENS), 1)

@@ -1,7 +1,7 @@
-"""Files in passages: where a text can be cut, how many tokens each passage has, what it says in a sentence.
+"""Split files into passages: where a text can be cut, its number of tokens, and its one-sentence summary.
 
-A file of the long-term memory grows by a section with every item and is read again for each, so whatever is known of a passage is
-kept by its text: what did not change is never counted twice.
+A file of the long-term memory grows by a section with every item, and is read again for each. So everything
+known about a passage is cached by its text: what did not change is never counted twice.
 """
 
 import re
@@ -20,20 +20,22 @@ from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.tokens import count_tokens
 
 _PIECE = 4_000
-"""Characters from which on a text is counted in pieces, each of at least so many."""
+"""Number of characters from which a text is counted in pieces, and minimum size of a piece."""
 
 _KEPT_CHARS = 16_000_000
-"""Characters of passages that are remembered; far more than a long pipeline reads."""
+"""Number of characters of cached passages; far more than a long pipeline reads."""
 
 _LONGEST_GIST = 240
 _LONGEST_HEADING = 80
 
 _MARKDOWN = frozenset({"", ".md", ".markdown", ".mdx"})
 _MARKS = re.compile(r"\n(?= {0,3}(?:#|```|~~~|(?:=+|-+)[ \t]*\r?(?:\n|\Z))|\.\.\.\r?\n)")
-"""Before each line of Markdown, but for the first, that begins a section or tells that another does not."""
+"""Matches before each Markdown line, except the first, that begins a section or prevents another from
+beginning one.
+"""
 
 _HEAD = re.compile(r"(?:[ \t]*\r?\n| {0,3}#{1,6}[ \t].*\n|\|.*\n[ \t]*\|?[ \t]*:?-[-:| \t]*\r?\n)*")
-"""What stands over entries: headings, and the first rows of a table."""
+"""Matches what is above the entries: headings, and the first rows of a table."""
 
 _ENTRY = re.compile(r"\n[ \t]*\r?\n(?=\S)|\n(?=(?:[-*+]|\d{1,4}[.)])[ \t]|\|)")
 _LINE = re.compile(r"\n(?=\S)")
@@ -49,19 +51,19 @@ Mark = tuple[int, int, str]
 
 
 class Passage:
-    """A stretch of text, with what is known of it; each is found out when it is first asked for."""
+    """A piece of text with lazily computed properties."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def tokens(self) -> int:
-        """How many tokens it has."""
+        """Number of tokens."""
         return count_tokens(self.text)
 
     @cached_property
     def gist(self) -> str:
-        """Its first sentence, shortened where it is long; empty where it has none."""
+        """Its first sentence, shortened if it is long; empty if it has none."""
         prose = "\n".join(_prose(self.text))
         first = next(iter(sentences(prose)), None)
         said = " ".join(prose[first.start : first.end].split()) if first else ""
@@ -71,12 +73,12 @@ class Passage:
 
     @cached_property
     def terms(self) -> Counter[str]:
-        """How often each index term occurs in it."""
+        """Number of occurrences of each index term."""
         return Counter(analyse(self.text))
 
 
 class _Kept:
-    """The passages that were met last, by their text; bounded, and safe to share between threads."""
+    """A bounded cache of the latest passages by text; thread-safe."""
 
     def __init__(self, most_chars: int) -> None:
         self._most, self._chars = most_chars, 0
@@ -97,13 +99,13 @@ class _Kept:
 
 
 passage = _Kept(_KEPT_CHARS).of
-"""What is known of a text."""
+"""Returns the cached passage of a text."""
 
 
 def tokens_of(text: str) -> int:
-    """How many tokens a text has, counted piece by piece, so that of one that grew only the end is counted anew.
+    """Count the tokens of a text piece by piece, so that only the end of a grown text is counted again.
 
-    Pieces end where a line does and the next does not begin with white space: no token spans such a place.
+    Pieces end at a line end that is not followed by white space: no token spans such a place.
     """
     return sum(passage(piece).tokens for piece in _pieces(text))
 
@@ -125,8 +127,8 @@ class Section:
     """A passage that a file can be cut at.
 
     Attributes:
-        heading: Its heading; empty for an entry of a list, a line or a sentence.
-        text: All of it, its heading too; it ends with a line feed.
+        heading: Its heading; empty for a list entry, a line or a sentence.
+        text: The complete text including its heading; it ends with a line feed.
         first_line: From 1.
         last_line: Inclusive.
     """
@@ -136,33 +138,33 @@ class Section:
 
     @cached_property
     def tokens(self) -> int:
-        """How many tokens it has."""
+        """Number of tokens."""
         return tokens_of(self.text)
 
     @cached_property
     def brief(self) -> str:
-        """One line for it: its heading and its first sentence; empty where it says nothing."""
+        """A one-line summary: its heading and its first sentence; empty if it has no content."""
         gist = passage(self.text).gist
         said = f"{self.heading}: {gist}" if self.heading and gist else self.heading or gist
         return f"- {said}\n" if said else ""
 
     @cached_property
     def brief_tokens(self) -> int:
-        """How many tokens that line has."""
+        """Number of tokens of the summary."""
         return passage(self.brief).tokens
 
     @cached_property
     def terms(self) -> Counter[str]:
-        """How often each index term occurs in it."""
+        """Number of occurrences of each index term."""
         return passage(self.text).terms
 
 
 class Sections(msgspec.Struct, frozen=True):
-    """A file in its sections.
+    """A file split into sections.
 
     Attributes:
-        head: What stands before the first.
-        one: What one of them is called: section, entry, line, sentence; ``many`` for more.
+        head: The text before the first section.
+        one: What a section is called: section, entry, line, sentence. ``many`` is the plural.
     """
 
     head: str
@@ -171,18 +173,19 @@ class Sections(msgspec.Struct, frozen=True):
     many: str = "sections"
 
     def counted(self, count: int) -> str:
-        """So many of them, in words."""
+        """Return a number of sections in words."""
         return f"{count:,} {self.one if count == 1 else self.many}"
 
 
 @lru_cache(maxsize=16)
 def sections_of(path: str, text: str) -> Sections:
-    r"""Cut a file into sections: at the shallowest headings of which there are two, or else into entries, lines or sentences.
+    r"""Split a file into sections.
 
-    Code is cut at its definitions.
+    The sections begin at the shallowest headings that occur at least twice. Without such headings, they are
+    entries, lines or sentences. Code is split at its definitions.
 
     Args:
-        path: Its suffix tells the structure.
+        path: Its suffix determines the structure.
         text: It ends with a line feed.
 
     >>> found = sections_of("a.md", "# Terms\n\n## One\n\nFirst.\n\n## Two\n\nNext.\n")
@@ -195,14 +198,14 @@ def sections_of(path: str, text: str) -> Sections:
     level = min((level for level, count in often.items() if count > 1), default=0)
     starts = [(start, title) for start, depth, title in marks if depth <= level]
     if starts and (marks[0][1] < level or not text[starts[0][0] : starts[1][0]].strip().count("\n")):
-        starts = starts[1:]  # a title of the whole file, which belongs to what stands before
+        starts = starts[1:]  # the first heading is a title of the whole file, and belongs to the head
     if len(starts) > 1:
         return Sections(text[: starts[0][0]], tuple(_between(text, starts)))
     return _without_headings(text)
 
 
 class _Marks:
-    """Where the sections of files begin; of a file that grew only what comes behind its last heading is looked at."""
+    """Caches where sections begin, so that only the new end of a grown file is parsed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -212,7 +215,7 @@ class _Marks:
     def of(self, path: str, text: str) -> Sequence[Mark]:
         with self._lock:
             before, known = self._last.pop(path, ("", []))
-        has_front_matter = text.startswith("---")  # where it ends is said further on
+        has_front_matter = text.startswith("---")  # only a later part of the text says where it ends
         grew = before and not has_front_matter and text.startswith(before)
         start = len(before) if grew else 0
         marks = known[:-1] if grew else []
@@ -228,12 +231,12 @@ _marks_of = _Marks(32).of
 
 
 def _markdown(text: str) -> Iterator[Mark]:
-    """The headings of Markdown; only lines that matter are looked at."""
+    """Yield the headings of Markdown; only relevant lines are parsed."""
     starts = [0]
     for mark in _MARKS.finditer(text):
         start = mark.end()
         if text[start : start + 4].lstrip()[:1] in {"=", "-"}:
-            starts.append(text.rfind("\n", 0, mark.start()) + 1)  # what is underlined
+            starts.append(text.rfind("\n", 0, mark.start()) + 1)  # the underlined line
         starts.append(start)
     starts = list(dict.fromkeys(starts))
     lines = [
@@ -246,7 +249,7 @@ def _markdown(text: str) -> Iterator[Mark]:
 
 @lru_cache(maxsize=32)
 def _outlined(path: str, text: str) -> tuple[Mark, ...]:
-    """The same of what a file of another kind defines; depth by what encloses it."""
+    """Return the same for the definitions of other kinds of files, with their nesting depth."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     open_ends: list[int] = []
     marks = []
@@ -285,7 +288,7 @@ def _between(text: str, starts: Sequence[tuple[int, str]]) -> Iterator[Section]:
 
 
 def _prose(text: str) -> Iterator[str]:
-    """The first lines of a passage that say something."""
+    """Yield the first lines of a passage that have content."""
     said = 0
     for line in text[:4_000].split("\n"):
         if not _NO_PROSE.match(line):

@@ -1,4 +1,4 @@
-"""Which sections of a file matter for a task: those that name its item in their heading, and those that search finds with its words."""
+"""Rank the sections of a file for a task: first by headings that name its item, then by its words."""
 
 import re
 from collections import Counter
@@ -11,10 +11,10 @@ from agentx.synthesis.pipelines.dispatching.passages import Section
 
 
 class Wanted:
-    """What a task is about: which sections of a file matter for it.
+    """Ranks sections by their relevance for a task.
 
     Args:
-        about: Its words.
+        about: The words of the task.
         item: Values of the item that it is for: ``id``, ``number``, ``title``.
     """
 
@@ -23,7 +23,7 @@ class Wanted:
         self._named = [re.compile(pattern, re.IGNORECASE) for pattern in _names(item)]
 
     def order(self, sections: Sequence[Section]) -> list[int]:
-        """Indices of sections, those that matter most first: by their headings, then by search (BM25), then the latest."""
+        """Return indices of sections by relevance: by heading, then by search (BM25), then the latest."""
         counts = [one.terms for one in sections]
         weights = bm25.weigh(self._terms, _Within(self._terms, counts))
         rank = [
@@ -34,23 +34,26 @@ class Wanted:
 
 
 class _Within:
-    """The statistics of BM25 over the sections of one file."""
+    """BM25 statistics over the sections of one file."""
 
     def __init__(self, terms: Mapping[str, int], counts: Sequence[Counter[str]]) -> None:
         self._docs, self._length = len(counts), sum(found.total() for found in counts)
         self._often = Counter(term for found in counts for term in terms.keys() & found.keys())
 
     def totals(self) -> tuple[int, int]:
-        """How many sections there are, and how many terms in all of them; never none, by which a length is divided."""
+        """Return the number of sections, and of terms in all of them.
+
+        There is at least 1 term, because lengths are divided by it.
+        """
         return self._docs, max(self._length, 1)
 
     def frequency(self, term: str) -> int:
-        """How many of them hold a term."""
+        """Return the number of sections that contain a term."""
         return self._often[term]
 
 
 def _names(item: Mapping[str, Any]) -> Iterator[str]:
-    """Patterns that find an item in a heading: its key, its number where the key is none, its title."""
+    """Yield patterns that find an item in a heading: its key or number, and its title."""
     key, title = str(item.get("id", "")), str(item.get("title", "")).strip()
     if key and not key.isdigit():
         yield rf"(?<!\w){re.escape(key)}(?!\w)"
