@@ -1,4 +1,4 @@
-"""What the stages of pipelines taught, as memory: an item for each fact that a stage was proved with."""
+"""The extractor ``pipeline``: a memory item for each fact that a proved stage contributed."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -13,17 +13,21 @@ from agentx.synthesis.state.state import State
 
 
 class Learned:
-    """Makes a memory item of each fact that a stage was proved with (an :class:`agentx.synthesis.state.extractor.Extractor`).
+    """Makes a memory item of each fact of a proved stage.
 
-    What a file holds already is not added to it again, so a fact comes once: none is compared with those before it. Which of
-    them hold no more says the proof.
+    Implements :class:`agentx.synthesis.state.extractor.Extractor`. What a file holds already is not added to
+    it again, so each fact comes once and need not be compared with earlier ones. The proof states which
+    earlier facts no longer hold.
     """
 
     name: ClassVar[str] = "pipeline"
     version: ClassVar[int] = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """An item of knowledge for each fact of a stage, and the end of those that it replaces; nothing for other events."""
+        """Return an item for each fact of a stage, and the end of those that it replaces.
+
+        Other events cause no changes.
+        """
         del read
         data = event.data
         if not isinstance(data, StageProved):
@@ -60,7 +64,7 @@ class Learned:
 
 
 def _is_open(item: MemoryItem | None) -> bool:
-    """Whether a stage may end an item: nobody did, and no person made it theirs."""
+    """Return whether a stage may end an item: it is still open, and the user has not changed it."""
     return item is not None and item.status in {"proposed", "active", "dormant"} and not item.by_hand
 
 

@@ -1,7 +1,7 @@
-"""What a stage adds to the long-term memory: text behind the end of an append-only file, and facts to remember.
+"""Additions of a stage to the long-term memory: text appended to append-only files, and facts to remember.
 
-What is there is never rewritten: text begins on a line of its own, under a heading of its own, and can neither close nor forge
-anything that stands before it.
+Existing text is never rewritten. New text begins on its own line, under its own heading, and can neither
+close nor forge anything before it.
 """
 
 import re
@@ -37,31 +37,32 @@ from agentx.synthesis.pipelines.running.replaced import (
 from agentx.synthesis.pipelines.templates import fill
 
 LEVEL = 2
-"""Of the heading that an item gets in a file of the long-term memory; the headings of its text are below that."""
+"""Level of an item's heading in a file of the long-term memory. The headings of its text are below it."""
 
 MAX_FACT = 400
-"""Characters of one fact; the file has the rest."""
+"""Maximum number of characters of a fact; the file has the rest."""
 
 _LONGEST_TERM = 6
-"""Words before a colon that are still a term."""
+"""Maximum number of words before a colon that count as a term."""
 
 _LOWEST = 6
 _MARKER = re.compile(r"\s*<!--\s*[A-Z][A-Z0-9_]*\s*-->\s*")
 _HTML = re.compile(r"<(?=!--)|^( {0,3})<(?=[?!]|(?:script|pre|style|textarea)\b)", re.IGNORECASE)
 _NOTHING = re.compile(
-    r"(?:(?:none|nothing|nil|n ?a|no (?:new|further|other|additional) \w+)(?: (?:new|yet|here|so far|to \w+|in this \w+))*+)?"
+    r"(?:(?:none|nothing|nil|n ?a|no (?:new|further|other|additional) \w+)"
+    r"(?: (?:new|yet|here|so far|to \w+|in this \w+))*+)?"
 )
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 
 class Appending(msgspec.Struct, frozen=True):
-    """What is added to a file of the long-term memory.
+    """An addition to a file of the long-term memory.
 
     Attributes:
         path: The file.
-        text: What comes behind what is there; it begins on a fresh line and ends with a line break. Empty where what stands
-            there says the same already.
-        learned: What the stage has to say in it, as facts.
+        text: The text to append. It begins on a new line and ends with a line break. Empty if the file says
+            the same already.
+        learned: The stage's facts in it.
     """
 
     path: str
@@ -70,7 +71,7 @@ class Appending(msgspec.Struct, frozen=True):
 
 
 class _Taken(msgspec.Struct, frozen=True):
-    """What is taken from a file, and the heading that it gets."""
+    """The content taken from a file, and the heading that it gets."""
 
     title: str
     body: tuple[str, ...] = ()
@@ -84,17 +85,19 @@ def appending(
     values: Mapping[str, Any],
     earlier: Sequence[Added] = (),
 ) -> Appending | None:
-    """What a stage adds to a file of the long-term memory.
+    """Return what a stage adds to a file of the long-term memory.
 
     Args:
-        appends: Where to, which is one file, and from which sections of which files.
-        before: What the file holds; empty where it is not there yet.
+        appends: The target, which is one file, and the sections of files to take from.
+        before: Contents of the target; empty if it does not exist yet.
         written: What the stage wrote, by path.
-        values: For the templates of ``section``, ``under`` and ``topic``.
-        earlier: What the same stage added to it for the same item before: all of it is replaced, unless it says the same.
+        values: Values for the templates of ``section``, ``under`` and ``topic``.
+        earlier: Earlier additions of the same stage for the same item. All of them are replaced, unless they
+            say the same.
 
     Returns:
-        ``None`` where the sections are missing or empty, say "none", or stand there already, and there is nothing to replace.
+        ``None`` if the sections are missing or empty, say "none", or are in the file already, and there is
+        nothing to replace.
 
     Raises:
         TemplateInvalid: A template cannot be filled.
@@ -135,17 +138,20 @@ def _title(append: AppendFile, values: Mapping[str, Any]) -> str:
 
 
 def _said(lines: Iterable[str]) -> list[str]:
-    """What lines say under the headings of items, whatever those are: two texts that say the same are equal in it."""
+    """Return the lines without blank ones and item headings, so that equivalent texts are equal."""
     every = [line for line in lines if line.strip()]
     heads = {heading.line for heading in markdown_headings(["", *every]) if heading.level <= LEVEL}
     return [line for number, line in enumerate(every, 1) if number not in heads]
 
 
-# --- what is taken from a file ----------------------------------------------------------------------------------------
+# --- taking from a file -------------------------------------------------------------------------------------
 
 
 def _section(written: str, title: str) -> list[str]:
-    """The lines of a section without its heading; of the whole file without its first heading, where no section is named."""
+    """Return the lines of a section without its heading; without a title, those of the file.
+
+    The file's first heading is left out too.
+    """
     every = list(sections(written))
     if title:
         wanted = title_words(title)
@@ -159,8 +165,8 @@ def _section(written: str, title: str) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Entry | str]:
-    """The headings of a section, as Markdown, and its entries; completion markers left out."""
-    text = ["", *lines]  # a first line of dashes begins no front matter here
+    """Yield the headings of a section, as Markdown, and its entries, without completion markers."""
+    text = ["", *lines]  # a first line of dashes must not begin front matter here
     kept = [
         "" if not code and _MARKER.fullmatch(line) else line
         for line, code in zip(text, fenced(text), strict=True)
@@ -176,13 +182,13 @@ def _stands_in(entry: Entry, known: str) -> bool:
 
 
 def _says_nothing(text: str) -> bool:
-    """Whether an entry only says that there is none."""
+    """Return whether an entry only says that there is nothing."""
     words = re.sub(r"[\W_]+", " ", text[: MAX_FACT + 1]).strip().casefold()
     return len(text) <= MAX_FACT and _NOTHING.fullmatch(words) is not None
 
 
 def _fact(entry: Entry) -> str:
-    """An entry as a sentence: in one line, without emphasis, and cut behind a sentence where it is long."""
+    """Return an entry as one line without emphasis, cut after a sentence if it is long."""
     text = one_line(re.sub(r"\*\*|__|`", "", entry.text))
     if _says_nothing(text):
         return ""
@@ -192,11 +198,11 @@ def _fact(entry: Entry) -> str:
     return text[: ends[-1]] if ends else f"{text[: MAX_FACT - 1].rpartition(' ')[0] or text[: MAX_FACT - 1]}…"
 
 
-# --- what is added to a file ------------------------------------------------------------------------------------------
+# --- appending to a file ------------------------------------------------------------------------------------
 
 
 def _body(blocks: Sequence[Entry | str]) -> list[str]:
-    """The lines that are added: every heading below that of the item, no fence left open, and nothing hidden."""
+    """Return the lines to append: headings below that of the item, no open fence, and no hidden text."""
     lines: list[str] = []
     last: Entry | str = ""
     for block in blocks:
@@ -223,9 +229,9 @@ def _demoted(lines: list[str]) -> list[str]:
 
 
 def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
-    """What comes behind a file's end: a fence that is open there is closed, and the item's heading stands once at a time.
+    """Return the text to append: it closes an open fence, and repeats the item's heading only if needed.
 
-    Whether the heading stands there, ``standing`` says: the file without what holds no more.
+    ``standing`` is the file without what no longer holds; it decides whether the heading is there.
     """
     begin = "" if not before or before.endswith(("\n", "\r")) else "\n"
     open_fence = open_at_end(lines_of(before)) if "```" in before or "~~~" in before else ""
@@ -242,19 +248,19 @@ def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
 
 
 def _name(values: Mapping[str, Any]) -> str:
-    """What an item is called where nothing else is said: ``Chapter 03``."""
+    """Return the default name of an item: ``Chapter 03``."""
     items = ((kind, one) for kind, one in values.items() if isinstance(one, Mapping) and "id" in one)
     return next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")
 
 
-# --- what is remembered of it -----------------------------------------------------------------------------------------
+# --- what is remembered -------------------------------------------------------------------------------------
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What a stage added to the long-term memory for an item so far, and what holds of it.
+    """Everything a stage has added to the long-term memory for an item, and the facts that still hold.
 
     Attributes:
-        added: The blobs of each file before and after it was added to, by path.
+        added: The blobs of each file before and after each addition, by path.
         facts: By the id of their memory item.
     """
 
@@ -263,7 +269,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 def remembered(events: Iterable[Event]) -> Remembered:
-    """What the proofs of a step left in the long-term memory; other events say nothing of it."""
+    """Fold what the proofs of a step left in the long-term memory. Other events are ignored."""
     made = Remembered({}, {})
     for event in events:
         if isinstance(event.data, StageProved):
@@ -279,12 +285,12 @@ def remembered(events: Iterable[Event]) -> Remembered:
 def superseded(
     before: Mapping[str, NewKnowledge], now: Collection[NewKnowledge], new: Sequence[NewKnowledge]
 ) -> Iterator[Superseded]:
-    """What holds no more of what a stage said before: another definition of a term came in its place, or nothing did.
+    """Yield the earlier facts of a stage that no longer hold, with the new definition of the term, if any.
 
     Args:
-        before: What it said, by memory item.
-        now: What it says.
-        new: What of that it did not say before, as it is remembered.
+        before: Its earlier facts, by memory item.
+        now: Its current facts.
+        new: The current facts that are new, as they are remembered.
     """
     of = {(fact.topic, _term(fact.text)): number for number, fact in reversed(list(enumerate(new, 1)))}
     for item, fact in before.items():
@@ -293,6 +299,6 @@ def superseded(
 
 
 def _term(fact: str) -> str:
-    """What a fact defines, for the latest definition of it to hold; empty for a sentence."""
+    """Return the term that a fact defines, whose latest definition holds; empty for a sentence."""
     term, colon, _ = fact.partition(":")
     return term.casefold().strip() if colon and len(term.split()) <= _LONGEST_TERM else ""

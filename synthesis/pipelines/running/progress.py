@@ -1,6 +1,7 @@
-"""How far pipelines are: a fold over history, so that one that was stopped anywhere goes on where it was.
+"""The progress of pipelines: a fold over history, so that a pipeline stopped anywhere can be resumed.
 
-What is proved is proved by its event alone; whether a file still carries its marker is looked at when a pipeline starts.
+A proof is an event; nothing else is needed. Whether a file still has its marker is checked when a pipeline
+starts.
 """
 
 import msgspec
@@ -20,18 +21,18 @@ from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.definition.naming import key_of
 
 VERSION = 6
-"""Raised whenever the same events would be read differently."""
+"""Raised whenever the same events would be folded differently."""
 
 
 class Sent(msgspec.Struct):
-    """An agent that is at work on a step.
+    """An agent that is working on a step.
 
     Attributes:
-        seq: The event that sent it.
-        at: When that was.
-        writes: The files that it alone may write.
-        by_engine: Whether the engine does it itself.
-        decided: The latest word of a person on one of its calls.
+        seq: Number of the event that dispatched it.
+        at: When it was dispatched.
+        writes: Files that it has exclusive write access to.
+        by_engine: Whether the engine itself does the step.
+        decided: Number of the latest event in which the user approved or denied one of its calls.
     """
 
     pipeline: str
@@ -48,7 +49,7 @@ class Sent(msgspec.Struct):
 
 
 class Proof(msgspec.Struct):
-    """That a step is done: in which round, by which files, with which verdict."""
+    """The proof that a step is done: its round, its files, its verdict."""
 
     seq: int
     round: int
@@ -57,7 +58,7 @@ class Proof(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """An agent that did not do what it was sent for."""
+    """An agent's failure to do its task."""
 
     seq: int
     round: int
@@ -66,7 +67,7 @@ class Failure(msgspec.Struct):
 
 
 class Part(msgspec.Struct):
-    """A part of a task that was split: the event that sent an agent for it, and its files: the last, and how many."""
+    """A part of a split task: the event that dispatched it, its last file, and its number of files."""
 
     seq: int
     through: str
@@ -77,10 +78,10 @@ class Written(msgspec.Struct):
     """What agents wrote for a step in a round.
 
     Attributes:
-        seq: The event that sent the latest of them.
-        blobs: Blob id of each file, by path; empty where it was deleted. Parts of a task that was split are among them.
-        accepted: Whether the run that wrote them was, so that only the proof is missing.
-        parts: Of a task that was split, those that were written or are being written, by number.
+        seq: Number of the event that dispatched the latest of them.
+        blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
+        accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
+        parts: The parts of a split task that are written or being written, by number.
     """
 
     seq: int
@@ -99,24 +100,24 @@ class Verdict(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """How far one pipeline is.
+    """The progress of one pipeline.
 
     Attributes:
-        digest: Of its file, when it was last started.
-        status: How it last ended; ``RUNNING`` while it does not.
-        running: Agents at work, by run; those of ``waiting`` among them.
+        digest: Digest of its file at the last start.
+        status: How it last ended; ``RUNNING`` while it is running.
+        running: Agents at work, by run, including those in ``waiting``.
         proved: The latest proof of each step, by key.
-        failures: Of the steps that are not proved since.
-        written: What was written for each step in its latest round, and is not proved yet.
-        verdicts: Of the steps that give one, in order.
-        reopened: The latest event that reopened a stage or step, by key, and ``wishes`` why.
-        amended: The latest event in which a person gave their word that a file is to be as they made it, by path.
-        remembered: The proofs that left something in the long-term memory, by key.
-        retried: The latest event that gave what had failed another chance.
-        waiting: Runs that wait for a person's word, by key.
-        anomalies: What went otherwise than planned, in order: what stands in the pipeline's log.
-        dispatches: Agents that were sent out; ``retries`` those of them whose work was not accepted.
-        usage: What its runs used.
+        failures: Failures since the last proof, by step.
+        written: What was written for each step in its latest round and is not proved yet.
+        verdicts: Verdicts in order, by step.
+        reopened: The latest event that reopened a stage or step, by key. ``wishes`` has the reasons.
+        amended: The latest event in which the user accepted their own version of a file, by path.
+        remembered: The proofs that added something to the long-term memory, by key.
+        retried: The latest event that allowed failed steps another attempt.
+        waiting: Runs that wait for approval, by key.
+        anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
+        usage: Usage of its runs.
     """
 
     name: str
@@ -146,7 +147,7 @@ class Pipelines(msgspec.Struct):
     """All pipelines of a history.
 
     Attributes:
-        runs: The pipeline of each run that goes on.
+        runs: The pipeline of each active run.
     """
 
     known: dict[str, Progress] = msgspec.field(default_factory=dict)
@@ -174,7 +175,7 @@ class Pipelines(msgspec.Struct):
                 self._go_on(self.of(self.runs[event.run]), event)
 
     def of(self, name: str) -> Progress:
-        """The progress of a pipeline."""
+        """Return the progress of a pipeline."""
         return self.known.setdefault(name, Progress(name))
 
     def _start(self, event: Event, started: PipelineStarted) -> None:
@@ -204,7 +205,7 @@ class Pipelines(msgspec.Struct):
         before = progress.written.get(key)
         made = Written(event.seq, sent.round, {})
         if before is not None and before.round == sent.round and (sent.part or by_engine):
-            made.blobs, made.parts = before.blobs, before.parts  # what becomes of parts is not begun anew
+            made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = Part(event.seq, sent.through, sent.holds)
@@ -212,13 +213,13 @@ class Pipelines(msgspec.Struct):
         self.runs[event.run] = sent.pipeline
 
     def _give_up(self, progress: Progress, key: str) -> None:
-        """Nothing comes any more of a run that waited for a person's word."""
+        """Discard a run that waits for approval: its step is dispatched or proved otherwise."""
         if run := progress.waiting.pop(key, ""):
             progress.running.pop(run, None)
             self.runs.pop(run, None)
 
     def _go_on(self, progress: Progress, event: Event) -> None:
-        """What an agent does between its start and its end."""
+        """Fold in an event of an agent between its start and its end."""
         match event.data:
             case ApprovalDecided():
                 progress.running[event.run].decided = event.seq
@@ -235,7 +236,7 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
     why = one_line(amended.reason) or "no reason was given"
     progress.anomalies.append(f"{amended.path} was amended: {why}")
     if not amended.after:
-        progress.amended.pop(amended.path, None)  # who takes a file away wants another
+        progress.amended.pop(amended.path, None)  # a user who deletes a file wants a new one
     elif not amended.call_id:
         progress.amended[amended.path] = event.seq
 
@@ -252,7 +253,7 @@ def _write(progress: Progress, event: Event) -> None:
 
 
 def _wait(progress: Progress, event: Event, ended: RunEnded) -> None:
-    """The run goes on when a person has given their word, and ends for good then."""
+    """Mark a run as waiting. It is resumed after the user's decision, and only then ends for good."""
     progress.waiting[progress.running[event.run].key] = event.run
     progress.usage += _used(ended)
 
@@ -279,7 +280,10 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
 
 
 def _forget(written: Written, sent: Sent) -> None:
-    """A part that was not accepted is written anew; where what was joined was not, all of them."""
+    """Discard a part that was not accepted, so that it is written again.
+
+    If the joined parts were not accepted, all of them are discarded.
+    """
     if sent.by_engine:
         written.blobs.clear()
         written.parts.clear()
@@ -292,7 +296,8 @@ def _forget(written: Written, sent: Sent) -> None:
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
-    progress.written[key] = Written(event.seq, proved.round, {})  # who is sent again begins anew
+    # an agent that is dispatched again starts from nothing
+    progress.written[key] = Written(event.seq, proved.round, {})
     progress.failures.pop(key, None)
     if proved.changes or proved.learned or proved.superseded:
         progress.remembered.setdefault(key, []).append(event.seq)

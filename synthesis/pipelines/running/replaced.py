@@ -1,8 +1,9 @@
-"""Which lines of a file of the long-term memory hold no more: those that a later entry of the same stage came in place of.
+"""Find the lines of a long-term memory file that were replaced by a later entry of the same stage.
 
-Such a file only ever grows, so a stage that is done again adds what holds now behind the end, with a line that says which lines it
-replaces. That line is a comment, which no text that the engine adds for an agent can forge: comments of theirs are no comments
-there. Only who may write such a file themselves, a person or a role that has it among its writes, can write one.
+Such a file is append-only. A stage that is done again appends its new text with a note that names the lines
+it replaces. The note is a comment. The engine disables comments in the text it adds for an agent, so an agent
+cannot forge a note. Only those who write the file themselves can: the user, or a role that has it among its
+writes.
 """
 
 import re
@@ -23,22 +24,22 @@ _NOTE = re.compile(r"<!-- In place of lines? (\d{1,9})(?:-(\d{1,9}))? \(([0-9a-f
 _FENCE = re.compile(r"`{3}|~{3}")
 
 _HEADING = re.compile(r"##?(?: |$)")
-"""Of an item, or of the whole file."""
+"""Matches the heading of an item, or of the whole file."""
 
 
 def note(lines: Sequence[str], place: range) -> str:
-    """The line which says that what follows came in place of earlier lines.
+    """Return the note that the following text replaces earlier lines.
 
     Args:
-        lines: Of the file.
-        place: Indices of those that hold no more, from 0.
+        lines: The lines of the file.
+        place: Indices of the replaced lines, from 0.
     """
     return f"<!-- In place of {_named(place)} ({_digest(lines, place)}) -->"
 
 
 @lru_cache(maxsize=16)
 def in_force(text: str) -> str:
-    r"""A file of the long-term memory without what holds no more; lines keep their numbers.
+    r"""Return a long-term memory file without replaced text; line numbers are unchanged.
 
     >>> lines = ["- **posting**: a record"]
     >>> in_force("\n".join([*lines, note(lines, range(1)), "- **posting**: one side of an entry"])).splitlines()[0]
@@ -49,7 +50,8 @@ def in_force(text: str) -> str:
     lines = lines_of(text)
     for place in replaced(lines):
         lines[place.start : place.stop] = ["" for _ in place]
-        if not (place.start and lines[place.start - 1].strip()):  # or it would go on with what stands there
+        # otherwise the notice would continue the text before it
+        if not (place.start and lines[place.start - 1].strip()):
             lines[place.start] = (
                 f"[{_named(place)} {'was' if len(place) == 1 else 'were'} replaced: see below]"
             )
@@ -57,7 +59,7 @@ def in_force(text: str) -> str:
 
 
 def replaced(lines: Sequence[str]) -> list[range]:
-    """The lines of a file that hold no more, by their indices from 0."""
+    """Return the replaced lines of a file, by their indices from 0."""
     places: list[range] = []
     if _SAYS not in "\n".join(lines):
         return places
@@ -65,7 +67,7 @@ def replaced(lines: Sequence[str]) -> list[range]:
         if not code and (said := _NOTE.fullmatch(line.strip())):
             first = int(said[1]) - 1
             place = range(first, int(said[2] or said[1]))
-            # a person who amended the file may have moved them
+            # the user may have moved them
             moved = (range(n, n + len(place)) for n in range(number - len(place), -1, -1))
             found = (one for one in chain((place,), moved) if one and _digest(lines, one) == said[3])
             places += islice(found, 1)
@@ -73,18 +75,20 @@ def replaced(lines: Sequence[str]) -> list[range]:
 
 
 class Added(msgspec.Struct, frozen=True):
-    """A text that was added to a file, and the line that it went on from, by its index from 0."""
+    """A text that was added to a file, and the index of the line where it began, from 0."""
 
     line: int
     text: str
 
 
 def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
-    """Where texts that were added to a file stand in it and still hold, by indices from 0; what a person changed is their own.
+    """Return the indices, from 0, of earlier additions that still hold.
+
+    Lines that the user changed are theirs, and excluded.
 
     Args:
-        lines: Of the file.
-        added: The texts, as they were added, in order.
+        lines: The lines of the file.
+        added: The texts as they were added, in order.
     """
     gone = {n for place in replaced(lines) for n in place}
     found: list[range] = []
@@ -93,9 +97,9 @@ def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
         whole = _stripped(told)
         begin = one.line + next((n for n, line in enumerate(told) if line.strip()), 0)
         place = range(begin, begin + len(whole))
-        if list(lines[begin : place.stop]) != whole:  # a person who amended the file moved it
+        if list(lines[begin : place.stop]) != whole:  # the user moved it
             place = _find(lines, whole, gone) or _find(lines, whole, frozenset())
-        if place:  # or it was replaced before
+        if place:  # otherwise it was replaced before
             parts = [_headless(lines, _opened(lines, place), gone)] if gone.isdisjoint(place) else []
         else:
             parts = [
@@ -109,7 +113,7 @@ def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
 
 
 def without(lines: Sequence[str], places: Collection[range]) -> list[str]:
-    """Lines in which those of some places are blank."""
+    """Return the lines, with those of some places blanked."""
     kept = list(lines)
     for place in places:
         kept[place.start : place.stop] = [""] * len(place)
@@ -117,12 +121,12 @@ def without(lines: Sequence[str], places: Collection[range]) -> list[str]:
 
 
 def holds(lines: Sequence[str], places: Collection[range]) -> Iterator[str]:
-    """The lines of some places that say something, notes aside."""
+    """Return the non-blank lines of some places, without notes."""
     return (lines[n] for place in places for n in place if lines[n].strip() and _SAYS not in lines[n])
 
 
 def _find(lines: Sequence[str], wanted: Sequence[str], gone: AbstractSet[int]) -> range:
-    """The last place where some lines stand; an empty range where they do not."""
+    """Return the last place where some lines occur; an empty range if they do not."""
     for start in range(len(lines) - len(wanted), -1, -1) if wanted else ():
         place = range(start, start + len(wanted))
         if (
@@ -135,13 +139,13 @@ def _find(lines: Sequence[str], wanted: Sequence[str], gone: AbstractSet[int]) -
 
 
 def open_at_end(lines: Sequence[str]) -> str:
-    """The fence of a block of code that is open behind the last line; empty for none."""
+    """Return the fence of the code block that is open after the last line; empty for none."""
     *_, fence = fenced([*lines, ""])
     return fence
 
 
 def _opened(lines: Sequence[str], place: range) -> range:
-    """A place without the fence that it begins with where that closed what stands before it, and has to stay."""
+    """Return a place without its leading fence, if that closes a block before it and must stay."""
     if not (_FENCE.match(lines[place.start]) and open_at_end(lines[: place.start])):
         return place
     said = [n for n in place[1:] if lines[n].strip()]
@@ -149,7 +153,7 @@ def _opened(lines: Sequence[str], place: range) -> range:
 
 
 def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> range:
-    """A place without its heading where something that another stage added stands under that, too."""
+    """Return a place without its heading, if another stage's addition is also under that heading."""
     behind = (
         line for n, line in enumerate(lines[place.stop :], place.stop) if n not in gone and line.strip()
     )

@@ -1,6 +1,6 @@
-"""What may be done now: steps whose needs are proved, loops round by round.
+"""The steps that can be done now: those whose dependencies are proved, loops round by round.
 
-Pure bookkeeping over a plan and how far it is; whoever does the steps tells it what came of them.
+Pure bookkeeping over a plan and its progress. The caller does the steps and reports their results.
 """
 
 from collections import defaultdict, deque
@@ -16,14 +16,14 @@ Standing = Literal["waiting", "ready", "done", "failed"]
 
 
 class Due(msgspec.Struct, frozen=True):
-    """A step that may be done now.
+    """A step that can be done now.
 
     Attributes:
-        round: Which time round its loop, from 1.
-        tries: How many agents have failed at it already, in this round.
-        reason: Why the last of them did.
-        wish: Why it is to be done again although it was done before, in the words of whoever wants it.
-        remembered: The events that proved it before and left something in the long-term memory.
+        round: Round of its loop, from 1.
+        tries: Number of agents that have failed at it in this round.
+        reason: Why the last of them failed.
+        wish: Why it has to be done again although it was done before, in the words of the requester.
+        remembered: The earlier proofs of it that added something to the long-term memory.
     """
 
     step: Step
@@ -35,16 +35,16 @@ class Due(msgspec.Struct, frozen=True):
 
 
 class Schedule:
-    """Which steps of a plan may be done now.
+    """Determines which steps of a plan can be done now.
 
     Args:
         plan: The pipeline.
-        progress: How far it is.
+        progress: Its progress.
 
     Attributes:
-        standing: How each step and loop stands, by key.
-        rounds: The round of each step of a loop, by key.
-        failed: Why, by key of what failed.
+        standing: State of each step and loop, by key.
+        rounds: Round of each step, by key.
+        failed: Reasons of failures, by key.
     """
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
@@ -60,10 +60,13 @@ class Schedule:
         for key in self._units():
             self._enter(key)
 
-    # --- what the progress says --------------------------------------------------------------------------------------
+    # --- progress -------------------------------------------------------------------------------------------
 
     def _floors(self) -> dict[str, int]:
-        """For each step, the latest event that reopened it or what it rests on: a proof before that proves nothing."""
+        """Return for each step the latest event that reopened it or a dependency.
+
+        Earlier proofs do not count.
+        """
         reopened, floor = self.progress.reopened, dict[str, int]()
         if not reopened:
             return dict.fromkeys(self.plan.steps, 0)
@@ -74,18 +77,21 @@ class Schedule:
         return floor
 
     def floor(self, key: str) -> int:
-        """The event behind which a proof of a step counts."""
+        """Return the event after which a proof of a step counts."""
         return self._floor[key]
 
     def amended(self, key: str) -> list[str]:
-        """Files of a step that a person made as they are after they wanted it done again, and after their word on any call."""
+        """Return the files of a step that the user amended after it was reopened.
+
+        Amendments before the user's last decision on one of its calls do not count either.
+        """
         progress = self.progress
         waits = progress.running.get(progress.waiting.get(key, ""))
         since = max(self._floor[key], waits.decided if waits else 0)
         return [one.path for one in self.plan.steps[key].writes if progress.amended.get(one.path, 0) > since]
 
     def is_proved(self, key: str, number: int = 0) -> bool:
-        """Whether a step is proved, in a round where one is named."""
+        """Return whether a step is proved, in a given round if one is named."""
         proof = self.progress.proved.get(key)
         return proof is not None and proof.seq > self._floor[key] and number in (0, proof.round)
 
@@ -93,14 +99,17 @@ class Schedule:
         return self.plan.loops[key].steps if key in self.plan.loops else (key,)
 
     def _needs_of(self, key: str) -> list[str]:
-        """The steps and loops that one waits for, each once; of a step in a loop, the whole loop."""
+        """Return the steps and loops that a unit waits for, without duplicates.
+
+        If it waits for a step in a loop, it waits for the whole loop.
+        """
         loop = self.plan.loops.get(key)
         needs = self.plan.steps[loop.steps[0] if loop else key].needs
         inside = {need: self.plan.steps[need].loop for need in needs if need in self.plan.steps}
         return list(dict.fromkeys(inside.get(need) or need for need in needs))
 
     def _units(self) -> Iterator[str]:
-        """Steps outside of loops, and loops, each behind what it needs."""
+        """Yield the loops, and the steps outside of loops, in topological order."""
         seen: set[str] = set()
         for key, step in self.plan.steps.items():
             unit = step.loop or key
@@ -108,7 +117,7 @@ class Schedule:
                 seen.add(unit)
                 yield unit
 
-    # --- entering ----------------------------------------------------------------------------------------------------
+    # --- entering -------------------------------------------------------------------------------------------
 
     def _enter(self, unit: str) -> None:
         if unit in self.plan.loops:
@@ -135,7 +144,7 @@ class Schedule:
                 self.rounds[key] = proof.round if proof else 1
 
     def _begin(self, unit: str) -> None:
-        """What a step or loop needs is done."""
+        """Start a step or loop whose dependencies are done."""
         loop = self.plan.loops.get(unit)
         if loop is None:
             self._offer(unit)
@@ -165,7 +174,7 @@ class Schedule:
         self._ready.append(key)
 
     def tries(self, key: str) -> tuple[int, str]:
-        """How many agents failed at a step in its round, since it was last given a chance, and why the last one did."""
+        """Return how many agents failed at a step in its round since the last retry, and the last reason."""
         since = max(self._floor[key], self.progress.retried)
         failures = [
             one
@@ -174,13 +183,13 @@ class Schedule:
         ]
         return len(failures), failures[-1].reason if failures else ""
 
-    # --- loops -------------------------------------------------------------------------------------------------------
+    # --- loops ----------------------------------------------------------------------------------------------
 
     def _loop_stands(self, loop: LoopStep) -> Standing:
         proof = self.progress.proved.get(loop.decides)
         if proof is None or not self.is_proved(loop.decides):
             return "waiting"
-        # a round whose other steps were reopened is not at its end, whatever its verdict was
+        # a round with reopened steps is not finished, whatever its verdict was
         if not all(self.is_proved(key, proof.round) for key in loop.steps):
             return "waiting"
         if proof.verdict == "PASS":
@@ -190,7 +199,10 @@ class Schedule:
         return "done" if loop.otherwise == "go-on" else "failed"
 
     def _fails(self, loop: LoopStep) -> int:
-        """Rounds without a PASS since the loop was given its chance; what went on without one needs no other."""
+        """Count the rounds without a PASS since the last retry.
+
+        A loop that goes on without one needs no retry.
+        """
         since = self._floor[loop.decides]
         if loop.otherwise == "fail":
             since = max(since, self.progress.retried)
@@ -198,7 +210,7 @@ class Schedule:
         return sum(not one.passed and one.seq > since for one in verdicts)
 
     def _round(self, loop: LoopStep) -> int:
-        """The round that a loop is in."""
+        """Return the current round of a loop."""
         proofs = [(key, self.progress.proved[key]) for key in loop.steps if key in self.progress.proved]
         valid = [proof.round for key, proof in proofs if self.is_proved(key)]
         if not valid:
@@ -207,10 +219,10 @@ class Schedule:
         over = all(self.is_proved(key, number) for key in loop.steps)
         return number + 1 if over else number
 
-    # --- doing -------------------------------------------------------------------------------------------------------
+    # --- execution ------------------------------------------------------------------------------------------
 
     def ready(self) -> Iterator[Due]:
-        """The steps that may be done now; each is told once."""
+        """Yield the steps that can be done now, each once."""
         while self._ready:
             key = self._ready.popleft()
             earlier = tuple(self.progress.remembered.get(key, ()))
@@ -223,11 +235,11 @@ class Schedule:
         return self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
 
     def again(self, key: str) -> None:
-        """An agent failed at a step: it is offered again, or has failed for good."""
+        """Offer a step again after a failed attempt, or fail it for good."""
         self._offer(key)
 
     def done(self, key: str) -> None:
-        """A step is proved; the progress says so already."""
+        """Mark a step as done. The progress must contain its proof already."""
         self.standing[key] = "done"
         step = self.plan.steps[key]
         if not step.loop:
@@ -258,10 +270,10 @@ class Schedule:
             self.standing[self.plan.steps[key].loop] = "failed"
 
     def fail(self, key: str, reason: str) -> None:
-        """A step cannot be done, and trying again is of no use."""
+        """Fail a step without further attempts."""
         self._fail(key, reason)
 
     @property
     def is_done(self) -> bool:
-        """Whether all is proved."""
+        """Whether everything is proved."""
         return all(self.standing[unit] == "done" for unit in self._units())
