@@ -1,4 +1,4 @@
-"""Whether what an agent wrote is what was asked: markers, terms, glossary.
+"""Check that an agent's text is what was asked for: markers, terms, glossary.
 
 May import: synthesis.chunking, synthesis.language.
 """

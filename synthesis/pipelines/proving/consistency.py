@@ -1,4 +1,4 @@
-"""Whether a text agrees with those before it: it uses their terms, defines none anew, and takes up no metaphor of theirs.
+"""Check that a text agrees with earlier ones: it keeps their terms, and repeats none of their metaphors.
 
 A glossary and a registry of metaphors are Markdown: a heading for each item, and below it a list::
 
@@ -8,8 +8,8 @@ A glossary and a registry of metaphors are Markdown: a heading for each item, an
     ## Chapter 04
     - conveyor belt: how events move
 
-What is found is meant to be right where it is told. Where a word that a glossary avoids may stand for the concept or for
-something else, that is a doubt, for somebody to look at, and no fault.
+Faults are reported only where they are certain. If a word that a glossary forbids may stand for the concept
+or for something else, it is reported as a doubt, to be reviewed, and not as a fault.
 """
 
 import re
@@ -36,7 +36,8 @@ from agentx.synthesis.pipelines.proving.wording import (
 
 _BOLD = r"(?:\*\*|__)"
 _DEFINES = re.compile(
-    rf" {{0,3}}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?{_BOLD}(?P<term>[^*_\n]{{1,100}}?)(?:\s*[:：]\s*{_BOLD}|{_BOLD}\s*(?:[:：—–=]|-\s|(?:is|are|means?)\b|$))"
+    rf" {{0,3}}(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]+)?{_BOLD}(?P<term>[^*_\n]{{1,100}}?)"
+    rf"(?:\s*[:：]\s*{_BOLD}|{_BOLD}\s*(?:[:：—–=]|-\s|(?:is|are|means?)\b|$))"
 )
 _ALTERNATIVES = re.compile(r"\s*[,/]\s*|\s+or\s+")
 _NAME_ENDS = re.compile(r"\s*(?:[:：]|\s[-–—]\s|[—–]|\()")
@@ -44,17 +45,18 @@ _DRESS = "*_`\"'“”‘’ \t."
 _WORD = re.compile(r"[^\W_](?:[\w.-]*[^\W_])?")
 
 _LIKENESS = vocabulary(
-    "like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin reminds similar"
+    "like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin "
+    "reminds similar"
 )
 _RECURS, _WORDS_BETWEEN = 4, 500
-"""Who says a word so often, and at least once in so many words, names a thing by it."""
+"""A word that occurs this often, and at least once per this many words, names a concept of the text."""
 
 _NEAR = 3
 _LONG = 3
 
 
 class Metaphor(Placed, frozen=True):
-    """An entry of a registry: what something was likened to, and the words of what it was used for."""
+    """A registry entry: the image, and the words of what it was used for."""
 
     name: str
     images: tuple[tuple[str, ...], ...]
@@ -63,13 +65,16 @@ class Metaphor(Placed, frozen=True):
 
 @lru_cache(maxsize=16)
 def read_registry(text: str) -> tuple[Metaphor, ...]:
-    """The entries of a registry of metaphors."""
+    """Return the entries of a registry of metaphors."""
     return _REGISTRIES.of(text)
 
 
 @lru_cache(maxsize=1 << 12)
 def _metaphors(lines: tuple[str, ...]) -> list[Metaphor]:
-    """The entries of one section, their lines from 0: what earlier items left is read once."""
+    """Return the entries of one section, with lines from 0.
+
+    Cached, so that earlier items' sections are parsed once.
+    """
     return [
         made for entry in entries(lines, 0) if entry.listed and (made := _metaphor(entry.text, entry.line))
     ]
@@ -92,7 +97,10 @@ def _content(text: str) -> tuple[str, ...]:
 
 
 def is_of(item: str, under: tuple[str, ...], values: Mapping[str, Any]) -> bool:
-    """Whether headings are those of an item: one of them names its key or number, or is one of its values such as its title."""
+    """Return whether headings belong to an item.
+
+    One of them names its key or number, or equals one of its values, such as its title.
+    """
     return bool(item) and any(_names(title, item, values) for title in under)
 
 
@@ -111,21 +119,21 @@ def _names(title: str, item: str, values: Mapping[str, Any]) -> bool:
     )
 
 
-# --- terms ------------------------------------------------------------------------------------------------------------
+# --- terms --------------------------------------------------------------------------------------------------
 
 
 def terms_faults(
     text: str, glossary: str, name: str, uses: str, item: str, values: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Where a text departs from a glossary, each in a sentence for its writer.
+    """Yield where a text departs from a glossary, each as a sentence for its writer.
 
     Args:
         text: The text.
-        glossary: The glossary as it stands.
+        glossary: The current glossary.
         name: The name of its file.
-        uses: Terms that have to stand in the text, with commas or line ends between them.
-        item: Key of the item that the text is about; what the glossary has of that is its own.
-        values: Of the item, for its headings.
+        uses: Terms that the text must use, separated by commas or line ends.
+        item: Key of the item that the text is about. The item may define its own entries of the glossary.
+        values: Values of the item, to recognise its headings.
     """
     terms = read_glossary(glossary)
     lines = prose(text)
@@ -135,12 +143,12 @@ def terms_faults(
 
 
 def terms_doubts(text: str, glossary: str, name: str) -> Iterator[str]:
-    """Where a text may depart from a glossary, for somebody to look at: words that it avoids, and that have other senses."""
+    """Yield where a text may depart from a glossary: forbidden words that also have other senses."""
     yield from (found.doubt(name) for found in _avoided(text, glossary) if not found.certain)
 
 
 class _Avoided(msgspec.Struct, frozen=True):
-    """A word that stands in a text and is not to be said for a term."""
+    """A forbidden word in a text that stands for a glossary term."""
 
     word: str
     term: Term
@@ -150,14 +158,16 @@ class _Avoided(msgspec.Struct, frozen=True):
     def fault(self, name: str) -> str:
         term = self.term
         return (
-            f"{told_lines(self.lines)}: {self.word!r} is said for what the glossary ({name}, line {term.line}) calls "
+            f"{told_lines(self.lines)}: {self.word!r} is said for what the glossary ({name}, line "
+            f"{term.line}) calls "
             f"{term.term!r}: write {term.term!r}."
         )
 
     def doubt(self, name: str) -> str:
         term = self.term
         return (
-            f"{told_lines(self.lines)}: if {self.word!r} is said for what the glossary ({name}, line {term.line}) calls "
+            f"{told_lines(self.lines)}: if {self.word!r} is said for what the glossary ({name}, line "
+            f"{term.line}) calls "
             f"{term.term!r}, write {term.term!r}."
         )
 
@@ -194,7 +204,7 @@ def _avoided_words(said: Words, terms: tuple[Term, ...]) -> Iterator[_Avoided]:
 def _by_sense(
     said: Words, places: list[int], words: Phrase, term: Term, terms: tuple[Term, ...]
 ) -> Iterator[tuple[bool, list[int]]]:
-    """The places where words are said for a term for certain, and those where they may be."""
+    """Yield the places where words certainly stand for a term, and those where they may."""
     own = {one.stem for one in term.words}
     subject = term.subject.union(*(one.subject for one in terms if own <= one.subject))
     senses = {place: sense(said, place, len(words), subject) for place in places}
@@ -220,7 +230,8 @@ def _defined_anew(
         term = next((term for term in same if not is_own(term)), None)
         if term and not _same_words(line, term.meaning):
             yield (
-                f"Line {number}: {found['term'].strip()!r} is defined anew, and the glossary ({name}, line {term.line}) "
+                f"Line {number}: {found['term'].strip()!r} is defined anew, and the glossary ({name}, line "
+                f"{term.line}) "
                 "defines it already: use it as it is there, and take the definition out."
             )
 
@@ -245,7 +256,8 @@ def _unused_terms(text: str, terms: tuple[Term, ...], uses: str, name: str) -> I
             yield f"The term {wanted!r} stands nowhere in it: use it{where}."
         elif not listed and not _introduces(text, words):
             yield (
-                f"The term {wanted!r} stands in no entry of the glossary ({name}), and is not introduced here: write it "
+                f"The term {wanted!r} stands in no entry of the glossary ({name}), and is not introduced "
+                f"here: write it "
                 f"in bold where it first stands, and say there what it means."
             )
 
@@ -255,7 +267,7 @@ def _is_same(one: Phrase, other: Phrase) -> bool:
 
 
 def _introduces(text: str, words: Phrase) -> bool:
-    """Whether a text brings a term: in bold or italics, in quotation marks or in a heading."""
+    """Return whether a text introduces a term: in bold or italics, in quotation marks or in a heading."""
     marked = re.findall(
         r"[*_]{1,3}([^*_\n]{1,100})[*_]{1,3}|[\"“]([^\"”\n]{1,100})[\"”]", "\n".join(prose(text, spans=True))
     )
@@ -263,11 +275,11 @@ def _introduces(text: str, words: Phrase) -> bool:
     return any(next(Words(part).find(words, is_one_word), None) is not None for part in shown if part)
 
 
-# --- metaphors --------------------------------------------------------------------------------------------------------
+# --- metaphors ----------------------------------------------------------------------------------------------
 
 
 def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """Which metaphors of other items stand in a text again, each in a sentence for its writer."""
+    """Yield the metaphors of other items that a text repeats, each as a sentence for its writer."""
     known = read_registry(registry)
     said = Words("\n".join(prose(text)) if known else "")
     for metaphor in known:
@@ -279,13 +291,19 @@ def reused(text: str, registry: str, name: str, item: str, values: Mapping[str, 
         if places and not is_of(item, metaphor.under, values):
             where = f" of {metaphor.under[-1]!r}" if metaphor.under else ""
             yield (
-                f"{told_lines([said.all[place].line for place in places])}: {metaphor.name!r} is a metaphor{where} "
-                f"({name}, line {metaphor.line}) and may not come twice: find another image, or say it plainly."
+                f"{told_lines([said.all[place].line for place in places])}: {metaphor.name!r} is a "
+                f"metaphor{where} "
+                f"({name}, line {metaphor.line}) and may not come twice: find another image, or say it "
+                f"plainly."
             )
 
 
 def _images(said: Words, image: tuple[str, ...], tenor: frozenset[str]) -> Iterator[int]:
-    """Where an image stands; one of a single word only where the sentence likens something to it, or is about what it was used for."""
+    """Yield the places of an image.
+
+    An image of one word counts only if its sentence draws a comparison, or is about what the image was used
+    for.
+    """
     telling = _likeness() | (tenor - set(image))
     for place in said.places(image[0]):
         if _follows(said, place, image) if len(image) > 1 else said.sentence(place) & telling:
@@ -298,7 +316,10 @@ def _likeness() -> frozenset[str]:
 
 
 def _follows(said: Words, place: int, image: tuple[str, ...]) -> bool:
-    """Whether the words of an image stand behind its first one, in order and near each other; of a long one most."""
+    """Return whether the words of an image follow its first one, in order and near each other.
+
+    Of a long image, most of its words are enough.
+    """
     found, last = 1, place
     for wanted in image[1:]:
         near = said.all[last + 1 : last + 2 + _NEAR]

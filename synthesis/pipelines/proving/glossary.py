@@ -1,4 +1,4 @@
-"""A glossary as people write it in Markdown: a list, a table, or a list of definitions, below a heading for each item.
+"""Parse a Markdown glossary: a list, a table, or a definition list, below a heading for each item.
 
 ::
 
@@ -50,12 +50,13 @@ class Term(Placed, frozen=True):
     """An entry of a glossary.
 
     Attributes:
-        term: As it stands there.
+        term: The term as written.
         words: Its words.
-        avoided: What is not to be said for it.
-        meaning: What it says that it is.
-        subject: Stems of what it speaks of, its own words too.
-        firsts: The stem of the first word of the term, and of each that is avoided: a text without any of them has none.
+        avoided: Words that must not be used for it.
+        meaning: Its definition.
+        subject: Stems of the words of its definition and of its own words.
+        firsts: Stems of the first words of the term and of its forbidden words. A text without any of them
+            contains none of these.
     """
 
     term: str
@@ -68,18 +69,24 @@ class Term(Placed, frozen=True):
 
 @lru_cache(maxsize=16)
 def read_glossary(text: str) -> tuple[Term, ...]:
-    """The entries of a glossary, in the order of their lines."""
+    """Return the entries of a glossary, in the order of their lines."""
     return _GLOSSARIES.of(text)
 
 
 def without_avoided(text: str) -> str:
-    """A text in which what glossaries in it avoid is blank: to say what is not said is not to say it."""
+    """Return a text with its own lists of forbidden words blanked.
+
+    Naming a forbidden word in such a list is not using it.
+    """
     return _NOT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 @lru_cache(maxsize=1 << 12)
 def _terms(lines: tuple[str, ...]) -> list[Term]:
-    """The entries of one section, their lines from 0: what earlier items left is read once."""
+    """Return the entries of one section, with lines from 0.
+
+    Cached, so that earlier items' sections are parsed once.
+    """
     listed = (_listed(entry.text, entry.line) for entry in entries(lines, 0) if entry.listed)
     found = [*(term for term in listed if term), *_in_tables(lines), *_defined(lines)]
     return sorted(found, key=lambda term: term.line)
@@ -106,11 +113,11 @@ def _made(term: str, meaning: str, avoided: str, line: int) -> Term | None:
     return Term(term.strip(_DRESS), words, variants, meaning, subject, firsts, line=line) if words else None
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 
 
 def _in_tables(lines: Sequence[str]) -> Iterator[Term]:
-    """The terms of tables whose heads name a term and what it is, or what is not said for it."""
+    """Yield the terms of tables whose headers name a term and its meaning, or forbidden words."""
     code = [bool(one) for one in fenced(lines)]
     columns: tuple[int, ...] = ()
     width = 0
@@ -139,7 +146,10 @@ def _cells(line: str) -> list[str]:
 
 
 def _columns(heads: Sequence[str]) -> tuple[int, ...]:
-    """Where the term stands, its meaning, and what is not said for it, -1 for nowhere; empty for a table of something else."""
+    """Return the columns of the term, its meaning and its forbidden words.
+
+    -1 stands for a missing column. Empty for other tables.
+    """
     said = [{one.word for one in phrase(head)} for head in heads]
     avoided = next(
         (at for at, words in enumerate(said) if words & _NOT_HEAD or {"instead", "of"} <= words), -1
@@ -156,13 +166,13 @@ def _columns(heads: Sequence[str]) -> tuple[int, ...]:
     return (term, meaning, avoided) if term >= 0 else ()
 
 
-# --- lists of definitions ---------------------------------------------------------------------------------------------
+# --- lists of definitions -----------------------------------------------------------------------------------
 
 
 def _defined(lines: Sequence[str]) -> Iterator[Term]:
-    """The terms of lists of definitions, each a line of its own with its meaning below, behind a colon."""
+    """Yield the terms of definition lists: each on its own line, with its meaning below, after a colon."""
     begin, term, meaning = 0, "", list[str]()
-    last, before = "", 0  # the last line that said something, and its number
+    last, before = "", 0  # the last line with content, and its number
     for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
         found = None if code else _DEFINITION.fullmatch(line)
         if found and (last or term):

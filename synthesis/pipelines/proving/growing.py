@@ -1,7 +1,7 @@
-"""What the sections of a text hold that grows behind its end: of each text only what is new in it is read.
+"""Parse texts that grow at their end section by section, reading only the new part.
 
-A file of the long-term memory grows by a section with every item and is looked at for each, so the work for an item would grow with
-the number of those before it.
+A file of the long-term memory grows by a section with every item, and is checked for each. Without this, the
+work for an item would grow with the number of items before it.
 """
 
 import threading
@@ -14,18 +14,18 @@ import msgspec
 from agentx.synthesis.pipelines.proving.markdown import Section, sections
 
 _KEPT = 16
-"""Texts that are remembered: those of several pipelines, and versions that threads still look at."""
+"""Number of cached texts: those of several pipelines, and versions that threads are still reading."""
 
 T = TypeVar("T")
 
 
 class _Settled(msgspec.Struct, Generic[T], frozen=True):
-    """A text up to its last heading, that too: nothing that comes behind it makes it mean anything else.
+    """A text up to and including its last heading. Nothing appended later can change its meaning.
 
     Attributes:
-        start: Where the heading begins, in characters, and ``lines`` the lines before it.
-        found: What the sections before it hold.
-        above: The headings that it stands under, as lines.
+        start: Where the heading begins, in characters. ``lines`` is the number of lines before it.
+        found: The contents of the sections before it.
+        above: The enclosing headings, as lines.
     """
 
     text: str
@@ -36,11 +36,11 @@ class _Settled(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a section holds.
+    """An element of a section.
 
     Attributes:
-        line: Of its section; as :func:`placed` gives it, of the whole text.
-        under: The headings that it stands under.
+        line: Line in its section; after :func:`placed`, in the complete text.
+        under: The enclosing headings.
     """
 
     line: int
@@ -51,16 +51,16 @@ _Placed = TypeVar("_Placed", bound=Placed)
 
 
 def placed(found: Iterable[_Placed], section: Section) -> Iterator[_Placed]:
-    """What a section holds, where it stands in the whole text."""
+    """Yield the elements of a section, with their lines in the complete text."""
     for one in found:
         yield msgspec.structs.replace(one, line=section.first + one.line, under=section.above)
 
 
 class Growing(Generic[T]):
-    """Reads texts section by section; safe to share between threads.
+    """Parses texts section by section; thread-safe.
 
     Args:
-        read: What one section holds.
+        read: Returns the elements of one section.
     """
 
     def __init__(self, read: Callable[[Section], Iterable[T]]) -> None:
@@ -69,7 +69,7 @@ class Growing(Generic[T]):
         self._lock = threading.Lock()
 
     def of(self, text: str) -> tuple[T, ...]:
-        """What all sections of a text hold, in order."""
+        """Return the elements of all sections of a text, in order."""
         with self._lock:
             known = [one for one in self._known if text.startswith(one.text)]
         before = max(known, key=lambda one: one.lines, default=None)
@@ -96,13 +96,16 @@ def _moved(section: Section, lines: int) -> Section:
 
 
 def _is_settled(last: Section, text: str) -> bool:
-    """Whether the last heading stays one whatever comes behind: it is a line of its own that has ended, in no front matter."""
+    """Return whether the last heading remains one, whatever follows.
+
+    It must be on its own, finished line, outside front matter.
+    """
     plain = "\r" not in text and not text.startswith(("---", "\ufeff"))
     return plain and last.line > 0 and last.first == last.line + 1 and bool(last.own)
 
 
 def _above(made: Iterable[Section]) -> tuple[str, ...]:
-    """The headings that the last section stands under."""
+    """Return the headings that enclose the last section."""
     found: list[Section] = []
     for section in made:
         found = [one for one in found if 0 < one.level < section.level] + [section]

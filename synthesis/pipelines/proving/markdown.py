@@ -1,7 +1,7 @@
-r"""Markdown that agents write for each other: its prose apart from its code, its sections, and the entries of its lists.
+r"""Markdown written by agents: its prose without code, its sections, and the entries of its lists.
 
-Lines are counted from 1 and ended by ``\n``, ``\r\n`` or ``\r``. A fence that is never closed holds all that follows it, as
-CommonMark 0.31 has it.
+Lines are counted from 1 and ended by ``\n``, ``\r\n`` or ``\r``. A fence that is never closed contains all
+that follows it, as in CommonMark 0.31.
 """
 
 import re
@@ -21,7 +21,8 @@ _ADDRESS = re.compile(r"<?\w+:[^\s<>]+>?")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>")
 _NO_BREAK = re.compile(r"[^\n]")
 _NUMBER = re.compile(
-    r"^(?:(?:chapter|section|part|step|appendix)\s+)?(?:\d++(?:\.\d++)*+|[ivxlc]++|[a-z])[.):](?!\d)\s*|^\d+(?:\.\d+)*+\s+",
+    r"^(?:(?:chapter|section|part|step|appendix)\s+)?(?:\d++(?:\.\d++)*+|[ivxlc]++|[a-z])[.):](?!\d)\s*"
+    r"|^\d+(?:\.\d+)*+\s+",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(?P<indent> {0,3})(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
@@ -31,14 +32,14 @@ _QUOTE = re.compile(r" {0,3}>")
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A heading and what stands below it.
+    """A heading and the text below it.
 
     Attributes:
-        line: Of the heading; 0 for what stands before the first.
-        level: From 1; 0 for what stands before the first.
-        above: The titles of the headings that it stands under, outermost first, its own last.
+        line: Line of the heading; 0 for the text before the first.
+        level: From 1; 0 for the text before the first.
+        above: The titles of the enclosing headings, outermost first, its own last.
         own: Its lines before the next heading of any level, without the heading.
-        first: The line that ``own`` begins with.
+        first: The line where ``own`` begins.
         whole: Its lines before the next heading of its level or above.
     """
 
@@ -56,12 +57,12 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """An item of a list with what belongs to it, or a paragraph, a table, or a block of code.
+    """A list item with everything that belongs to it, or a paragraph, a table, or a code block.
 
     Attributes:
-        line: Its first.
-        lines: As they stand.
-        listed: Whether it is an item of a list.
+        line: Its first line.
+        lines: Its lines as written.
+        listed: Whether it is a list item.
     """
 
     line: int
@@ -70,14 +71,14 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its words in one line, without the mark of the list."""
+        """Its words in one line, without the list mark."""
         item = _ITEM.match(self.lines[0]) if self.listed else None
         first = self.lines[0][item.end() :] if item else self.lines[0]
         return " ".join(part for line in (first, *self.lines[1:]) if (part := line.strip()))
 
 
 def lines_of(text: str) -> list[str]:
-    r"""The lines of a text, without a byte order mark.
+    r"""Return the lines of a text, without a byte order mark.
 
     >>> lines_of("one\r\ntwo")
     ['one', 'two']
@@ -86,11 +87,11 @@ def lines_of(text: str) -> list[str]:
 
 
 def prose(text: str, *, spans: bool = False) -> list[str]:
-    """The lines of a text in which all that is no prose is blank: code, comments, tags, and where links lead.
+    """Return the lines of a text with everything but prose blanked: code, comments, tags, and link targets.
 
     Args:
         text: Markdown.
-        spans: Whether code within a line stays.
+        spans: Whether code within a line is kept.
 
     >>> prose("Call `record()` once.")
     ['Call            once.']
@@ -111,7 +112,7 @@ def prose(text: str, *, spans: bool = False) -> list[str]:
 
 
 def _stop(text: str, opened: re.Match[str], closing: int) -> int:
-    """Where what is no prose ends; where it begins to be told apart, if it is prose after all."""
+    """Return where the hidden part ends; if it is prose after all, the end of what opened it."""
     start, behind = opened.span()
     match opened.lastgroup:
         case "comment":
@@ -130,7 +131,7 @@ def _stop(text: str, opened: re.Match[str], closing: int) -> int:
 
 
 def _span_end(text: str, ticks: str, behind: int) -> int:
-    """Where code within a paragraph ends; where its first ticks end, if no such ticks follow."""
+    """Return where a code span ends; if it is not closed in the paragraph, the end of its first ticks."""
     for found in _TICKS.finditer(text, behind):
         if found[0] == ticks:
             return found.end()
@@ -140,7 +141,7 @@ def _span_end(text: str, ticks: str, behind: int) -> int:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """What stands before the first heading, then each section in order."""
+    """Yield the text before the first heading, then each section in order."""
     lines = lines_of(text)
     headings = list(markdown_headings(lines))
     starts, ends = [*(heading.line for heading in headings), len(lines)], _ends(headings, len(lines))
@@ -162,7 +163,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def _ends(headings: Sequence[Heading], end: int) -> list[int]:
-    """Of each heading, the line of the next one of its level or above."""
+    """Return for each heading the line of the next one of its level or above."""
     nearest = dict.fromkeys(range(1, 7), end)
     found: list[int] = []
     for heading in reversed(headings):
@@ -172,11 +173,11 @@ def _ends(headings: Sequence[Heading], end: int) -> list[int]:
 
 
 def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
-    """What lines say, one thing at a time: each outermost item of a list, and each paragraph, table or block of code.
+    """Yield the entries of some lines: each outermost list item, and each paragraph, table or code block.
 
     Args:
-        lines: Of a section, without headings.
-        first: The number of the first of them.
+        lines: Lines of a section, without headings.
+        first: The number of the first line.
     """
     kept: list[str] = []
     begin, inside, was_code = first, 0, ""
@@ -196,7 +197,10 @@ def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
 
 
 def _is_wrapped(line: str, before: Sequence[str]) -> bool:
-    """Whether a line that looks like an item goes on with a sentence: amid a paragraph only 1 begins a list (CommonMark 0.31, 5.2)."""
+    """Return whether a line that looks like a list item continues a sentence.
+
+    Within a paragraph, only the number 1 begins a list (CommonMark 0.31, 5.2).
+    """
     number = _ORDERED.match(line)
     if number is None or not before or not before[-1].strip():
         return False
@@ -204,7 +208,10 @@ def _is_wrapped(line: str, before: Sequence[str]) -> bool:
 
 
 def _goes_on(line: str, code: str, was_code: str, inside: int, *, blank: bool) -> bool:
-    """Whether a line belongs to what stands before it; ``inside`` is the column of an item's text, 0 outside of lists."""
+    """Return whether a line continues the entry before it.
+
+    ``inside`` is the column of an item's text, 0 outside of lists.
+    """
     if code and was_code:
         return True
     if inside:
@@ -219,13 +226,13 @@ def _entry(line: int, lines: list[str], *, listed: bool) -> Entry:
 
 
 def is_plain(entry: Entry) -> bool:
-    """Whether an entry is a paragraph or an item of a list, and no table, quotation or block of code."""
+    """Return whether an entry is a paragraph or a list item, and not a table, quotation or code block."""
     first = entry.lines[0]
     return entry.listed or not (_TABLE_ROW.match(first) or _QUOTE.match(first) or next(fenced((first,))))
 
 
 def title_words(title: str) -> tuple[str, ...]:
-    """The stems of a title's words, without the number or letter that it is counted by, so that two titles can be compared.
+    """Return the stems of a title's words, without its number or letter, so that two titles can be compared.
 
     >>> title_words("2.1 Core functions") == title_words("Chapter 3: core *function*")
     True

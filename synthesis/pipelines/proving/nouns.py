@@ -1,6 +1,6 @@
-"""Whether a word that may also be a verb stands for a thing where it stands: "the record" does, "we record it" does not.
+"""Decide whether a word that may also be a verb is a noun: "the record" is, "we record it" is not.
 
-There is no dictionary here: the words beside it tell, and where they do not, nothing is claimed.
+There is no dictionary: the neighbouring words decide. If they do not, the word does not count as a noun.
 """
 
 from collections.abc import Sequence
@@ -9,57 +9,76 @@ from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.pipelines.proving.wording import Token, singular
 
 ALSO_VERBS = vocabulary(
-    """
-    access account act address aim alarm alert amount answer archive arrange array attempt audit back balance ban bar base
-    batch bill bind block board book bound branch break bridge broadcast buffer bundle cache call cancel capture cast catch
-    cause chain challenge change channel charge chart check choice claim class clock clone close cluster code collect combine
-    command comment commit compare compile complete compound conduct conflict connect contact contract control copy cost
-    count cover crash credit cross cut cycle damage date deal debit default delay demand deposit design detail display
-    document draft draw drive drop dump duplicate edit effect end escape estimate exchange excuse execute exit export extract
-    fail fall fault feed fetch field figure file fill filter fix flag float flow focus fold form format forward frame function
-    gain gate group guard guess guide handle hash head help hit hold hook host import increase index influence input insert
-    instance intent interest interface issue iterate join journal judge jump key label lack land lap launch layer lead leak
-    lease leave level lift limit line link list load lock log loop map mark market mask match matter measure mention merge
-    message mind mirror model monitor move name need nest note notice number object offer open order output override owe own
-    pack package page parse part pass paste patch path pause pay peer pipe place plan play point pool port position post
-    present press print probe process produce profile program progress project prompt proof protest prune publish pull purchase
-    push query question queue quote race raise range rank rate reach read reason rebase receipt record reference reflect refund
-    register reject release rely remark repair repeat reply report repost request rescue research reserve reset resource rest
-    result retry return reverse review reward ring risk rollback rotate round route row rule run sample save scale scan schedule
-    scope score screen script search section select sense sequence serve service set shadow shape share shift shop show sign
-    signal size slice sort sound source space split spread stack staff stage stamp stand start state status step stock stop
-    store stream stress string strip structure study style subject submit suit sum supply support surface swap switch table tag
-    tail take talk target task tax team tender term test text thread tie time title token total trace track trade train transfer
-    transform transport trap travel tree trigger trust try turn twist type update upload upset use value vary version view visit
-    vote wait walk wash waste watch water wave way weight wire word work wrap write yield zone
-    """
+    "\n    access account act address aim alarm alert amount answer archive arrange array attempt audit"
+    " back balance ban bar base"
+    "\n    batch bill bind block board book bound branch break bridge broadcast buffer bundle cache"
+    " call cancel capture cast catch"
+    "\n    cause chain challenge change channel charge chart check choice claim class clock clone close"
+    " cluster code collect combine"
+    "\n    command comment commit compare compile complete compound conduct conflict connect contact"
+    " contract control copy cost"
+    "\n    count cover crash credit cross cut cycle damage date deal debit default delay demand deposit"
+    " design detail display"
+    "\n    document draft draw drive drop dump duplicate edit effect end escape estimate exchange"
+    " excuse execute exit export extract"
+    "\n    fail fall fault feed fetch field figure file fill filter fix flag float flow focus fold form"
+    " format forward frame function"
+    "\n    gain gate group guard guess guide handle hash head help hit hold hook host import increase"
+    " index influence input insert"
+    "\n    instance intent interest interface issue iterate join journal judge jump key label lack land"
+    " lap launch layer lead leak"
+    "\n    lease leave level lift limit line link list load lock log loop map mark market mask match"
+    " matter measure mention merge"
+    "\n    message mind mirror model monitor move name need nest note notice number object offer open"
+    " order output override owe own"
+    "\n    pack package page parse part pass paste patch path pause pay peer pipe place plan play point"
+    " pool port position post"
+    "\n    present press print probe process produce profile program progress project prompt proof"
+    " protest prune publish pull purchase"
+    "\n    push query question queue quote race raise range rank rate reach read reason rebase receipt"
+    " record reference reflect refund"
+    "\n    register reject release rely remark repair repeat reply report repost request rescue"
+    " research reserve reset resource rest"
+    "\n    result retry return reverse review reward ring risk rollback rotate round route row rule run"
+    " sample save scale scan schedule"
+    "\n    scope score screen script search section select sense sequence serve service set shadow"
+    " shape share shift shop show sign"
+    "\n    signal size slice sort sound source space split spread stack staff stage stamp stand start"
+    " state status step stock stop"
+    "\n    store stream stress string strip structure study style subject submit suit sum supply"
+    " support surface swap switch table tag"
+    "\n    tail take talk target task tax team tender term test text thread tie time title token total"
+    " trace track trade train transfer"
+    "\n    transform transport trap travel tree trigger trust try turn twist type update upload upset"
+    " use value vary version view visit"
+    "\n    vote wait walk wash waste watch water wave way weight wire word work wrap write yield zone"
+    "\n    "
 )
-"""Nouns of technical prose that are verbs as well."""
+"""Nouns of technical prose that are also verbs."""
 
 _DETERMINERS = vocabulary(
-    """
-    the a an each every any some no this these those its his her their our your my whose another other such both many several
-    few most more one two three four five six seven eight nine ten all first second third last next same single whole own
-    """
+    "\n    the a an each every any some no this these those its his her their our your my whose another"
+    " other such both many several"
+    "\n    few most more one two three four five six seven eight nine ten all first second third last"
+    " next same single whole own\n    "
 )
 _PREPOSITIONS = vocabulary(
     "of in into by per as with without between from for on at about among like than via within across"
 )
 _VERB_BEFORE = vocabulary(
-    """
-    to i we you they who can could will would shall should must may might do does did don't doesn't didn't can't cannot couldn't
-    won't wouldn't shouldn't let's please not never always also then often usually just only
-    """
+    "\n    to i we you they who can could will would shall should must may might do does did don't"
+    " doesn't didn't can't cannot couldn't"
+    "\n    won't wouldn't shouldn't let's please not never always also then often usually just only"
+    "\n    "
 )
 _SINGULAR_SUBJECTS = vocabulary(
     "it he she who which that this also always never often usually then only just"
 )
 _OBJECTS = vocabulary("it them him her us me what how whether where why")
 _FUNCTION = vocabulary(
-    """
-    is are was were be been being has have had do does did can could will would shall should must may might and or but nor so
-    that which who when where while if because since until before after there not
-    """
+    "\n    is are was were be been being has have had do does did can could will would shall should"
+    " must may might and or but nor so"
+    "\n    that which who when where while if because since until before after there not\n    "
 )
 _SETS_APART = vocabulary("not than unlike call calls say says versus vs avoid instead")
 _OF_THE_TEXT = vocabulary(
@@ -70,12 +89,12 @@ _BACK = 3
 
 
 def is_noun(words: Sequence[Token], place: int, length: int = 1) -> bool:
-    """Whether words are used for a thing: no verb, no name, no part of code, and not themselves what is spoken of.
+    """Return whether words are used as a noun, and are not a name, code, quoted or set apart.
 
     Args:
         words: All words of a text.
-        place: The first of those that are asked about.
-        length: How many they are.
+        place: Index of the first word in question.
+        length: Number of words.
     """
     last = place + length - 1
     token, behind = words[last], words[last + 1] if last + 1 < len(words) else None
@@ -98,7 +117,7 @@ def is_noun(words: Sequence[Token], place: int, length: int = 1) -> bool:
 
 
 def _clause_before(words: Sequence[Token], place: int) -> list[str]:
-    """The words before a place in its part of the sentence, at most a few."""
+    """Return the last few words before a place in its part of the sentence."""
     found: list[str] = []
     for at in range(place, max(place - _BACK - 1, 0), -1):
         if words[at].pauses:
@@ -142,7 +161,7 @@ def _is_code(token: Token, between: str) -> bool:
 
 
 def _is_name(words: Sequence[Token], place: int) -> bool:
-    """Whether a word has a capital where no sentence, title or list begins and its neighbour has none."""
+    """Return whether a word is a name: capitalised, though no sentence, title or list begins there."""
     token = words[place]
     if not token.text[0].isupper() or token.pauses or not place:
         return False
@@ -156,7 +175,10 @@ def _is_quoted(token: Token, between: str) -> bool:
 
 
 def _is_set_apart(before: list[str]) -> bool:
-    """Whether what is meant is just not that: "not a record", "instead of a record", "what others call a record"."""
+    """Return whether a word is named only to exclude it.
+
+    Examples: "not a record", "instead of a record", "what others call a record".
+    """
     at = len(before)
     while at and before[at - 1] in _DETERMINERS | {"of"}:
         at -= 1
@@ -164,7 +186,10 @@ def _is_set_apart(before: list[str]) -> bool:
 
 
 def _is_phrase(before: list[str], word: str, after: str) -> bool:
-    """Whether a word is part of a turn of phrase ("in view of", "step by step"), or names the text itself ("this book")."""
+    """Return whether a word is part of a fixed phrase, or names the text itself.
+
+    Examples: "in view of", "step by step"; "this book".
+    """
     last = before[-1] if before else ""
     return (
         (last == "in" and after == "of")

@@ -1,14 +1,15 @@
-"""Whether a word that a glossary avoids is said for its term, or in another of the senses that it has.
+"""Decide whether a word that a glossary forbids is used for its term, or in another sense.
 
-Most words have several senses. What tells them apart without a dictionary, in the order in which it is asked:
+Most words have several senses. Without a dictionary, these clues are checked in order:
 
-1. A fixed phrase ("as a rule", "in other words", "in total") has a sense of its own.
+1. A fixed phrase ("as a rule", "in other words", "in total") has its own sense.
 2. Several words ("line item") have one sense.
-3. A sentence that speaks of what the term's definition speaks of is about the term.
-4. A word has one sense in a text (Gale, Church and Yarowsky 1992): said for the term once, it is said for it everywhere.
-5. Where something is said of each or of many, things of a kind are meant.
+3. A sentence about the subject of the term's definition is about the term.
+4. A word has one sense in a text (Gale, Church and Yarowsky 1992): if it is used for the term once, it always
+is.
+5. A statement about each or many of something is about things of a kind.
 
-What is left is a doubt: worth a look, and no fault.
+Everything else is a doubt: to be reviewed, and not a fault.
 """
 
 from collections.abc import Sequence
@@ -20,19 +21,23 @@ from agentx.synthesis.pipelines.proving.nouns import ALSO_VERBS
 from agentx.synthesis.pipelines.proving.wording import Phrase, Token, Words, singular
 
 Sense = Literal["term", "doubt", "other"]
-"""Whether a word is said for a term, may be, or is not."""
+"""Whether a word is used for a term, may be, or is not."""
 
 _ABSTRACT = vocabulary(
-    """
-    age area base basis beginning bit bottom case chance change condition course day degree detail difference effect end event
-    experience extent eye face fact fashion field form front ground half hand head heart idea instance issue kind level life
-    light line lot manner matter means measure mind minute moment need number occasion order page part past period person phase
-    piece place point position practice principle purpose question range rate reason regard respect rest result role room round
-    rule scale scope sense set side sight sign situation sort space stage start state step stretch sum thing thought time top
-    total touch trouble truth turn use value view way week while whole word work world year
-    """
+    "\n    age area base basis beginning bit bottom case chance change condition course day degree"
+    " detail difference effect end event"
+    "\n    experience extent eye face fact fashion field form front ground half hand head heart idea"
+    " instance issue kind level life"
+    "\n    light line lot manner matter means measure mind minute moment need number occasion order"
+    " page part past period person phase"
+    "\n    piece place point position practice principle purpose question range rate reason regard"
+    " respect rest result role room round"
+    "\n    rule scale scope sense set side sight sign situation sort space stage start state step"
+    " stretch sum thing thought time top"
+    "\n    total touch trouble truth turn use value view way week while whole word work world year"
+    "\n    "
 )
-"""Words of every text, whatever it is about: one of them says little by itself, and has many senses in one text."""
+"""Words common in any text: alone they mean little, and they have many senses in one text."""
 
 _QUANTIFIERS = vocabulary(
     "each every per all both many several few most two three four five six seven eight nine ten"
@@ -40,37 +45,62 @@ _QUANTIFIERS = vocabulary(
 _ADVERBIAL = vocabulary("in on at of under to into beyond off out")
 _KINDS = vocabulary("kind sort type form piece")
 _LIGHT = vocabulary(
-    "do does did done go goes make makes made take takes took taken give gives given get gets hold holds come comes put puts say says"
+    "do does did done go goes make makes made take takes took taken give gives given get gets hold holds "
+    "come comes put puts say says"
 )
 
-_PHRASES = """
-a matter of; no matter; the matter with; matter of fact; question of; out of the question; the question is; beside the point; the point is; the point of; at this point;
-at that point; at some point; at one point; to the point; point of view; starting point; turning point; make a point; point at issue; up to a point
-as a rule; rule of thumb; ground rule; golden rule; in any case; in that case; in this case; in the case of; in most cases; in many cases; in some cases; in each case; is the case;
-be the case; was the case; case for; case against; just in case; use case; edge case; corner case; special case; worst case; best case; in the first place; in the second place; take place;
-took place; taking place; taken place; in place of; out of place; at the same time; this time; next time; last time; first time; for the time being; at a time;
-by the time; all the time; at any time; at that time; every time; each time; take time; your time; time and again; time to; some time; long time; short time; the time when
-in the event of; in any event; in the event that; for a change; change of heart; change of mind; change of plan; a word of; a word about; other words; in a word; word for word; my word; your word;
-his word; her word; their word; word of mouth; last word; few words; state of affairs; state of the art; state of mind; in line with; on the line; fine line; line of thought; bottom line;
-along the lines; on the other hand; on the one hand; in the long run; good hands; trial and error; an attempt to; attempts to; attempt at; margin of error; a set of; a number of; a range of; a series of;
-a bit of; a body of; at the age of; next step; first step; step back; step forward; step further; step ahead; at this stage; at that stage; set the stage; in the course of;
-of course; as a result; for the most part; on the part of; in the order of; at the end; in the end; end of the day; from the start; a good start; at the start; off the record; for the record;
-track record; new record; world record; set a record; the heart of; lose the thread; lost the thread; up to the task; no easy task; source code; dress code; in view of; point in time; the fact that;
-the idea of; in a sense; in the sense; common sense; in some sense; period of time; vicious cycle; a host of; in reverse order; in this order; in that order; by accident; rest of;
-in the way; by the way; on the way; this way; that way; in a way; way of; way to; all the way; on the side; side by side; on the whole; the whole of; in the middle; in the light of; in front of;
-for a while; once in a while; for example; for instance; by chance; by design; by hand; by heart; by mistake; by nature; by rights; by turns; by way of; day by day; these days; in the same way; kind of; sort of; in fact; in general; in particular; in part; in turn; in the main; on average; in short; to the letter
-"""
-"""Turns of phrase in which a word is nothing that a text is about."""
+_PHRASES = (
+    "\na matter of; no matter; the matter with; matter of fact; question of; out of the question;"
+    " the question is; beside the point; the point is; the point of; at this point;"
+    "\nat that point; at some point; at one point; to the point; point of view; starting point;"
+    " turning point; make a point; point at issue; up to a point"
+    "\nas a rule; rule of thumb; ground rule; golden rule; in any case; in that case; in this case;"
+    " in the case of; in most cases; in many cases; in some cases; in each case; is the case;"
+    "\nbe the case; was the case; case for; case against; just in case; use case; edge case;"
+    " corner case; special case; worst case; best case; in the first place; in the second place;"
+    " take place;"
+    "\ntook place; taking place; taken place; in place of; out of place; at the same time; this time;"
+    " next time; last time; first time; for the time being; at a time;"
+    "\nby the time; all the time; at any time; at that time; every time; each time; take time;"
+    " your time; time and again; time to; some time; long time; short time; the time when"
+    "\nin the event of; in any event; in the event that; for a change; change of heart; change of mind;"
+    " change of plan; a word of; a word about; other words; in a word; word for word; my word;"
+    " your word;"
+    "\nhis word; her word; their word; word of mouth; last word; few words; state of affairs;"
+    " state of the art; state of mind; in line with; on the line; fine line; line of thought;"
+    " bottom line;"
+    "\nalong the lines; on the other hand; on the one hand; in the long run; good hands;"
+    " trial and error; an attempt to; attempts to; attempt at; margin of error; a set of; a number of;"
+    " a range of; a series of;"
+    "\na bit of; a body of; at the age of; next step; first step; step back; step forward;"
+    " step further; step ahead; at this stage; at that stage; set the stage; in the course of;"
+    "\nof course; as a result; for the most part; on the part of; in the order of; at the end;"
+    " in the end; end of the day; from the start; a good start; at the start; off the record;"
+    " for the record;"
+    "\ntrack record; new record; world record; set a record; the heart of; lose the thread;"
+    " lost the thread; up to the task; no easy task; source code; dress code; in view of;"
+    " point in time; the fact that;"
+    "\nthe idea of; in a sense; in the sense; common sense; in some sense; period of time;"
+    " vicious cycle; a host of; in reverse order; in this order; in that order; by accident; rest of;"
+    "\nin the way; by the way; on the way; this way; that way; in a way; way of; way to; all the way;"
+    " on the side; side by side; on the whole; the whole of; in the middle; in the light of;"
+    " in front of;"
+    "\nfor a while; once in a while; for example; for instance; by chance; by design; by hand;"
+    " by heart; by mistake; by nature; by rights; by turns; by way of; day by day; these days;"
+    " in the same way; kind of; sort of; in fact; in general; in particular; in part; in turn;"
+    " in the main; on average; in short; to the letter\n"
+)
+"""Fixed phrases in which a word is not a subject of the text."""
 
 
 def sense(said: Words, place: int, length: int, subject: frozenset[str]) -> Sense:
-    """In which sense words stand at a place: that of a term, another, or one that cannot be told there.
+    """Return the sense of words at a place: that of a term, another one, or doubtful.
 
     Args:
         said: The words of a text.
-        place: The first of them.
-        length: How many they are.
-        subject: Stems of what the term's definition speaks of.
+        place: Index of the first word.
+        length: Number of words.
+        subject: Stems of the subject of the term's definition.
     """
     if length > 1:
         return "term"
@@ -87,18 +117,21 @@ def sense(said: Words, place: int, length: int, subject: frozenset[str]) -> Sens
 
 
 def has_one_sense(word: str) -> bool:
-    """Whether a word has one sense in a text, so that where it is told once it is told for all."""
+    """Return whether a word has one sense in a text, so that one certain place decides for all."""
     return singular(word) not in _ABSTRACT
 
 
 def subject_of(words: Phrase) -> frozenset[str]:
-    """The stems of what words speak of."""
+    """Return the stems of the content words."""
     bare = STOP_WORDS | _ABSTRACT | _LIGHT
     return frozenset(one.stem for one in words if one.word not in bare and singular(one.text) not in bare)
 
 
 def _is_joined(words: Sequence[Token], place: int, subject: frozenset[str]) -> bool:
-    """Whether a word is joined to one of the subject: "the recipe's steps", "recipe step", "the steps of the recipe"."""
+    """Return whether a word is joined to the subject.
+
+    Examples: "the recipe's steps", "recipe step", "the steps of the recipe".
+    """
     behind = [one for one in words[place + 1 : place + 5] if not one.begins]
     if behind and behind[0].word in {"of", "in"} and any(one.stem in subject for one in behind[1:]):
         return True
@@ -113,7 +146,7 @@ def _is_of_many(words: Sequence[Token], place: int) -> bool:
 
 
 def _is_adverbial(words: Sequence[Token], place: int) -> bool:
-    """Whether a noun stands alone behind a preposition, without the article that a thing would have: "in total", "on record"."""
+    """Return whether a noun follows a preposition without the article of a thing: "in total", "on record"."""
     token = words[place]
     if (
         not place
@@ -143,7 +176,7 @@ def _is_in_phrase(words: Sequence[Token], place: int) -> bool:
 
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, list[tuple[tuple[str, ...], int]]]:
-    """The fixed phrases, by each word of theirs, with its place."""
+    """Return the fixed phrases, by each of their words, with its index."""
     found: dict[str, list[tuple[tuple[str, ...], int]]] = {}
     for said in _PHRASES.replace("\n", ";").split(";"):
         words = tuple(said.split())

@@ -1,4 +1,4 @@
-"""Words of a text with their lines and stems, and where a phrase of several stands among them."""
+"""The words of a text with their lines and stems, and a search for phrases among them."""
 
 import re
 import unicodedata
@@ -23,10 +23,10 @@ class Token(msgspec.Struct, frozen=True):
     """A word of a text, or one character of a script without spaces.
 
     Attributes:
-        text: As it stands.
+        text: The word as written.
         line: From 1.
         stem: Its English stem.
-        before: What stands between the word before it and it.
+        before: The text between the previous word and this one.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """In small letters, its apostrophe a plain one."""
+        """The word in lower case, with a plain apostrophe."""
         return plain(self.text)
 
     @property
@@ -51,7 +51,7 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def joins(self) -> bool:
-        """Whether it and the word before it may be one phrase."""
+        """Whether it can form a phrase with the previous word."""
         return _JOIN.fullmatch(self.before) is not None
 
 
@@ -59,7 +59,7 @@ Phrase = tuple[Token, ...]
 """The words of a term."""
 
 Form = Callable[[Token, Token], bool]
-"""Whether a word that is wanted and one that is said, which have one stem, count as the same."""
+"""Returns whether a wanted word and a found word with the same stem count as the same."""
 
 
 class Words:
@@ -82,11 +82,11 @@ class Words:
 
     @property
     def stems(self) -> KeysView[str]:
-        """Of all of them."""
+        """The stems of all words."""
         return self._places.keys()
 
     def find(self, wanted: Phrase, same: Form) -> Iterator[int]:
-        """The places at which a phrase stands: the index of its first word in ``all``."""
+        """Yield the places of a phrase: the index of its first word in ``all``."""
         for place in self._places.get(wanted[0].stem, ()) if wanted else ():
             said = self.all[place : place + len(wanted)]
             matches = len(said) == len(wanted) and all(map(same, wanted, said))
@@ -94,16 +94,16 @@ class Words:
                 yield place
 
     def places(self, stem_of_word: str) -> Sequence[int]:
-        """Where words of a stem stand."""
+        """Return the places of the words with a stem."""
         return self._places.get(stem_of_word, ())
 
     def sentence(self, place: int) -> set[str]:
-        """The stems of the words of the sentence that a word stands in."""
+        """Return the stems of the words in the sentence of a place."""
         return self._sentences[place]
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text, in order."""
+    """Return the words of a text, in order."""
     found: list[Token] = []
     line, end = 1, 0
     for match in _TOKEN.finditer(text):
@@ -115,23 +115,27 @@ def tokens(text: str) -> list[Token]:
 
 
 def phrase(text: str) -> Phrase:
-    """The words of a term."""
+    """Return the words of a term."""
     return tuple(tokens(text))
 
 
 def count(text: str) -> int:
-    """How many words a text has: runs of letters and digits with the hyphens and points in them, or single characters."""
+    """Count the words of a text.
+
+    A word is a run of letters and digits including inner hyphens and points, or a single character of a
+    script without spaces.
+    """
     return sum(1 for _ in _COUNTED.finditer(text))
 
 
 def plain(word: str) -> str:
-    """A word in small letters and one form of its characters."""
+    """Return a word in lower case, with its characters normalised."""
     return unicodedata.normalize("NFKC", word).casefold().replace("’", "'")
 
 
 @lru_cache(maxsize=1 << 14)
 def singular(word: str) -> str:
-    """An English word without what makes it a plural or a possessive.
+    """Return an English word in the singular, without a possessive.
 
     >>> singular("Entries"), singular("boxes"), singular("ledger's"), singular("class")
     ('entry', 'box', 'ledger', 'class')
@@ -149,19 +153,22 @@ def singular(word: str) -> str:
 
 
 def is_one_word(wanted: Token, said: Token) -> bool:
-    """Whether two are one word, in the singular or the plural; an abbreviation in capitals is that alone."""
+    """Return whether two words are the same, in singular or plural.
+
+    An abbreviation in capitals matches only capitals.
+    """
     if len(wanted.text) > 1 and wanted.text.isupper() and not said.text.removesuffix("s").isupper():
         return False
     return singular(wanted.text) == singular(said.text)
 
 
 def is_longer(wanted: Token, said: Token) -> bool:
-    """Whether a word is another one or is made of it ("whitelisted")."""
+    """Return whether a word is another one or is formed from it ("whitelisted")."""
     return said.word.startswith(wanted.word[:-1])
 
 
 def told_lines(lines: Sequence[int]) -> str:
-    """Lines in words; of many the first five.
+    """Return line numbers in words; of many, the first five.
 
     >>> told_lines([3, 3, 9, 12])
     'Lines 3, 9 and 12'
