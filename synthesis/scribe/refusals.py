@@ -109,7 +109,7 @@ def _demanded(ledger: Ledger, state: State, text: str) -> list[Change]:
 
 
 def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
-    """Return a change as it applies to a refusal; ``None`` if it is only possibly meant.
+    """Return a change as it applies to a refusal; ``None`` for a tentative rejection.
 
     What must not be done from now on becomes a rejection.
     """

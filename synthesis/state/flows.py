@@ -107,7 +107,7 @@ class Advice(msgspec.Struct, frozen=True):
     why: str
 
 
-# --- how well it works --------------------------------------------------------------------------------------
+# --- track record -------------------------------------------------------------------------------------------
 
 
 def effectiveness(detail: FlowDetail) -> Effectiveness:
@@ -205,7 +205,7 @@ def _flows(state: State, status: str) -> Iterator[tuple[MemoryItem, FlowDetail]]
             yield item, item.detail
 
 
-# --- which one is called for --------------------------------------------------------------------------------
+# --- matching -----------------------------------------------------------------------------------------------
 
 _PHRASES: Phrases = (
     (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
@@ -413,7 +413,7 @@ def _by_meaning(
     known = {item.id: vector for item in flows if (vector := vectors.get(called(item))) is not None}
     if not asked or not known:
         return {}
-    import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+    import numpy as np  # noqa: PLC0415  (slow to import, and needed only with vectors)
 
     cosines = (np.stack(list(known.values())) @ np.stack(asked).T).max(axis=1)
     return dict(zip(known, cosines.tolist(), strict=True))

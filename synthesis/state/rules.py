@@ -190,7 +190,7 @@ def _in_play(item: MemoryItem) -> bool:
     return item.kind == "rule" and (item.status in ("active", "dormant") or has_faded(item))
 
 
-# --- what every agent is given ------------------------------------------------------------------------------
+# --- rules for every agent ----------------------------------------------------------------------------------
 
 
 def boot_rules(state: State) -> list[MemoryItem]:

@@ -344,7 +344,7 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results, list(said))
 
 
-# --- what each type of event does to the state --------------------------------------------------------------
+# --- how each type of event changes the state ---------------------------------------------------------------
 
 
 def _create(state: State, _event: Event, created: WorkspaceCreated) -> None:

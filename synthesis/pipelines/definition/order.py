@@ -79,7 +79,7 @@ class Order:
             self.add(place, f"there are two stages or loops {name!r}")
         self.places[name] = place
 
-    # --- waiting --------------------------------------------------------------------------------------------
+    # --- dependencies ---------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Record faults in the dependencies, except cycles."""

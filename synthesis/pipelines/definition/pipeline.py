@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 MAX_ITEMS = 10_000
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-"""A name used only in the pipeline's file: letters, digits, ``-`` and ``_``."""
+"""A name of a part of the pipeline: letters, digits, ``-`` and ``_``."""
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
 """A name that templates can use: letters, digits and ``_``."""

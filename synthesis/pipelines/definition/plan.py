@@ -45,7 +45,7 @@ class ReadFile(msgspec.Struct, frozen=True):
 
 
 class WriteFile(msgspec.Struct, frozen=True):
-    """A file that a step writes: the pointer, and its path."""
+    """A file that a step writes: the pointer, its path, and its class."""
 
     rule: Write
     path: str

@@ -253,7 +253,7 @@ def _name(values: Mapping[str, Any]) -> str:
     return next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")
 
 
-# --- what is remembered -------------------------------------------------------------------------------------
+# --- facts --------------------------------------------------------------------------------------------------
 
 
 class Remembered(msgspec.Struct, frozen=True):
