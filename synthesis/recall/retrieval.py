@@ -258,7 +258,7 @@ def _with_words(needle: str) -> tuple[str, list[str]]:
 def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
     """Count the normalised needles that a text contains.
 
-    Each comes with its words: most texts lack one, a quick check.
+    Each comes with its words: most texts lack one of them, which is quick to check.
     """
     folded = text.casefold()
     likely = [needle for needle, words in needles if all(word in folded for word in words)]
