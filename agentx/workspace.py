@@ -33,7 +33,6 @@ from agentx.policy import approvals
 from agentx.policy.secret_check import forget_arguments
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
-from agentx.search.indexer import Progress
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import (
@@ -48,6 +47,7 @@ from agentx.storage.events.types import (
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status

@@ -62,11 +62,11 @@ def picture(modules: list[Module]) -> str:
     sizes, bands, y, widest = _sizes(modules), [], _PAD, 0.0
     for layer in reversed(LAYERS):
         own = {m.name for m in packages(layer, modules)}
-        imported: dict[str, set[str]] = {name: set() for name in own}
+        imported: dict[str, set[str]] = {name: set() for name in sorted(own)}
         for module in modules:
             if module.folder in own:
                 imported[module.folder] |= folders_imported(module, names) & own
-        shown = {name: name.removeprefix("agentx.").removeprefix(f"{layer}.") for name in own}
+        shown = {name: name.removeprefix("agentx.").removeprefix(f"{layer}.") for name in sorted(own)}
         boxes = [
             Box(name, text_width(f"{shown[name]}  {sizes[name]}", 13) + _PAD, _HIGH) for name in sorted(own)
         ]

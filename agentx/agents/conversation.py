@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
@@ -144,7 +145,7 @@ class Conversation:
         if event.seq < self.start:
             return
         match event.data:
-            case UserMessageSent(body=body) if event.actor.partition(":")[0] == "user":
+            case UserMessageSent(body=body) if Actor.parse(event.actor).is_user:
                 self.hear(self._read_body(body))
             case RunStarted() if event.cause == self.start:
                 self._runs.add(event.run)

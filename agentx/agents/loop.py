@@ -28,6 +28,7 @@ from agentx.context.assembler import BUDGETS
 from agentx.context.rendering import provided
 from agentx.policy import approvals
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
@@ -196,7 +197,7 @@ class _Run:
         self.record(
             RunStarted(
                 task=self.ws.body(message or (last.task if last else "")),
-                agent=self.actor.partition(":")[2],
+                agent=Actor.parse(self.actor).name,
                 model=self.model.name,
                 resumes=last.run if resumed and last else "",
                 schedule=self.due.schedule,

@@ -6,7 +6,7 @@ Loads nothing of the engine, so that ``agentx --help`` appears at once.
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentx.settings import Settings
+from agentx.storage.progress import Progress as ReportProgress
 from agentx.storage.text import plain
 
 PIPE_COLUMNS = 160
@@ -35,9 +36,6 @@ _LAST_COLUMNS = 16
 
 PIPE_CLOSED = 141
 """Exit status if the reader of a pipe is gone: 128 plus SIGPIPE, as if the signal had ended the program."""
-
-Told = Callable[[str, int, int], None]
-"""Progress callback: the task, the amount done, and the total."""
 
 
 class Terminal:
@@ -127,7 +125,7 @@ class Terminal:
             yield
 
     @contextlib.contextmanager
-    def progress(self) -> Iterator[Told]:
+    def progress(self) -> Iterator[ReportProgress]:
         """Show progress bars on a terminal, one for each task."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(30), MofNCompleteColumn())
         with Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal) as bars:

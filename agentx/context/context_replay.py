@@ -16,6 +16,7 @@ from agentx.engine.engine import Engine, last_user_message
 from agentx.engine.moment_parser import NoSuchMoment, as_it_was, event_at
 from agentx.search.background_worker import SearchLate
 from agentx.search.event_chunks import Passages
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import ContextProvided, Event, Purged, UserMessageSent
 from agentx.storage.index.port import Chunk, ChunkKind
 from agentx.storage.log.blobs import BlobDamaged
@@ -131,7 +132,7 @@ def _state_then(engine: Engine, seq: int) -> State:
 
 def _message(engine: Engine, state: State) -> str:
     """Return the message that the context was for: the user's latest message, in full."""
-    seq = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
+    seq = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
     event = event_at(engine, seq)
     if event is None or not isinstance(event.data, UserMessageSent):
         return last_user_message(state)

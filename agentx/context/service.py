@@ -17,6 +17,7 @@ from agentx.memory.flows import called_for
 from agentx.search.background_worker import SearchLate, done_by
 from agentx.search.event_chunks import of_memory
 from agentx.storage.errors import UsageError
+from agentx.storage.events.actor import Actor
 from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.synthesis.recall.recall import is_memory
@@ -184,7 +185,7 @@ def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
 
 
 def _of_agent(hit: SearchHit) -> bool:
-    return hit.actor.partition(":")[0] == "agent"
+    return Actor.parse(hit.actor).role == "agent"
 
 
 def has_begun(state: State, now: str) -> bool:

@@ -6,9 +6,6 @@ import msgspec
 
 REPAIR = "agentx repair"
 
-Progress = Callable[[str, int, int], None]
-"""Called with the step, the amount done and the total."""
-
 
 class Finding(msgspec.Struct, frozen=True):
     """A problem that a check found.

@@ -9,12 +9,12 @@ is composed.
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import (
     DirectiveFailed,
@@ -169,7 +169,7 @@ class Director:
         """Return what happened in the latest runs (0: in all), as of a state or of now."""
         state = state or self._engine.snapshot()
         events = self._engine.write_path.history.read(begin(state, runs), told_already)
-        now = datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        now = stamp()
         return gather(events, state, self._engine.read_body, now)
 
     # --- reading --------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from agentx.search.background_worker import SearchLate, done_by
 from agentx.search.indexer import Indexer
 from agentx.search.phrase_vectors import Meanings
 from agentx.settings import Settings
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import Body
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.index.port import Filter
@@ -211,5 +212,5 @@ class Engine:
 
 def last_user_message(state: State) -> str:
     """Return the latest message of the user in a state; empty if there is none."""
-    said = (m.text for m in reversed(state.messages) if m.actor.partition(":")[0] == "user")
+    said = (m.text for m in reversed(state.messages) if Actor.parse(m.actor).is_user)
     return next(said, "")

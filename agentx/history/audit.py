@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.log.history import told_already
 from agentx.synthesis.learning.auditing import Audit, Cost, Todo, audit
@@ -57,7 +58,7 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
             f"{since!r} is no moment: say yesterday, today, or a date or time like 2026-11-20 or "
             "2026-11-20T18:00."
         ) from error
-    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return stamp(at)
 
 
 def _midnight(day: date) -> datetime:

@@ -8,6 +8,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import STANDING, NoSuchMoment, event_at, states_at
 from agentx.history.undo_restore import Files, files_between
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import FileChange
 from agentx.storage.git import patch
 from agentx.storage.git.objects import ObjectDamaged
@@ -97,7 +98,7 @@ def turn_begin(engine: Engine) -> int:
     That is the one before the user's message that the last run answers, or otherwise before the last message.
     """
     state = engine.snapshot()
-    said = next((m.seq for m in reversed(state.messages) if m.actor.partition(":")[0] == "user"), 0)
+    said = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
     run = state.last_run
     started = event_at(engine, run.seq) if run is not None and run.seq > said else None
     return max(0, (started.cause or started.seq if started else said) - 1)

@@ -3,9 +3,9 @@
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.search.indexer import Progress
 from agentx.storage.events.types import FileChange
 from agentx.storage.log.history import Damage
+from agentx.storage.progress import Progress
 
 
 class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.core.findings import Finding, Found, Progress
+from agentx.core.findings import Finding, Found
 from agentx.core.layout import ARTIFACTS
 from agentx.recording.commit_message import through
 from agentx.recording.heal_log import drops
@@ -33,6 +33,7 @@ from agentx.storage.git.repository import HOST
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.chain import next_event
 from agentx.storage.log.history import LIVE, SEGMENTS, segment_number, segment_path
+from agentx.storage.progress import Progress
 
 CHECK = "commits"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentx.core.cache_dir import CACHE
-from agentx.core.findings import Finding, Found, Progress
+from agentx.core.findings import Finding, Found
 from agentx.search.event_chunks import MAX_TEXT_BYTES
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.codec import Codec
@@ -14,6 +14,7 @@ from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.lance import LanceIndex
 from agentx.storage.log.history import History, told_already
+from agentx.storage.progress import Progress
 from agentx.storage.text import decoded
 from agentx.synthesis.chunking.files import chunk_file
 

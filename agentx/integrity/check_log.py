@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agentx.core.findings import Finding, Found, Progress
+from agentx.core.findings import Finding, Found
 from agentx.core.layout import ARTIFACTS
 from agentx.integrity.check_commits import Logged
 from agentx.storage.artifacts import entry_after
@@ -18,6 +18,7 @@ from agentx.storage.git.repository import SUBMODULE
 from agentx.storage.log.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
 from agentx.storage.log.proof import Proof, log_lines
+from agentx.storage.progress import Progress
 from agentx.synthesis.state.state import State
 
 _REVERTS_KEPT = 10_000

@@ -17,7 +17,7 @@ from agentx.config import read_config
 from agentx.core import layout
 from agentx.core.cache_dir import make_cache
 from agentx.core.event_bus import Bus
-from agentx.core.findings import REPAIR, Finding, Progress
+from agentx.core.findings import REPAIR, Finding
 from agentx.core.layout import ARTIFACTS
 from agentx.integrity.verify import verify
 from agentx.recording import heal_log
@@ -29,6 +29,7 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.recovery.repair import Aside, Mended, mend
 from agentx.storage.log.proven_log import Rebuilt
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 _CODEC = Codec(FACTS | CONCLUSIONS)

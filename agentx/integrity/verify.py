@@ -17,7 +17,7 @@ from agentx.config import FILE as CONFIG_FILE
 from agentx.config import ConfigInvalid, read_config
 from agentx.core import layout
 from agentx.core.cache_dir import CACHE
-from agentx.core.findings import Finding, Progress
+from agentx.core.findings import Finding
 from agentx.core.layout import ARTIFACTS
 from agentx.integrity.check_commits import CommitChain, Logged
 from agentx.integrity.check_index import look_at_index
@@ -34,6 +34,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.recovery.repair import read_ref
 from agentx.storage.log.history import History
 from agentx.storage.log.snapshots import Snapshots
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.state.state import FOLD_VERSION, State
 

@@ -5,12 +5,12 @@ not a clock.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
 from agentx.engine import moment_parser
 from agentx.engine.engine import Engine
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
 from agentx.storage.log.history import told_already
@@ -83,7 +83,7 @@ def _is_due(found: Upkeep) -> bool:
 
 
 def _find(engine: Engine, state: State, now: str) -> Upkeep:
-    clock = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    clock = stamp()
     return upkeep(state, max(now or clock, state.at), _uses(engine, state.maintained))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import AgentMessageSent, UserMessageSent
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.log.blobs import BlobDamaged
@@ -173,7 +174,7 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
     for event in engine.write_path.history.read(begin, told_already):
         if event.seq > state.seq:
             break
-        who = event.actor.partition(":")[0]
+        who = Actor.parse(event.actor).role
         if who == "user" and isinstance(event.data, UserMessageSent):
             with suppress(BlobDamaged):  # its text is lost
                 said[event.seq] = engine.read_body(event.data.body)

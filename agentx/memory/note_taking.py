@@ -17,6 +17,7 @@ import msgspec
 from agentx.engine import models
 from agentx.engine.engine import Engine
 from agentx.memory.model_extraction import Judged, judge_in, unread
+from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.log.history import told_already
 from agentx.synthesis.memory.items import MemoryItem
@@ -108,9 +109,7 @@ class Scribe:
             events=max(state.seq - max(engine.synthesizer.through, state.watermark), 0),
             messages=len(batch.said) + len(batch.heard),
             since=batch.since,
-            last_read=last.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            if last
-            else "",
+            last_read=stamp(last, timespec="seconds") if last else "",
             model=self.model,
             active=active,
             due=bool(batch and self.model and active and waited),

@@ -32,6 +32,7 @@ from agentx.pipelines.views import View, Views
 from agentx.policy.action_gate import Gates
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
+from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Dispatched, GivenFile
 from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
@@ -358,7 +359,7 @@ class Dispatcher:
             item=due.step.item,
             round=due.round,
             writes=writes,
-            until=(datetime.now(UTC) + lasts).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            until=stamp(datetime.now(UTC) + lasts, timespec="seconds"),
         )
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:

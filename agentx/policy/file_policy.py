@@ -16,6 +16,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
 from agentx.storage.events.types import (
     Draft,
@@ -258,10 +259,10 @@ def sorter(rules: tuple[FileRule, ...]) -> Callable[[str], FileClass | None]:
 
 def _name(actor: str) -> str:
     """Return an agent's role, or the name of any other actor."""
-    sort, _, role = actor.partition(":")
+    sort, role = Actor.parse(actor)
     return f"Role {role}" if sort == "agent" else actor
 
 
 def is_person(actor: str) -> bool:
     """Return whether an actor is a person, or stands for what people did outside."""
-    return actor.partition(":")[0] in PEOPLE
+    return Actor.parse(actor).role in PEOPLE

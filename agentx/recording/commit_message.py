@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentx.recording.pipeline_messages import tell_pipeline
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.pipeline_events import FileAmended, PipelineEnded, StageProved
 from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
@@ -127,7 +128,7 @@ def author_of(actor: str) -> tuple[str, str]:
     >>> author_of("agent:writer")
     ('agent:writer', 'writer@agent.agentx.invalid')
     """
-    role, _, name = actor.partition(":")
+    role, name = Actor.parse(actor)
     safe = "".join(c if c.isalnum() or c in "-._" else "-" for c in name or role)
     host = "".join(c if c.isalnum() or c == "-" else "-" for c in role) or "engine"
     shown = one_line(actor).replace("<", "(").replace(">", ")")

@@ -44,12 +44,10 @@ from agentx.storage.log.history import (
     segment_path,
     told_already,
 )
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 NAME = "agentx-purge"
-
-Progress = Callable[[str, int, int], None]
-"""Called with the step, the amount done and the total."""
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _HASH_FROM, _HASH_TO = -67, -3

@@ -20,7 +20,6 @@ from agentx.config import FILE as CONFIG
 from agentx.core import layout
 from agentx.core.cache_dir import CACHE, make_cache
 from agentx.core.event_bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
-from agentx.core.findings import Progress
 from agentx.recording import external_edits, fast_forward, heal_log, purge_journal, recovery
 from agentx.recording.committer import Committer
 from agentx.recording.secret_report import note_on, secrets_in, text_of
@@ -51,6 +50,7 @@ from agentx.storage.log.history import (
 )
 from agentx.storage.log.keys import Keys
 from agentx.storage.log.snapshots import Snapshots
+from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean, clean_draft
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.state.parallel_fold import fold

@@ -26,6 +26,7 @@ import msgspec
 from agentx.core.layout import is_workspace
 from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_with
 from agentx.settings import Settings, hold_keys
+from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.log.history import LIVE
@@ -398,7 +399,7 @@ def _unixepoch(what: str) -> float:
 
 
 def _now() -> str:
-    return datetime.now(tz=UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return stamp()
 
 
 def _json(found: Passed) -> str:

@@ -26,6 +26,7 @@ from agentx.storage.index.memory import InMemoryIndex
 from agentx.storage.index.pending_writes import locked
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.log.history import told_already
+from agentx.storage.progress import Progress
 from agentx.synthesis.embedding.port import Embedder
 from agentx.synthesis.recall.file_retrieval import retrieve_files
 from agentx.synthesis.recall.retrieval import SearchHit, retrieve, to_embed
@@ -47,9 +48,6 @@ _CLOSE_S = 30.0
 """Longest wait of :meth:`Indexer.close` for a search, in seconds."""
 
 T = TypeVar("T")
-
-Progress = Callable[[str, int, int], None]
-"""Receives the name of the work, how much is done, and the total."""
 
 
 class Watching:

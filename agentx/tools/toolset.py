@@ -30,6 +30,7 @@ from agentx.policy.secret_check import (
 from agentx.recording.secret_report import tell
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.pipeline_events import FileAmended
 from agentx.storage.events.types import (
     Draft,
@@ -440,7 +441,7 @@ class ToolSet:
         Raises:
             WriteDenied: A rule of the user forbids the call.
         """
-        agent = self.actor.partition(":")[2]
+        agent = Actor.parse(self.actor).name
         look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
         if look.violations:
             raise WriteDenied(look.violations)

@@ -1,4 +1,4 @@
 """Exchange with other places: push, pull, fork, links, external sources, imported material.
 
-May import: config, core, engine, recording, search, storage, synthesis.
+May import: config, core, engine, recording, storage, synthesis.
 """

@@ -13,7 +13,6 @@ from pathspec import GitIgnoreSpec
 
 from agentx.config import SourceSection
 from agentx.engine.engine import Engine
-from agentx.search.indexer import Progress
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, SourceScanned
@@ -21,6 +20,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
+from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import is_binary
 from agentx.synthesis.chunking.files import chunk_file

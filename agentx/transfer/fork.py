@@ -28,12 +28,12 @@ from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, sync_
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.exchange import transfer
-from agentx.storage.git.exchange.program import Progress
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR, GitRepository
 from agentx.storage.log.blobs import blob_path, named_blobs
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 _CODEC = Codec(FACTS | CONCLUSIONS)

@@ -24,12 +24,12 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Event, WorkspaceForked, WriteReverted, changes_of, strays_of
 from agentx.storage.files.paths import check_path
 from agentx.storage.git.checked_reader import TreeEntry
-from agentx.storage.git.exchange.program import Progress
 from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.log.blobs import blob_path, named_blobs
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import ORPHANS, HistoryDamaged
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 _CODEC = Codec(FACTS | CONCLUSIONS)

@@ -19,6 +19,7 @@ import msgspec
 
 from agentx.config import Config, change_value, effects, executable, read_config
 from agentx.settings import Settings
+from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.log.history import LIVE, segment_path
@@ -539,4 +540,4 @@ def _now() -> str:
 
 
 def _iso(at: datetime) -> str:
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return stamp(at, timespec="seconds")

@@ -18,13 +18,14 @@ that hash is unknown it is :data:`UNKNOWN`, and the next event is accepted witho
 import os
 from binascii import hexlify, unhexlify
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Annotated, Any
 
 import msgspec
 
+from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import Draft, Event, Lost, Payload, Purged, Unknown
 
@@ -218,9 +219,8 @@ class Codec:
                 is not valid Unicode.
         """
         name = self._names[type(draft.data)]
-        stamp = (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         fields = _Header(
-            seq, stamp, name, self._versions[name], draft.actor, draft.run, draft.cause, draft.key
+            seq, stamp(at), name, self._versions[name], draft.actor, draft.run, draft.cause, draft.key
         )
         try:
             header = self._encode(fields)[:-1]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
@@ -85,7 +86,7 @@ def _sender(said: Message | None, read: Recognized) -> Trust:
     """The user's own words are theirs; what an agent said is an agent's."""
     if said is None:
         return "reported"
-    return "user" if said.actor.partition(":")[0] == "user" and not read.second else "agent"
+    return "user" if Actor.parse(said.actor).is_user and not read.second else "agent"
 
 
 def _trust(sender: Trust, most: str) -> Trust:

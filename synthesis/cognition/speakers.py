@@ -6,6 +6,7 @@ A question about a person is judged by who said what (:mod:`~agentx.synthesis.co
 import re
 from collections.abc import Iterable
 
+from agentx.storage.events.actor import Actor
 from agentx.synthesis.memory.items import Link
 
 SAID_BY = "said_by"
@@ -29,7 +30,7 @@ def speaker(actor: str, text: str) -> str:
     >>> speaker("user", "Note: the shop is closed."), speaker("user", "the plan: we move")
     ('', '')
     """
-    return actor.partition(":")[2] or _heading(text)
+    return Actor.parse(actor).name or _heading(text)
 
 
 def heading_length(text: str) -> int:

@@ -8,12 +8,12 @@ Nothing lapses while nobody works in the workspace. Repeating a demand restores 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from agentx.storage.clock import stamp
 from agentx.storage.events.types import Event, UserMessageSent
 from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
-_AT = "%Y-%m-%dT%H:%M:%S.%fZ"
 """Format of the time in events; earlier times sort first as text."""
 
 
@@ -36,7 +36,7 @@ class Lapse:
         if not self._days or not isinstance(event.data, UserMessageSent):
             return ()
         try:
-            latest = (datetime.fromisoformat(event.at) - timedelta(days=self._days)).strftime(_AT)
+            latest = stamp(datetime.fromisoformat(event.at) - timedelta(days=self._days))
         except (ValueError, OverflowError):  # a damaged time
             return ()
         reason = f"It lapsed: nobody settled it within {self._days} day{'s' * (self._days != 1)}."

@@ -10,6 +10,7 @@ from itertools import islice
 
 import msgspec
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import CapabilityChecked, Event, TaskGraded
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -61,7 +62,7 @@ class Grading:
 def trust_of(actor: str) -> Trust:
     """What the word of an actor is worth."""
     known: dict[str, Trust] = {"user": "user", "engine": "engine", "agent": "agent"}
-    return known.get(actor.partition(":")[0], "material")
+    return known.get(Actor.parse(actor).role, "material")
 
 
 def lasts(made: str) -> bool:
@@ -128,7 +129,7 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
             text=graded.task,
             short=shorten(graded.task),
             domain=graded.domain,
-            agent=event.actor.partition(":")[2] if trust == "agent" else "",
+            agent=Actor.parse(event.actor).name if trust == "agent" else "",
             evidence=(place,),
             trust=trust,
             status=status,

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.clock import stamp
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     TRUST_ORDER,
@@ -55,7 +56,6 @@ PATCHED = tuple(name for name in Patch.__struct_fields__ if name != "id")
 """The fields of an item that a change can name."""
 
 _STANDING: tuple[Status, ...] = ("active", "dormant")
-_AT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upk
     work.use(uses or {})
     for night in passed:
         work.fade(night)
-        work.tidy(night.strftime(_AT))
+        work.tidy(stamp(night))
     if _read(now) is not None:
         work.tidy(now)
     changes, done = _told(state.items, work.items)
@@ -202,7 +202,7 @@ class _Work:
         """Merge, promote and archive what was there at a time."""
         self._merge(at)
         self._promote(at)
-        latest = (datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS)).strftime(_AT)
+        latest = stamp(datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS))
         for name in [name for name in self._resolved if self.items[name].changed_at <= latest]:
             self._resolved.remove(name)
             reason = f"It was resolved on {self.items[name].changed_at[:10]}."

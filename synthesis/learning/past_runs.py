@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
     Event,
     RunEnded,
@@ -129,7 +130,7 @@ class Replay(msgspec.Struct):
             case RunStarted() as started:
                 self._start(event, started)
             case UserMessageSent() as said:
-                if event.actor.partition(":")[0] == "user" and event.run not in self.started:
+                if Actor.parse(event.actor).is_user and event.run not in self.started:
                     self._begin(event.run, Run(event.seq, _task(said.body.text)))
             case ToolCallRequested() as call:
                 self.announced.add(call.call_id)

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.state.state import ScheduleRecord
@@ -166,4 +167,4 @@ def _read(at: str) -> datetime | None:
 
 def _write(moment: datetime) -> str:
     """Format a time like :attr:`agentx.storage.events.types.RunStarted.due`."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return stamp(moment)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
@@ -162,7 +163,7 @@ def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -
     """Note a call that a harness denied. Its output or the event's actor says whether a person did."""
     text = read(call.output)
     told = harness.refused(text)
-    by_agent = ledger.event.actor.partition(":")[0] in ("agent", "tool")
+    by_agent = Actor.parse(ledger.event.actor).role in ("agent", "tool")
     if told is None or (by_agent and not told.by_person) or text.startswith(f"A person refused {call.tool}"):
         return  # the last case is our own sentence: the user's decision is already in an earlier event
     reason, start = ("", 0)
@@ -295,7 +296,7 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
 
 def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
     """Keep one entry per agent that says what it did last."""
-    agent = ledger.event.actor.partition(":")[2]
+    agent = Actor.parse(ledger.event.actor).name
     last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
     if last is None:
         ledger.add(Note(kind="agent_state", text=said, evidence=evidence, trust="agent", agent=agent))

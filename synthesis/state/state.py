@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, ReusePolicy
 from agentx.storage.events.pipeline_events import Dispatched, FileRule, PipelineStarted
@@ -308,7 +309,7 @@ class State(msgspec.Struct, kw_only=True):
 
 def is_instruction(event: Event) -> bool:
     """Return whether an event is a message of the user."""
-    return isinstance(event.data, UserMessageSent) and event.actor.partition(":")[0] == "user"
+    return isinstance(event.data, UserMessageSent) and Actor.parse(event.actor).is_user
 
 
 def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:

@@ -15,6 +15,7 @@ from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
 from agentx.recording.commit_message import describe, tell
 from agentx.storage.errors import UsageError
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event
@@ -183,7 +184,7 @@ def _show(terminal: Terminal, event: Event) -> None:
         row(
             Text(f"{event.seq:>5}", "dim"),
             Text(f"{event.at[:10]} {event.at[11:19]}", "dim"),
-            Text(f"{one_line(event.actor):<18}", _COLOURS.get(event.actor.partition(":")[0], "")),
+            Text(f"{one_line(event.actor):<18}", _COLOURS.get(Actor.parse(event.actor).role, "")),
             Text(told or one_line(event.type), _style(told)),
             wrap=terminal.out.is_terminal,
         )

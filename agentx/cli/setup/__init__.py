@@ -1,4 +1,5 @@
 """Commands that set up a workspace or a machine: config, models, doctor.
 
-May import: cli, config, core, factory, integrity, quality, settings, storage, synthesis, trust, workspace.
+May import: cli, config, core, factory, integrity, quality, settings, storage, synthesis, trust,
+workspace.
 """

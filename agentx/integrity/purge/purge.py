@@ -19,7 +19,7 @@ from agentx.integrity.purge import quoting
 from agentx.integrity.purge.closure import Closure, PurgeRefused, follow
 from agentx.integrity.purge.quoting import Quoting, Words
 from agentx.recording import commit_message
-from agentx.recording.purge_journal import Journal, Progress, begin, finish, mark, survey
+from agentx.recording.purge_journal import Journal, begin, finish, mark, survey
 from agentx.storage.events.types import Event
 from agentx.storage.files import nofollow
 from agentx.storage.git.checking import find_faults
@@ -28,6 +28,7 @@ from agentx.storage.git.packs.prune import other_refs, remotes_of, why_not
 from agentx.storage.git.repository import HOST
 from agentx.storage.log.blobs import blob_path
 from agentx.storage.log.history import ORPHANS, told_already
+from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 
 if TYPE_CHECKING:

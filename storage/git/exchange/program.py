@@ -22,9 +22,7 @@ from typing import IO
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current step, the amount done, and the total."""
+from agentx.storage.progress import Progress
 
 SILENT_S = 300.0
 """Git reports progress about once a second; a server may check a push for minutes without output."""

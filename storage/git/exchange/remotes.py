@@ -24,7 +24,8 @@ from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.checking import release_lock
 from agentx.storage.git.exchange import program, transfer
-from agentx.storage.git.exchange.program import GitFailed, Objects, Progress, objects_of
+from agentx.storage.git.exchange.program import GitFailed, Objects, objects_of
+from agentx.storage.progress import Progress
 
 _DEFAULT = "origin"
 _THEIRS = "refs/remotes/other/main"

@@ -13,8 +13,9 @@ from agentx.storage.files.durable import sync_directory
 from agentx.storage.git.checked_reader import ObjectReader, loose_objects
 from agentx.storage.git.checking import loose_fault, pack_faults
 from agentx.storage.git.exchange import program
-from agentx.storage.git.exchange.program import GitFailed, Progress, objects_of, there
+from agentx.storage.git.exchange.program import GitFailed, objects_of, there
 from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.progress import Progress
 
 _CONNECTED = ("rev-list", "--objects", "--quiet", "--stdin", "--progress=Checking connectivity")
 

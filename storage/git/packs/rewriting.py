@@ -17,6 +17,7 @@ from agentx.storage.git import trees
 from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.git.pack_file import KINDS, PackWriter
+from agentx.storage.progress import Progress
 
 EditFile = Callable[[str, str, Callable[[], bytes]], bytes | str]
 """Called with path and id of a file, and a function that reads it.
@@ -27,9 +28,6 @@ id and the first two folders of the path.
 
 EditMessage = Callable[[bytes], bytes]
 """Called with a commit's message; returns the new one, or the same."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with the current step, the amount done, and the total."""
 
 _ROW = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _SIGNATURES = re.compile(rb"\n(?:gpgsig|gpgsig-sha256|mergetag) [^\n]*(?:\n [^\n]*)*")
