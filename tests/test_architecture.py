@@ -154,7 +154,7 @@ OTHER_FILES = {
 }
 """Modules, folders and functions that reach other files than those below a workspace, and which."""
 
-STARTS = {"Command", "embed_texts", "keychain", "open_model", "run_in_copy"}
+STARTS = {"Command", "embed_texts", "open_model", "run_in_copy"}
 """Calls by which something that a workspace names begins to run, is asked, or is read outside."""
 
 GATES = {"require", "require_commands", "require_item", "sandbox_policy", "trusted"}
@@ -169,7 +169,6 @@ UNGATED = {
 PROGRAMS = {
     "agentx/cli/setup/checkup.py": "asks git for its version",
     "agentx/directing/program.py": "runs a Command, which is gated",
-    "agentx/policy/resource_lookup.py": "lists the keychain's labels, which is gated",
     "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
     "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",

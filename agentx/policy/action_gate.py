@@ -283,15 +283,11 @@ class Gates:
         path, settings = self.engine.write_path, self.engine.settings
         environ = settings.environ
         own = self._scripts.all(path.tree, path.manifest)
-        keys: tuple[str, ...] = ()
         beside: list[resource_lookup.Script] = []
         if self.engine.trust.trusted:
-            keys = resource_lookup.keychain(
-                environ.get("PATH", ""), environ.get("DBUS_SESSION_BUS_ADDRESS", "")
-            )
             beside = resource_lookup.scripts_beside(self.engine.root)
         found = resource_lookup.for_action(
-            action.said, own, beside, resource_lookup.credentials({**environ, **settings.keys}), keys
+            action.said, own, beside, resource_lookup.credentials({**environ, **settings.keys})
         )
         return tuple(line for line in found if line.id not in action.paths)
 

@@ -5,10 +5,7 @@ looks. Only the name of a credential is ever read: the value never enters this p
 """
 
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -29,8 +26,6 @@ MAX_BESIDE = 50
 
 SHOWN = 4
 """Maximum number of resources shown per kind."""
-
-KEYCHAIN_S = 2.0
 
 _FOLDERS = frozenset(("bin", "scripts", "tools"))
 _ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
@@ -114,49 +109,11 @@ def credentials(environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name, value in environ.items() if value and _CREDENTIAL.search(name.upper()))
 
 
-@lru_cache(maxsize=4)
-def keychain(search_path: str, bus: str = "") -> tuple[str, ...]:
-    """Return the names of the entries in the system keychain; empty if there is none or it answers too late.
-
-    On macOS, only labels are requested. With the Secret Service, everything but labels is dropped before it
-    reaches this process: a label is the line below the item's path, so a line of a secret that looks like a
-    label is ignored.
-
-    Args:
-        search_path: Where programs are searched, in the format of ``PATH``.
-        bus: Address of the session's message bus, over which the Secret Service is reached.
-    """
-    environ = {"PATH": search_path, "DBUS_SESSION_BUS_ADDRESS": bus}
-    if shutil.which("security", path=search_path):
-        command = "security dump-keychain 2>/dev/null | sed -n 's/^ *0x00000007 <blob>=\"\\(.*\\)\"$/\\1/p'"
-    elif bus and shutil.which("secret-tool", path=search_path):
-        command = (
-            "secret-tool search --all xdg:schema org.freedesktop.Secret.Generic 2>/dev/null"
-            " | sed -n '/^\\[\\//{n;s/^label = //p;}'"
-        )
-    else:
-        return ()
-    try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=KEYCHAIN_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return tuple(dict.fromkeys(one_line(line)[:100] for line in lines if line.strip()))[:MAX_SCRIPTS]
-
-
 def for_action(
     text: str,
     own: list[Script],
     beside: list[Script],
     variables: list[str],
-    keys: tuple[str, ...],
 ) -> tuple[Line, ...]:
     """Return the resources that an action could use: those that share a specific word with it.
 
@@ -167,14 +124,12 @@ def for_action(
         own: Scripts of this workspace.
         beside: Scripts of neighbouring workspaces.
         variables: Names of environment variables.
-        keys: Names in the keychain.
     """
     wanted = _words(text) - doing()
     sorts = (
         ((one.path, "script", one.about) for one in own),
         ((one.path, "script", "another workspace's") for one in beside),
         ((name, "credential", "set in the environment") for name in variables),
-        ((name, "credential", "in the keychain") for name in keys),
     )
     return tuple(line for sort in sorts for line in _best(wanted, sort))
 

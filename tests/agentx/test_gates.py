@@ -260,24 +260,6 @@ def test_credentials_are_shown_by_name_and_never_by_value(tmp_path):
         assert ws.capabilities.credentials() == ["GITHUB_TOKEN", "STRIPE_API_KEY"]
 
 
-def test_the_keychain_is_asked_for_names_alone(tmp_path):
-    program = tmp_path / "bin" / "secret-tool"
-    program.parent.mkdir()
-    program.write_text(
-        "#!/bin/sh\nprintf '[/1]\\nlabel = GitHub release key\\nsecret = hush\\nlabel = GitHub hush\\n[/2]\\nlabel = Bank\\n'\n"
-    )
-    program.chmod(0o755)
-    environ = {
-        "PATH": f"{program.parent}:/usr/bin:/bin",
-        "DBUS_SESSION_BUS_ADDRESS": f"unix:path={tmp_path}/bus",
-    }
-    with Workspace.create(tmp_path / "task", settings=Settings(environ=environ, cache_dir=tmp_path)) as ws:
-        text = ws.gates.before("publish a release on GitHub").text
-    assert "GitHub release key" in text
-    assert "Bank" not in text
-    assert "hush" not in text
-
-
 def test_a_rule_that_slept_is_back_when_its_situation_comes_up(ws):
     rule = ws.remember("rule", "Purge the cache after a deployment.", score=3.5)
     maintain(ws.engine, now="2099-01-01T00:00:00.000000Z")
