@@ -1,4 +1,4 @@
-"""Directing, as pure code over history: when a director is asked, what it is shown, and what its words come to.
+"""Directing, as pure code over history: when to ask a director, what to show it, how to apply its answer.
 
 Nothing here calls a model or reads a clock: the same history gives the same decision and the same prompt.
 

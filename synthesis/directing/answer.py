@@ -1,4 +1,7 @@
-"""A director's answer, read and checked: what cannot be used is refused as a whole, with a sentence that it can mend it by."""
+"""Parse and validate a director's answer.
+
+An answer that cannot be used is rejected as a whole. The error sentence tells the model how to fix it.
+"""
 
 from typing import Annotated
 
@@ -14,16 +17,16 @@ from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 TOOL = "direct"
-"""The tool that a director answers with; nothing runs when it is called."""
+"""Name of the tool that a director answers with; calling it runs nothing."""
 
 MAX_RUNS = 50
-"""A directive serves for so many runs at most."""
+"""Maximum number of runs that one directive serves."""
 
 MAX_PROMPT = 20_000
-"""Characters of an executor's prompt."""
+"""Maximum length of an executor's prompt, in characters."""
 
 MAX_BYTES = 8_000
-"""All but the prompt, as UTF-8: it stands in one event."""
+"""Maximum size of the answer without the prompt, in UTF-8 bytes; it is stored in one event."""
 
 _WORDS = Annotated[str, msgspec.Meta(max_length=800)]
 _NOTE = Annotated[str, msgspec.Meta(min_length=1, max_length=400)]
@@ -58,7 +61,7 @@ class _Answer(msgspec.Struct):
 
 
 class Directive(msgspec.Struct, frozen=True, kw_only=True):
-    """What a director wants; :class:`agentx.storage.events.types.DirectiveIssued` says what each part is."""
+    """A validated directive; :class:`agentx.storage.events.types.DirectiveIssued` documents the fields."""
 
     summary: str
     strategy: str
@@ -70,10 +73,11 @@ class Directive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(reply: Reply) -> Directive:
-    """Read a director's reply.
+    """Parse a director's reply.
 
     Raises:
-        AnswerUnreadable: It is no directive that can be carried out; the sentence can be shown to the model.
+        AnswerUnreadable: The reply is not a directive that can be carried out; the sentence can be shown to
+            the model.
     """
     try:
         answer = msgspec.convert(object_of(reply, TOOL), _Answer)
@@ -99,16 +103,18 @@ def read(reply: Reply) -> Directive:
     size = len(msgspec.json.encode(msgspec.structs.replace(directive, prompt="")))
     if size > MAX_BYTES:
         raise AnswerUnreadable(
-            f"the directive of {reply.model} has {size:,} bytes beside its prompt; {MAX_BYTES:,} are kept, so say less"
+            f"the directive of {reply.model} has {size:,} bytes beside its prompt; "
+            f"{MAX_BYTES:,} are kept, so say less"
         )
     return directive
 
 
 def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
-    """The policy, with the fields under their bare names.
+    """Return the reuse policy, with bare field names.
 
     Raises:
-        UsageError: It names a condition that nobody knows, or the prompt a field for which nothing stands.
+        UsageError: The policy names an unknown condition, or the prompt has a field that the policy does not
+            define.
     """
     for name in policy.invalidate_on:
         if name.partition(":")[0] not in CONDITIONS:

@@ -1,4 +1,7 @@
-"""What a director is shown: the whole history of the task, as far as it matters for the next runs, in bounded sections."""
+"""Build the prompt of a director: the task's history in bounded sections.
+
+It includes the whole history as far as it matters for the next runs.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,23 +20,24 @@ from agentx.synthesis.model.prompts import parameters, prompt
 from agentx.synthesis.state.state import State
 
 RUNS = 50
-"""So many runs are shown: the latest five with their calls, the others in a line."""
+"""Number of runs shown: the latest five with their calls, the others in one line each."""
 
 IN_FULL = 5
 EARLIER = 5
-"""So many earlier directives are shown."""
+"""Number of earlier directives shown."""
 
 SHOWN = 30
-"""Of each kind of memory, so many at most: the latest, of knowledge the most alive."""
+"""Maximum number of items shown per kind of memory: the latest ones; for knowledge, those of highest
+vitality."""
 
 FAILED = 10
-"""So many failed approaches are shown."""
+"""Number of failed approaches shown."""
 
 CALLS = 20
-"""Of the calls of one run, so many are shown with their arguments."""
+"""Number of calls per run shown with their arguments."""
 
 MAX_CHARACTERS = 120_000
-"""All that it is shown, some 30,000 tokens; where there is more, each line is cut shorter."""
+"""Maximum length of the whole prompt, about 30,000 tokens; if it is exceeded, every line is cut shorter."""
 
 _LINES = (2_000, 600, 200)
 _WORDS = 60
@@ -48,15 +52,15 @@ def question(
     why: str,
     tools: Sequence[ToolSchema],
 ) -> list[ChatMessage]:
-    """The conversation that a director is asked to answer.
+    """Build the conversation that asks a director for a directive.
 
     Args:
-        state: What is concluded.
+        state: The current state.
         past: The latest runs.
-        earlier: Its directives and failures so far, oldest first.
-        instructions: What the user said, in full, oldest first.
-        why: Why it is asked.
-        tools: What the executor will have.
+        earlier: Previous directives and failures of the director, oldest first.
+        instructions: The user's messages, in full, oldest first.
+        why: Why the director is asked.
+        tools: Tools that the executor will have.
     """
     resolvers = "; ".join(f"`{one}`" for one in signatures())
     system = prompt("direct.md").format(
@@ -81,7 +85,7 @@ def question(
 
 
 def _bounded(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """The sections, an entry a line; all lines shorter where they are too much."""
+    """Render the sections, one entry per line; shorten all lines if the text is too long."""
     whole = [(title, [one_line(line) for line in lines]) for title, lines in parts]
     told = ""
     for most in _LINES:
@@ -127,7 +131,7 @@ def _directive(event: Event) -> str:
 
 
 def _usage(past: Past) -> list[str]:
-    """How often each tool succeeded and failed."""
+    """Count successes and failures per tool."""
     tries = Counter(
         (call.tool, call.status == "SUCCEEDED") for call in past.calls if call.status != "UNKNOWN"
     )
@@ -138,7 +142,7 @@ def _usage(past: Past) -> list[str]:
 
 
 def failed(past: Past) -> list[str]:
-    """What did not work, the latest first, each once: the tool, what it was called with, what it said."""
+    """List distinct failures, latest first: the tool, its arguments and its output; then runs that failed."""
     told: dict[str, None] = {}
     for call in reversed(past.calls):
         if call.status != "SUCCEEDED":
@@ -150,14 +154,14 @@ def failed(past: Past) -> list[str]:
 
 
 def called(call: Call) -> str:
-    """A call in a line."""
+    """Render a call in one line."""
     arguments = ", ".join(f"{key}={one_line(str(value))}" for key, value in call.arguments.items())
     shown = arguments if len(arguments) <= _ARGUMENTS else arguments[: _ARGUMENTS - 1] + "…"
     return f"{call.tool}({shown})"
 
 
 def runs(past: Past) -> Iterator[str]:
-    """The latest runs, oldest first, each in a line."""
+    """Yield the latest runs, oldest first, one line each."""
     shown = past.latest(RUNS)
     for place, run in enumerate(shown):
         said = shorten(one_line(run.summary or run.reason), _WORDS)
@@ -170,7 +174,7 @@ def runs(past: Past) -> Iterator[str]:
 
 
 def shape() -> ToolSchema:
-    """The shape of a director's answer, as a tool."""
+    """Return the schema of a director's answer, as a tool."""
     return ToolSchema(
         TOOL, "Write the executor's prompt and say how long it serves.", parameters("direct.json")
     )

@@ -1,7 +1,7 @@
-"""The deterministic director: a prompt from what the user said, what holds, what was done already and what failed.
+"""The deterministic director: composes a prompt from instructions, memory, completed work and failures.
 
-It works offline, and stands in where a model cannot be reached and no directive was ever issued. It never writes sentences of
-its own about the task: it passes on the user's, and says of tools what was measured.
+It works offline, and serves as the fallback if a model cannot be reached and no directive was ever issued. It
+never invents sentences about the task: it passes on the user's, and states what was measured about tools.
 """
 
 import re
@@ -22,28 +22,28 @@ from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state.state import State
 
 STABLE_RUNS, UNSURE_RUNS = 10, 3
-"""How many runs a directive serves where the last ones completed, and after a failure or at the beginning."""
+"""How many runs a directive serves: after completed runs, and after a failure or at the beginning."""
 
 LOOKED_AT = 5
-"""The runs that decide whether all is stable, and whose failures are told."""
+"""Number of latest runs that decide whether the task is stable, and whose failures are reported."""
 
 PATTERN_RUNS = 10
-"""After so many runs that completed in a row, a milestone is left once."""
+"""Number of consecutive completed runs after which one milestone is recorded."""
 
 MAX_LINES = 20
-"""Of facts and failures, so many."""
+"""Maximum number of facts, and of failures."""
 
 REPORTED = "summaries(runs=10)"
-"""What was done, where no tool of its own shows it: what executors said of their runs."""
+"""The completed work if no tool shows it: the executors' summaries of their runs."""
 
 MAX_TOPIC = 60
-"""Characters of what a fact is about."""
+"""Maximum length of a fact's topic, in characters."""
 
 NOTES_BYTES = 2_500
-"""Of checkpoints, and of facts learned, so much stands in one directive; what is left out is learned by the next."""
+"""Maximum bytes of checkpoints, and of facts, in one directive; the next directive adds the rest."""
 
 MAX_FIELDS = 30
-"""Tools of which it is looked up what they did."""
+"""Maximum number of tools whose past calls are looked up."""
 
 _WORDS = 40
 _LINE_WORDS = 400
@@ -68,7 +68,7 @@ _NAMING = (
 )
 _ADDRESSES = (re.compile(r"[\w.+-]+@[\w.-]*\w"), re.compile(r"https?://[^\s\"'<>)]*[^\s\"'<>).,;]"))
 _ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
-"""The JSONPath of whatever names a thing, however deep."""
+"""JSONPath of any naming field, at any depth."""
 
 _CONDITIONS = (
     "executor_failed",
@@ -83,10 +83,10 @@ N = TypeVar("N", NewCheckpoint, NewKnowledge)
 
 
 class Lesson(msgspec.Struct, frozen=True):
-    """An argument of a tool with which it failed, and the one with which it succeeded afterwards.
+    """A tool argument that made calls fail, and the value that succeeded afterwards.
 
     Attributes:
-        works: Empty where it has not succeeded since.
+        works: Empty if no call has succeeded since.
     """
 
     tool: str
@@ -96,7 +96,7 @@ class Lesson(msgspec.Struct, frozen=True):
 
     @property
     def order(self) -> str:
-        """What an executor is told."""
+        """The instruction for an executor."""
         instead = f"; use {self.works}" if self.works else ""
         return f"Do not call {self.tool} with {self.argument} {self.fails}{instead}."
 
@@ -107,11 +107,11 @@ def compose(
     """Write a directive without a model.
 
     Args:
-        state: What is concluded.
+        state: The current state.
         past: The latest runs.
-        instructions: What the user said, in full, oldest first.
+        instructions: The user's messages, in full, oldest first.
         why: Why a directive is wanted.
-        tools: What the executor will have with effects outside the workspace.
+        tools: The executor's tools with effects outside the workspace.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
@@ -119,7 +119,8 @@ def compose(
     learned = lessons(past, instructions)
     fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
     return Directive(
-        summary=f"{past.ran} run{'s' * (past.ran != 1)} so far; of the last {len(latest)}, {completed} completed."
+        summary=f"{past.ran} run{'s' * (past.ran != 1)} so far; "
+        f"of the last {len(latest)}, {completed} completed."
         if latest
         else "Nothing ran yet.",
         strategy="Go on as before."
@@ -159,7 +160,10 @@ def _prompt(
 
 
 def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
-    """What the user said, but for the sentences that stand behind every prompt as demands anyway, there without their why."""
+    """Yield the user's messages without the sentences that are already known as demands.
+
+    Demands are appended to every prompt anyway, there without their reasons.
+    """
     demanded = {_bare(item.text) for item in state.active("constraint", "rejection")}
     for text in instructions:
         sentences = re.split(r"(?<=[.!?])\s+", one_line(text))
@@ -171,11 +175,11 @@ def _bare(sentence: str) -> str:
     return without_reason(sentence, sure=True).rstrip(".! ").casefold()
 
 
-# --- what was done already -------------------------------------------------------------------------------------------
+# --- what was done already ----------------------------------------------------------------------------------
 
 
 def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
-    """A field for each tool that changes something outside: what it was given, in all runs."""
+    """Yield a field per tool with effects outside the workspace: the arguments of its calls in all runs."""
     calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
     for call in past.calls:
         if call.may_be_done and call.outside:
@@ -189,7 +193,7 @@ def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
 
 
 def _naming(parameters: Mapping[str, Any]) -> str:
-    """The JSONPath of the argument by whose name one call is told from another, where none was made yet; else empty."""
+    """Return the JSONPath of the naming argument of a tool that was never called; empty if there is none."""
     for name in _NAMING:
         shape = parameters.get("properties", {}).get(name)
         if shape is not None:
@@ -199,7 +203,7 @@ def _naming(parameters: Mapping[str, Any]) -> str:
 
 
 def _telling(calls: Sequence[Call]) -> str:
-    """The JSONPath of the argument that tells one call of a tool from another; empty where there is none."""
+    """Return the JSONPath of the argument that distinguishes the calls of a tool; empty if there is none."""
     found: Counter[str] = Counter()
     for call in calls:
         for key, value in call.arguments.items():
@@ -222,7 +226,7 @@ def _paths(key: str, value: Any) -> Iterator[str]:
 
 
 def _at(path: str, calls: Sequence[Call]) -> set[str]:
-    """The different values of an argument."""
+    """Return the distinct values of an argument."""
     key = re.split(r"\W", path, maxsplit=1)[0]
     return {str(call.arguments.get(key)) for call in calls}
 
@@ -231,15 +235,16 @@ def _names_things(path: str) -> bool:
     return bool(set(re.split(r"\W+", path)) & set(_NAMING))
 
 
-# --- what failed -----------------------------------------------------------------------------------------------------
+# --- what failed --------------------------------------------------------------------------------------------
 
 
 def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
-    """What distinguishes the calls of a tool that failed from those that succeeded, the latest last.
+    """Return what distinguishes failed calls of a tool from successful ones, latest last.
 
-    Only where one argument explains it: a value that never succeeded since it failed, of an argument that is mostly the same.
-    What works instead is known for good. Where nothing is known to work, a failure is told for some runs, and then tried again;
-    and one failure may pass by itself, so it is told only where the user names another address of that kind.
+    A failure counts only if one argument explains it: a value that never succeeded since it failed, of an
+    argument that is mostly the same. If an alternative is known to work, the lesson is permanent. Otherwise
+    the failure is reported for some runs, then the value may be tried again. A single failure may be
+    temporary, so it is reported only if the user names another address of that kind.
     """
     recent = {run.run for run in past.latest(LOOKED_AT)}
     found: dict[tuple[str, str, str], Lesson] = {}
@@ -266,7 +271,7 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
 
 
 def _another(value: str, instructions: Sequence[str]) -> bool:
-    """Whether the user names another mail address or another page than this one."""
+    """Return whether the user names a different mail address or page."""
     return any(
         kind.fullmatch(value) and any({*kind.findall(text)} - {value} for text in instructions)
         for kind in _ADDRESSES
@@ -274,7 +279,7 @@ def _another(value: str, instructions: Sequence[str]) -> bool:
 
 
 def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:
-    """What works instead of what failed, where that is not known yet: it is to be known when the runs are long gone."""
+    """Yield new facts about what works instead of what failed; they outlive the runs that showed it."""
     known = {item.text for item in state.active("knowledge")}
     for one in learned:
         if one.works and one.order not in known:
@@ -282,7 +287,7 @@ def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:
 
 
 def _few(notes: Iterable[N]) -> tuple[N, ...]:
-    """The first of them, as many as one event holds."""
+    """Return the first notes, as many as fit in one event."""
     kept: list[N] = []
     for note in notes:
         if len(msgspec.json.encode([*kept, note])) > NOTES_BYTES:
@@ -291,7 +296,7 @@ def _few(notes: Iterable[N]) -> tuple[N, ...]:
     return tuple(kept)
 
 
-# --- marks on the timeline -------------------------------------------------------------------------------------------
+# --- marks on the timeline ----------------------------------------------------------------------------------
 
 
 def _checkpoints(
@@ -315,7 +320,8 @@ def _checkpoints(
             yield NewCheckpoint(
                 "issue_resolved",
                 text,
-                f"If {one.tool} fails again, look at its {one.argument} first, and at what the user said of it.",
+                f"If {one.tool} fails again, look at its {one.argument} first, "
+                "and at what the user said of it.",
             )
     if why.startswith("user_instructions_changed") and past.runs:
         yield NewCheckpoint(

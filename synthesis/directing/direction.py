@@ -1,4 +1,4 @@
-"""The extractor ``direction``: the checkpoints and the knowledge of a directive become memory."""
+"""The extractor ``direction``: turns the checkpoints and knowledge of a directive into memory."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,17 +13,19 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
 SAME_SUBJECT = 0.5
-"""Of two facts of one topic that share so much of their words, but differ in a number, a name or a "not", the later holds."""
+"""Share of common words from which two facts of one topic have the same subject.
+
+If they differ in a number, a name or a "not", the later one replaces the earlier one."""
 
 
 class Direction:
-    """Concludes from directives."""
+    """Draws conclusions from directives."""
 
     name = "direction"
     version = 1
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """What a directive adds to memory; nothing for other facts."""
+        """Return what a directive adds to memory; nothing for other events."""
         del read
         if not isinstance(event.data, DirectiveIssued):
             return ()
@@ -43,7 +45,7 @@ class Direction:
 
 
 def _places(seq: int, texts: Sequence[str]) -> Iterator[Evidence]:
-    """Where each text stands, as if they stood one after the other."""
+    """Yield the position of each text, as if the texts were joined by a separator of one character."""
     start = 0
     for text in texts:
         yield Evidence(seq, start, start + len(text), text)
@@ -51,7 +53,7 @@ def _places(seq: int, texts: Sequence[str]) -> Iterator[Evidence]:
 
 
 def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
-    """A fact that is known already is known better; one that corrects another takes its place; all else is new."""
+    """Reinforce a known fact, replace one that the new fact corrects, or add the fact."""
     known = [item for item in ledger.standing("knowledge") if item.domain.casefold() == fact.topic.casefold()]
     same = max(known, key=lambda item: likeness(item.text, fact.text), default=None)
     if same is not None and likeness(same.text, fact.text):
@@ -65,7 +67,7 @@ def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
 
 
 def _shared(item: MemoryItem, text: str) -> float:
-    """How much two texts have of their words in common, numbers aside (Jaccard)."""
+    """Return the share of words that two texts have in common, numbers aside (Jaccard)."""
     one, other = (
         {word for word in content_words(said) if not any(map(str.isdigit, word))}
         for said in (item.text, text)

@@ -1,4 +1,4 @@
-"""A dynamic field that is only described in words: a model is asked once which resolver it means, or what stands there now."""
+"""Dynamic fields described only in words: ask a model once for the resolver or the current value."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -14,25 +14,25 @@ from agentx.synthesis.model.prompts import parameters, prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 TOOL = "explain_field"
-"""The tool that a model answers with; nothing runs when it is called."""
+"""Name of the tool that a model answers with; calling it runs nothing."""
 
 MAX_VALUE, MAX_RESOLVER = 2_000, 400
-"""Characters of a value, and of the call of a resolver."""
+"""Maximum length of a value, and of a resolver call, in characters."""
 
 
 LINE_CHARACTERS = 600
-"""Of each run that it is shown."""
+"""Maximum length of each run's line, in characters."""
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """What a model says of a field: a resolver that was tried, or a value."""
+    """A model's explanation of a field: a resolver that was tried, or a value."""
 
     resolver: Annotated[str, msgspec.Meta(max_length=MAX_RESOLVER)] = ""
     value: str = ""
 
 
 def question(field: str, words: str, past: Past) -> list[ChatMessage]:
-    """The conversation that a model is asked to answer."""
+    """Build the conversation that asks a model about a field."""
     resolvers = "; ".join(f"`{one}`" for one in fields.signatures())
     asked = prompt("explain_field.md").format(resolvers=resolvers, field=field, words=words)
     told = "\n".join(f"- {line[:LINE_CHARACTERS]}" for line in briefing.runs(past)) or "Nothing ran yet."
@@ -40,14 +40,14 @@ def question(field: str, words: str, past: Past) -> list[ChatMessage]:
 
 
 def shape() -> ToolSchema:
-    """The shape of an answer, as a tool."""
+    """Return the schema of an answer, as a tool."""
     return ToolSchema(TOOL, "Say what stands for the field.", parameters("explain_field.json"))
 
 
 def reader(past: Past) -> Callable[[Reply], Explained]:
-    """Reads a reply, and tries its resolver on what happened.
+    """Return a function that parses a reply and tries its resolver on the history.
 
-    The function raises :class:`AnswerUnreadable` where neither part can be used.
+    The function raises :class:`AnswerUnreadable` if neither part can be used.
     """
 
     def read(reply: Reply) -> Explained:
@@ -63,7 +63,8 @@ def reader(past: Past) -> Callable[[Reply], Explained]:
             ) from error
         if not said.value.strip() or len(said.value) > MAX_VALUE:
             raise AnswerUnreadable(
-                f"the answer of {reply.model} has neither a resolver that is known nor a value of at most {MAX_VALUE:,} characters"
+                f"the answer of {reply.model} has neither a resolver that is known "
+                f"nor a value of at most {MAX_VALUE:,} characters"
             )
         return Explained(value=plain(said.value).strip())
 

@@ -1,13 +1,13 @@
-"""Dynamic fields: what stands for each ``{{name}}`` of a directive's prompt, looked up in history before each run.
+"""Dynamic fields: values for each ``{{name}}`` in a directive's prompt, looked up in history before each run.
 
-A field is resolved by a named, typed resolver: a function of :class:`~agentx.synthesis.directing.past.Past` whose
-keyword arguments are ``int``, ``float``, ``str`` or a :class:`JSONPath`. A program registers its own::
+A field is resolved by a named, typed resolver: a function of :class:`~agentx.synthesis.directing.past.Past`
+whose keyword arguments are ``int``, ``float``, ``str`` or a :class:`JSONPath`. A program registers its own::
 
     @resolver("open_orders")
     def open_orders(past: Past, *, shop: str) -> int: ...
 
-and a directive calls it: ``open_orders(shop=berlin)``. Each resolver also takes ``default``: what stands there where the
-history has no answer.
+A directive calls it: ``open_orders(shop=berlin)``. Each resolver also takes ``default``, the value to use if
+the history has no answer.
 """
 
 import functools
@@ -27,23 +27,24 @@ from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import RECENT_RUNS
 
 Value = int | float | str | list[str]
-"""What a resolver gives; a list becomes one line for each entry."""
+"""What a resolver returns; a list becomes one line per entry."""
 
 Resolver = Callable[..., Value]
 
 RESOLVERS: dict[str, Resolver] = {}
-"""Every resolver that is known, by name."""
+"""All registered resolvers, by name."""
 
 R = TypeVar("R", bound=Resolver)
 
 VALUES_CHARACTERS = 60_000
-"""A list grows as long as the history; so much of it stands in a prompt, and how many entries more there were."""
+"""Maximum length of a list in a prompt, since lists grow with the history; the number of omitted entries
+follows."""
 
 VALUE_CHARACTERS = 2_000
-"""A longer text is cut."""
+"""Longer texts are cut to this length."""
 
 MAX_PATH, MAX_COMMAS = 200, 16
-"""Characters of a JSONPath, and alternatives in it: each doubles what is looked at."""
+"""Maximum characters of a JSONPath, and alternatives in it; each alternative doubles the search."""
 
 _FIELD = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
@@ -51,44 +52,44 @@ _ARGUMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\"[^\"]*\"|[^,\"]*?)\s*(?:,|$)
 _PATTERN = re.compile(r"\b(?:match|search)\s*\(|=~")
 _HOURS_A_DAY = 24
 _ROUND = 1e5
-"""From here on a number is told without decimals."""
+"""Numbers from this size on are shown without decimals."""
 _RUNS = inspect.Parameter("runs", inspect.Parameter.KEYWORD_ONLY, default=RECENT_RUNS)
-"""What a resolver that takes no ``runs`` may look at."""
+"""Default range of a resolver without a ``runs`` parameter."""
 
 
 class FieldUnresolved(AgentXError):
-    """A dynamic field of a directive has no value, so the run does not begin.
+    """A dynamic field of a directive has no value, so the run does not start.
 
     Attributes:
-        field: Its name.
+        field: Name of the field.
     """
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(
-            f"The field {{{{{field}}}}} of the directive cannot be resolved: {reason}. Nothing was given to the executor; "
-            "have the director write a new one with `agentx direct --now`."
+            f"The field {{{{{field}}}}} of the directive cannot be resolved: {reason}. "
+            "Nothing was given to the executor; have the director write a new one with `agentx direct --now`."
         )
         self.field = field
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A resolver and what it is called with."""
+    """A resolver and its arguments."""
 
     name: str
     arguments: dict[str, Any]
 
 
 class JSONPath(str):
-    """A path (RFC 9535) that is known to be one, and to be found in time that grows with the document alone.
+    """A validated path (RFC 9535) whose search time grows only with the document.
 
     Raises:
-        ValueError: It is none, or too long, or looks at every depth twice, or matches patterns.
+        ValueError: The path is invalid or too long, searches every depth twice, or matches patterns.
     """
 
     __slots__ = ()
 
     def __new__(cls, path: str) -> Self:
-        """Check a path."""
+        """Validate a path."""
         if (
             len(path) > MAX_PATH
             or path.count("..") > 1
@@ -96,7 +97,8 @@ class JSONPath(str):
             or _PATTERN.search(path)
         ):
             raise ValueError(
-                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, {MAX_COMMAS} commas, one '..' and no patterns"
+                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, "
+                f"{MAX_COMMAS} commas, one '..' and no patterns"
             )
         _query(path)
         return super().__new__(cls, path)
@@ -123,7 +125,8 @@ def resolver(name: str) -> Callable[[R], R]:
     """Register a resolver under a name.
 
     Raises:
-        UsageError: The name is taken or is none, or a parameter has no type that can be read from a directive.
+        UsageError: The name is taken or not an identifier, or a parameter has a type that a directive cannot
+            give.
     """
     if not name.isidentifier() or name in RESOLVERS:
         raise UsageError(f"A resolver cannot be called {name!r}: it is taken, or no name. Choose another.")
@@ -132,8 +135,8 @@ def resolver(name: str) -> Callable[[R], R]:
         for parameter in _parameters(resolve).values():
             if parameter.annotation not in ((int,) if parameter.name == "runs" else _TYPES):
                 raise UsageError(
-                    f"The parameter {parameter.name} of the resolver {name} is no int, float, str or JSONPath; give it one of these "
-                    "types (runs is an int)."
+                    f"The parameter {parameter.name} of the resolver {name} is no int, float, str "
+                    "or JSONPath; give it one of these types (runs is an int)."
                 )
         RESOLVERS[name] = resolve
         return resolve
@@ -142,7 +145,7 @@ def resolver(name: str) -> Callable[[R], R]:
 
 
 def names(prompt: str) -> list[str]:
-    """The fields of a prompt, each once, in order.
+    """Return the distinct fields of a prompt, in order.
 
     >>> names("Look at the last {{hours}} hours. {{ hours }} {{seen}}")
     ['hours', 'seen']
@@ -151,7 +154,7 @@ def names(prompt: str) -> list[str]:
 
 
 def fill(prompt: str, values: Mapping[str, str]) -> str:
-    """Put values in place of the fields of a prompt, once: a value that looks like a field stays as it is.
+    """Replace the fields of a prompt by their values, once: a value that looks like a field is kept.
 
     Raises:
         FieldUnresolved: A field has no value.
@@ -166,10 +169,10 @@ def fill(prompt: str, values: Mapping[str, str]) -> str:
 
 
 def parse(text: str) -> Lookup | None:
-    """Read a call of a resolver; ``None`` where it is a description in words.
+    """Parse a resolver call; return ``None`` for a description in words.
 
     Raises:
-        UsageError: It calls a resolver that is known with arguments that it does not take.
+        UsageError: A known resolver is called with arguments that it does not take.
 
     >>> parse("values(tool=send_email, path=titles[*], runs=5)").arguments["runs"]
     5
@@ -206,12 +209,12 @@ def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _parameters(resolve: Resolver) -> dict[str, inspect.Parameter]:
-    """What a resolver takes behind the past."""
+    """Return the parameters of a resolver after ``past``."""
     return dict(list(inspect.signature(resolve, eval_str=True).parameters.items())[1:])
 
 
 def signatures() -> list[str]:
-    """How each resolver is called, and what it gives."""
+    """Describe how each resolver is called, and what it returns."""
     told = []
     for name, resolve in sorted(RESOLVERS.items()):
         parameters = [
@@ -224,7 +227,7 @@ def signatures() -> list[str]:
 
 
 def runs_needed(lookups: Iterable[Lookup]) -> int:
-    """How many runs back resolvers look; 0 for all that there were."""
+    """Return how many runs back the resolvers look; 0 for all runs."""
     wanted = [
         int(lookup.arguments.get("runs", _parameters(RESOLVERS[lookup.name]).get("runs", _RUNS).default))
         for lookup in lookups
@@ -233,7 +236,7 @@ def runs_needed(lookups: Iterable[Lookup]) -> int:
 
 
 def resolve(lookup: Lookup, past: Past) -> str:
-    """What a resolver finds, as it stands in a prompt.
+    """Return a resolver's result, formatted for a prompt.
 
     Raises:
         NoAnswer: The history has no answer, and no default was given.
@@ -254,11 +257,11 @@ def resolve(lookup: Lookup, past: Past) -> str:
 
 
 def shown(value: Value) -> str:
-    r"""A value as it stands in a prompt: a number without needless digits, a text in a line, a list with one for each entry.
+    r"""Format a value for a prompt: round a number, put a text on one line, a list on one line per entry.
 
     Raises:
-        NoAnswer: It says nothing.
-        TypeError: It is none of these.
+        NoAnswer: The value is empty.
+        TypeError: The value has another type.
 
     >>> shown(6.0), shown(2.4999), shown(["a", 'b"\n- "c'])
     ('6', '2.5', '- "a"\n- "b\' - \'c"')
@@ -288,7 +291,7 @@ def _listed(entries: Sequence[str]) -> str:
     return "\n".join([*lines, *([f"({more:,} more are not shown)"] if more else ())]) or "(none)"
 
 
-# --- the resolvers that come with it ---------------------------------------------------------------------------------
+# --- the resolvers that come with it ------------------------------------------------------------------------
 
 
 @resolver("hours_since_last_run")
@@ -314,13 +317,13 @@ def hours_since(past: Past, *, tool: str) -> float:
 def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "arguments") -> list[str]:
     """What the calls of a tool in the last runs held that did not fail, the latest first, each once.
 
-    A call that was cut off, so that nobody knows what came of it, is one of them.
+    A call that was cut off counts too, since its outcome is unknown.
 
     Args:
-        past: What happened.
-        tool: The tool.
-        path: A JSONPath (RFC 9535) into its arguments, ``titles[*]``.
-        runs: So many runs; 0 for all that are at hand.
+        past: The latest runs.
+        tool: Name of the tool.
+        path: JSONPath (RFC 9535) into the arguments, such as ``titles[*]``.
+        runs: Number of runs to look at; 0 for all available.
         of: ``arguments``, or ``output`` where that is JSON.
     """
     query = _query(path)
@@ -340,13 +343,13 @@ def values_seen(
     """As `values`, but only what the tool `seen_by` answered in the last `within` runs too: no longer than that, however long the history.
 
     Args:
-        past: What happened.
-        tool: The tool.
-        path: A JSONPath into its arguments.
-        seen_by: Another tool, that shows what there is.
-        seen: A JSONPath into what it answered, ``$[*].title``.
-        within: So many of its runs.
-        runs: So many runs of the tool; 0 for all.
+        past: The latest runs.
+        tool: Name of the tool.
+        path: JSONPath into its arguments.
+        seen_by: Another tool, which lists what exists.
+        seen: JSONPath into the output of ``seen_by``, such as ``$[*].title``.
+        within: Number of runs in which the output of ``seen_by`` is looked at.
+        runs: Number of runs in which the calls of ``tool`` are looked at; 0 for all.
     """
     there = set(values(past, tool=seen_by, path=seen, runs=within, of="output"))
     return [text for text in values(past, tool=tool, path=path, runs=runs) if text in there]

@@ -1,4 +1,4 @@
-"""What happened in the latest runs, as a director reads it and as dynamic fields look things up in it."""
+"""The latest runs and their calls, as the director's prompt and dynamic fields read them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
@@ -23,10 +23,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call of a run that has ended.
 
     Attributes:
-        status: ``UNKNOWN`` where the run was cut off after it was announced and before its result.
-        arguments: In full where the call was announced before it ran; otherwise as they were recorded, long values cut.
-        output: What it answered.
-        outside: Whether it was announced, as a call with effects outside the workspace is.
+        status: ``UNKNOWN`` if the run was cut off between the announcement of the call and its result.
+        arguments: Complete if the call was announced before it ran; otherwise as recorded, with long values
+            cut.
+        output: The tool's output.
+        outside: Whether the call was announced, as calls with effects outside the workspace are.
     """
 
     seq: int
@@ -40,7 +41,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_done(self) -> bool:
-        """Whether it succeeded, or nobody knows: what may be done is not done again."""
+        """Whether it succeeded or its outcome is unknown; such a call must not be repeated."""
         return self.status in ("SUCCEEDED", "UNKNOWN")
 
 
@@ -48,11 +49,11 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """The latest runs and their calls.
 
     Attributes:
-        at: The present: the time of whoever asks.
-        runs: Those that have ended, oldest first.
-        calls: What they called, oldest first.
-        ran: How many runs were started since the history began.
-        read: Gives the whole text of a body.
+        at: The current time, as given by the caller.
+        runs: Runs that have ended, oldest first.
+        calls: Their calls, oldest first.
+        ran: Number of runs started since the history began.
+        read: Returns the whole text of a body.
     """
 
     at: str
@@ -62,17 +63,20 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     read: ReadBody
 
     def latest(self, runs: int) -> tuple[RunRecord, ...]:
-        """The last ``runs`` of the runs, oldest first; all of them where it is 0."""
+        """Return the last ``runs`` runs, oldest first; all if ``runs`` is 0."""
         return self.runs[-runs:] if runs else self.runs
 
     def calls_of(self, tool: str, runs: int = 0) -> Iterator[Call]:
-        """The calls of a tool in the last ``runs`` runs (0: in all), the latest first."""
+        """Return the calls of a tool in the last ``runs`` runs (0: all), latest first."""
         among = {run.run for run in self.latest(runs)}
         return (call for call in reversed(self.calls) if call.tool == tool and call.run in among)
 
 
 def begin(state: State, runs: int = RECENT_RUNS) -> int:
-    """The event before the first that :func:`gather` needs for the last ``runs`` runs; 0 for every run that there was."""
+    """Return the number of the event after which :func:`gather` starts reading for the last ``runs`` runs.
+
+    It is 0 if all runs are needed.
+    """
     if not runs or runs > RECENT_RUNS:
         return 0
     return state.runs[-runs:][0].seq - 1 if state.runs else state.seq
@@ -82,10 +86,10 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
     """Read what happened in the latest runs.
 
     Args:
-        events: Those behind :func:`begin`, in order; what comes after ``state.seq`` is not read.
-        state: As it is.
-        read: Gives the whole text of a body.
-        at: The present, as :attr:`agentx.storage.events.types.Event.at` has it.
+        events: The events after :func:`begin`, in order; reading stops after ``state.seq``.
+        state: The current state.
+        read: Returns the whole text of a body.
+        at: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []
@@ -157,7 +161,7 @@ def _arguments(
 
 
 def readable(body: Body, read: ReadBody) -> str:
-    """The text of a body; the extract that stands in the event where the whole is damaged."""
+    """Return the text of a body; if the blob is damaged, the extract stored in the event."""
     try:
         return read(body)
     except BlobDamaged:

@@ -1,11 +1,12 @@
-"""When the director is asked again: the reuse policy of the directive that serves, decided over history by pure code.
+"""Decide when to ask the director again: the reuse policy of the active directive, as pure code over history.
 
-A condition looks at one event and says whether it ends the directive. A program registers its own::
+A condition looks at one event and decides whether it ends the directive. A program registers its own::
 
     @condition("inbox_full")
     def inbox_full(event: Event, argument: str) -> bool: ...
 
-and a directive names it in ``invalidate_on``, with an argument behind a colon where it takes one (``tool_error:send_email``).
+A directive names the condition in ``invalidate_on``. If the condition takes an argument, it follows a colon
+(``tool_error:send_email``).
 """
 
 from collections.abc import Callable, Iterable
@@ -20,21 +21,21 @@ from agentx.synthesis.memory.items import PREFIXES, Kind
 from agentx.synthesis.state.state import DirectiveRecord, is_instruction
 
 Condition = Callable[[Event, str], bool]
-"""Whether an event ends a directive; the second argument is what the directive wrote behind the colon."""
+"""Returns whether an event ends a directive; the second argument is the text after the colon."""
 
 CONDITIONS: dict[str, Condition] = {}
-"""Every condition that is known, by name."""
+"""All registered conditions, by name."""
 
 C = TypeVar("C", bound=Condition)
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """Whether the director is asked before the next run.
+    """Whether to ask the director before the next run.
 
     Attributes:
-        direct: Whether it is.
+        direct: Whether to ask.
         why: One sentence.
-        cause: The event that ended the directive; 0 where none did.
+        cause: Number of the event that ended the directive; 0 if none did.
     """
 
     direct: bool
@@ -46,7 +47,7 @@ def condition(name: str) -> Callable[[C], C]:
     """Register a condition under a name.
 
     Raises:
-        UsageError: The name is taken, or cannot be told from one with an argument.
+        UsageError: The name is taken, empty, or has a colon, so that it looks like a name with an argument.
     """
     if not name or ":" in name or name in CONDITIONS:
         raise UsageError(
@@ -61,11 +62,11 @@ def condition(name: str) -> Callable[[C], C]:
 
 
 def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision:
-    """Decide whether the director is asked before the next run.
+    """Decide whether to ask the director before the next run.
 
     Args:
-        serving: The directive that serves; ``None`` for none.
-        events: Those behind ``serving.through``, in order.
+        serving: The active directive; ``None`` if there is none.
+        events: The events after ``serving.through``, in order.
     """
     if serving is None:
         return Decision(True, "there is no directive yet")
@@ -89,37 +90,37 @@ def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision
     )
 
 
-# --- the conditions that come with it --------------------------------------------------------------------------------
+# --- built-in conditions ------------------------------------------------------------------------------------
 
 
 @condition("executor_failed")
 def executor_failed(event: Event, _argument: str) -> bool:
-    """A run failed, or reached a limit."""
+    """Return whether a run failed or reached a limit."""
     return isinstance(event.data, RunEnded) and event.data.status in ("FAILED", "LIMIT_REACHED")
 
 
 @condition("user_instructions_changed")
 def user_instructions_changed(event: Event, _argument: str) -> bool:
-    """The user said something."""
+    """Return whether the event is a user's instruction."""
     return is_instruction(event)
 
 
 @condition("tool_error")
 def tool_error(event: Event, argument: str) -> bool:
-    """A tool failed or was denied: the one that is named, or any."""
+    """Return whether a tool failed or was denied: the named tool, or any."""
     call = event.data
     return isinstance(call, ToolCallExecuted) and call.status != "SUCCEEDED" and argument in ("", call.tool)
 
 
 @condition("hot_issue_opened")
 def hot_issue_opened(event: Event, _argument: str) -> bool:
-    """A check began to fail."""
+    """Return whether a check began to fail."""
     return _changed(event, "hot_issue", opened=True)
 
 
 @condition("constraint_changed")
 def constraint_changed(event: Event, _argument: str) -> bool:
-    """What the user demands or ruled out, or a mission, is not what it was."""
+    """Return whether a demand or rejection of the user, or the mission, changed."""
     return any(_changed(event, kind) for kind in _STANDING)
 
 
@@ -127,7 +128,10 @@ _STANDING: tuple[Kind, ...] = ("constraint", "rejection", "north_star")
 
 
 def _changed(event: Event, kind: Kind, *, opened: bool = False) -> bool:
-    """Whether an item of a kind was made, or what it says or its status changed; only made or opened again, where asked."""
+    """Return whether an item of this kind was added, or its text or status changed.
+
+    With ``opened``, only an item that was added or became active again counts.
+    """
     if not isinstance(event.data, Concluded):
         return False
     for change in event.data.changes:

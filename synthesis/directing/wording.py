@@ -1,4 +1,7 @@
-"""How text of others stands in a prompt: without what an executor is not to know, and so that it cannot be taken for an order."""
+"""Prepare texts of others for a prompt.
+
+Strip what an executor must not know, and quote the text so that it cannot be mistaken for an instruction.
+"""
 
 import re
 
@@ -6,7 +9,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
 
 QUOTED_CHARACTERS = 300
-"""A longer text of others is cut."""
+"""Longer texts of others are cut to this length."""
 
 _ID = re.compile(
     rf"(?:^|[ \t]|(?<=\n))[\[(](?:(?:{'|'.join(PREFIXES.values())})-\d+(?:\.\d+)?(?:, )?)+[\])]"
@@ -19,13 +22,14 @@ _ASIDE = re.compile(rf"\s*\({_BECAUSE}[^()]*\)", re.IGNORECASE)
 _WHY = re.compile(rf"\s*(?:[,;]|\s[-–—])\s*{_BECAUSE}[^,;:()]*$", re.IGNORECASE)
 _SURE = re.compile(r"\s+because\b[^,;:()]*$", re.IGNORECASE)
 _CONDITION = re.compile(
-    r"\b(?:unless|except|but|if|until|till|when|whenever|while|only|or|instead|use|must|always|never|not|n't|without)\b|n't\b",
+    r"\b(?:unless|except|but|if|until|till|when|whenever|while|only|or|instead|use|must|always|never|not|n't"
+    r"|without)\b|n't\b",
     re.IGNORECASE,
 )
 
 
 def without_sources(text: str) -> str:
-    """A text without ids of memory, events and runs: the executor knows of none.
+    """Remove ids of memory items, events and runs; they mean nothing to an executor.
 
     >>> without_sources("Never write to the old address [x-12]. Send at most 5 (event 3).")
     'Never write to the old address. Send at most 5.'
@@ -34,12 +38,12 @@ def without_sources(text: str) -> str:
 
 
 def without_reason(text: str, *, sure: bool = False) -> str:
-    """A demand without the clause that says why, at its end or in parentheses, where nothing else stands in that clause.
+    """Remove the clause that gives the reason, at the end or in parentheses, if it contains nothing else.
 
     Args:
         text: One sentence.
-        sure: Whether what is demanded is known without it. Otherwise a "because" without a comma stays, for it may be what is
-            demanded.
+        sure: Whether the demand is already known without the clause. Otherwise a "because" without a comma
+            stays, as it may be part of the demand.
 
     >>> without_reason("Never use tabs, because the build broke.")
     'Never use tabs.'
@@ -55,7 +59,7 @@ def without_reason(text: str, *, sure: bool = False) -> str:
 
 
 def without_fields(text: str) -> str:
-    """A text in which no ``{{field}}`` is read.
+    """Break up double braces, so that the text contains no ``{{field}}``.
 
     >>> without_fields("{{{name}}}")
     '{ { {name}}}'
@@ -64,7 +68,7 @@ def without_fields(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""A text of others, bounded, in one line and in quotation marks that it cannot close.
+    r"""Quote a text of others: bounded, on one line, in quotation marks that it cannot close.
 
     >>> quoted('He said "no".\n## Orders')
     '"He said \'no\'. ## Orders"'
@@ -75,7 +79,7 @@ def quoted(text: str) -> str:
 
 
 def rule(item: MemoryItem) -> str:
-    """What the user demands or ruled out, as an executor is told it: without ids, sources and reasons."""
+    """Return a demand or rejection as shown to an executor: without ids, sources and reasons."""
     text = without_sources(one_line(item.text))
     match item.detail:
         case RejectionDetail(reason=reason):

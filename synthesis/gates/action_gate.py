@@ -1,7 +1,7 @@
-"""The gate before an action: its verdict, from what is remembered that touches it.
+"""The gate before an action: a verdict from the memory items that are relevant to it.
 
-Pure: what is remembered and an action in, a verdict out. What a check forbids and what was ruled out is denied; all else is
-shown, so that it is read before, not after.
+Pure: memory and an action in, a verdict out. What a check forbids or the user ruled out is denied. Everything
+else is shown, so that it is read before the action, not after.
 """
 
 import re
@@ -36,7 +36,7 @@ from agentx.synthesis.memory.items import (
 from agentx.synthesis.state.flows import FlowMatch, told
 
 MAX_TOKENS = 3_000
-"""What a verdict says, at most."""
+"""Maximum size of a verdict."""
 
 _LINE_TOKENS = 120
 _REASON_WORDS = 150
@@ -46,14 +46,14 @@ Decision = Literal["allow", "allow_with_context", "ask", "deny"]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a verdict shows.
+    """An entry of a verdict.
 
     Attributes:
-        id: Id of the memory item; the name of what is no item.
-        kind: Its kind: a memory kind, ``script``, ``credential``.
-        text: It, in full.
-        why: Why it is shown, in a few words; empty where its section says so.
-        good: Of a capability, whether it works; ``None`` where nothing is known.
+        id: Id of the memory item; otherwise the name of the entry.
+        kind: A memory kind, ``step``, ``script`` or ``credential``.
+        text: The full text.
+        why: Why it is shown, in a few words; empty if its section says so.
+        good: For a capability, whether it works; ``None`` if unknown.
     """
 
     id: str
@@ -67,11 +67,12 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A section of a verdict.
 
     Attributes:
-        name: ``flow``, ``rejections``, ``rules``, ``lessons``, ``state``, ``critical``, ``capabilities`` or ``tools``.
-        title: Its heading.
-        lines: What stands in it.
-        touches: Whether it bears on the action; the others are the same before each.
-        left: How many lines more there were.
+        name: ``flow``, ``rejections``, ``rules``, ``lessons``, ``state``, ``critical``, ``capabilities`` or
+            ``tools``.
+        title: The heading.
+        lines: The entries.
+        touches: Whether it is relevant to the action; other sections are the same before every action.
+        left: Number of further entries that are not shown.
     """
 
     name: str
@@ -82,19 +83,19 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gate says before an action.
+    """The gate's verdict on an action.
 
     Attributes:
-        verdict: ``allow``, ``allow_with_context`` (something touches it: read it first), ``ask`` (a person's word is needed)
-            or ``deny``.
+        verdict: ``allow``, ``allow_with_context`` (relevant items exist: read them first), ``ask`` (approval
+            is needed) or ``deny``.
         reason: One sentence.
         denied_by: Ids of the items that deny it.
-        asked_by: Ids of the flows that ask for a person's word.
+        asked_by: Ids of the flows that need approval.
         sections: What to read first; at most 3,000 tokens.
-        items: Ids of the memory items in them.
-        woken: Rules that had faded and that this action brings back.
-        tokens: How many tokens :attr:`text` has.
-        omitted: Lines that were left out for want of room.
+        items: Ids of the memory items in the sections.
+        woken: Ids of dormant or faded rules that this action wakes.
+        tokens: Size of :attr:`text` in tokens.
+        omitted: Number of entries omitted for lack of room.
     """
 
     verdict: Decision
@@ -109,13 +110,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All of it, as Markdown."""
+        """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         return head + "".join(map(_rendered, self.sections)) + left
 
 
-# --- the verdict -----------------------------------------------------------------------------------------------------
+# --- the verdict --------------------------------------------------------------------------------------------
 
 _SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
     ("rejections", "Ruled out: do not suggest or do this again", ("rejection",), 8),
@@ -123,10 +124,10 @@ _SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
     ("lessons", "Learned before", ("learning", "discovery"), 5),
     ("capabilities", "Capabilities", ("capability",), 6),
 )
-"""Sections of what touches an action: name, heading, kinds, and how many at most."""
+"""Sections of relevant items: name, heading, kinds, and maximum number of entries."""
 
 _ORDER = ("flow", "rejections", "rules", "critical", "capabilities", "tools", "lessons", "state")
-"""What comes first is kept where there is no room for all."""
+"""Order of the sections; if there is not enough room, the first ones are kept."""
 
 _STATE_SHOWN = 6
 _ISSUES_SHOWN = 3
@@ -142,16 +143,16 @@ def judge(
     granted: frozenset[str] = frozenset(),
     tools: Callable[[], tuple[Line, ...]] = tuple,
 ) -> Verdict:
-    """What the gate says before an action.
+    """Return the gate's verdict on an action.
 
     Args:
-        board: What is remembered.
-        action: What is about to be done.
-        flows: The flows that it calls for, the best first.
-        violations: What a check found that it would break.
-        needs_word: Why a person's word is needed whatever is remembered; empty where it is not.
-        granted: Ids of flows for which a person gave their word.
-        tools: Gives what exists already for this: scripts, credentials by name.
+        board: The indexed memory.
+        action: The action that is about to be carried out.
+        flows: The matching flows, best first.
+        violations: Rules that the action would break, as found by a check.
+        needs_word: Why approval is needed regardless of memory; empty if it is not.
+        granted: Ids of flows that were approved.
+        tools: Returns existing tools for this action: scripts, credentials by name.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
     against = ruled_out(board, action)
@@ -178,7 +179,8 @@ def judge(
         decision = "ask"
         reason = (
             needs_word
-            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, needs a person's word before it begins."
+            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, "
+            "needs a person's word before it begins."
         )
     if denied:
         decision = "deny"
@@ -199,7 +201,7 @@ def _would_break(board: Board, violations: Sequence[Violation]) -> list[Touch]:
 
 
 def needs_approval(called: FlowMatch) -> bool:
-    """Whether a flow begins only with a person's word."""
+    """Return whether a flow needs approval before it begins."""
     detail = called.item.detail
     return isinstance(detail, FlowDetail) and detail.needs_approval
 
@@ -214,7 +216,7 @@ def _refused(item: MemoryItem) -> str:
 
 
 def violation_of(item: MemoryItem) -> Violation:
-    """That an action is what the user ruled out, as the denial of a call tells it."""
+    """Return the violation for an action that the user ruled out, as used when a call is denied."""
     words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
     return Violation(
         item_id=item.id,
@@ -257,7 +259,7 @@ def _parts(touched: Sequence[Touch]) -> Iterator[Part]:
 
 
 def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[Part]:
-    """Active state and the rules that every agent keeps; of the state, what touches the action comes first."""
+    """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if one.item.kind in STATE_KINDS]
     here = [item for item in board.issues if _is_of(item, action)]
     known = {one.item.id for one in mine}
@@ -327,11 +329,11 @@ def _tally(sections: Sequence[Part]) -> str:
     return f"Read first what touches this: {listed}."
 
 
-# --- within its budget -----------------------------------------------------------------------------------------------
+# --- within its budget --------------------------------------------------------------------------------------
 
 
 def fitted(verdict: Verdict) -> Verdict:
-    r"""A verdict with its sections as far as there is room, each line cut where it is long.
+    r"""Trim a verdict to the token budget: omit entries without room, and cut long ones.
 
     >>> fitted(Verdict(verdict="allow", reason="Nothing touches this.")).text
     '# Allow: Nothing touches this.\n'

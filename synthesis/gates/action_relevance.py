@@ -1,7 +1,8 @@
-"""What is remembered that touches an action: by its scope first, then by its words.
+"""Find the memory items that are relevant to an action: by scope first, then by words.
 
-Words decide: one that few items have weighs most; one that none has weighs too, for then the action is about something else;
-one that only means the same weighs half; and one that every action is put in ("add", "run") nothing.
+Words are weighted. A word that few items have weighs most. A word that no item has also weighs, as it shows
+that the action is about something else. A synonym weighs half. Words that occur in any action ("add", "run")
+weigh nothing.
 """
 
 import math
@@ -24,72 +25,77 @@ from agentx.synthesis.state.rules import boot_rules, has_faded, is_critical
 from agentx.synthesis.state.state import State
 
 ACTION_CHARACTERS = 8_000
-"""Of an action so much is read."""
+"""Maximum number of characters of an action that are read."""
 
 TOUCHES = 0.3
-"""From this share of the weight of an item's words, or of the action's, the one touches the other."""
+"""Minimum share of the weight of an item's words, or of the action's, for the item to be relevant."""
 
 WAKES = 0.75
-"""From this share of the weight of its words a rule that slept is woken."""
+"""Minimum share of the weight of its words that wakes a dormant rule."""
 
 UNHEARD = 8
-"""A word of an action that no item has weighs as much as one that so many have, and among fewer items as one that all have."""
+"""Document frequency assumed for words that no item has.
+
+With fewer items than this, such a word weighs as much as one that all items have."""
 
 SYNONYM = 0.5
-"""What a word weighs that only means the same: "billing" is not always an invoice."""
+"""Weight of a word that is only a synonym: "billing" is not always an invoice."""
 
 STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
-"""What tells how things stand."""
+"""Kinds that describe the current state."""
 
 LATEST = 9
-"""So many of these are held, the latest."""
+"""Number of the latest state items that are kept."""
 
-_DOING_WORDS = """
-    add use adopt switch move build make create implement install introduce set setup try propose start begin write run
-    put get do go change update edit let give take bring keep turn enable configure apply fix work please need want new
-    again back file code task project thing way next now today step
-"""
+_DOING_WORDS = (
+    "\n    add use adopt switch move build make create implement install introduce set setup try propose"
+    " start begin write run"
+    "\n    put get do go change update edit let give take bring keep turn enable configure apply fix work"
+    " please need want new"
+    "\n    again back file code task project thing way next now today step\n"
+)
 _LOOKING_WORDS = "read look show list open check see view find tell explain describe ask answer"
 
 
 @cache
 def doing() -> frozenset[str]:
-    """Stems of the words in which any action is put; beside an idea they say that it is done."""
+    """Return stems of words that describe any action; next to an idea they mean that it is carried out."""
     words = vocabulary(_DOING_WORDS)
     return frozenset(map(stem, words)) | frozenset(term for word in words for term in terms(word))
 
 
 @cache
 def _looking() -> frozenset[str]:
-    """Stems of the words for looking; they weigh nothing either, but to look at an idea is not to do it."""
+    """Return stems of words for looking; they weigh nothing, but looking at an idea is not doing it."""
     return frozenset(term for word in vocabulary(_LOOKING_WORDS) for term in terms(word))
 
 
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 
 _UNDOING = vocabulary("off out down instead from away change update edit fix apply repair")
-"""Words that undo an idea, or that may: a button that is changed need no longer be the one that was ruled out."""
+"""Words that undo an idea, or may undo it: a changed button may no longer be the one that was ruled out."""
 
 _ASKING = vocabulary("is are was were does did why what how which who where when whether")
-"""To ask is not to do: a sentence that begins so."""
+"""First words of a question; asking is not doing."""
 
 
 Words = Mapping[str, AbstractSet[str]]
-"""Words of a text: by the stem that stands for all that mean the same, the stems that are said."""
+"""Words of a text: a stem shared by all synonyms, mapped to the stems that actually occur."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """What is about to be done.
+    """An action that is about to be carried out.
 
     Attributes:
-        text: It, in any words; of a call, what its arguments say beside its command.
-        command: The command line that it runs; empty where it runs none.
-        tool: The tool that does it; empty where none is named.
+        text: The action in any words; for a call, its arguments without the command.
+        command: The command line; empty if none.
+        tool: The tool; empty if none is named.
         paths: Artifacts that it changes or reads.
-        domain: What it belongs to ("payments"); empty for anything.
-        agent: Role of the agent that does it; empty for any.
-        task: What the user asked for, which may say the topic.
-        changes: Whether it changes something. What only reads is never stopped by an idea that was ruled out, nor by a flow.
+        domain: Its domain ("payments"); empty for any.
+        agent: Role of the acting agent; empty for any.
+        task: The user's request, which may name the topic.
+        changes: Whether it changes something. A read-only action is never stopped by a rejected idea or a
+            flow.
     """
 
     text: str
@@ -103,16 +109,16 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
-        """Its words and its command; a sentence each."""
+        """Its text and its command, one sentence each."""
         return "; ".join(part for part in (self.text, self.command) if part)[:ACTION_CHARACTERS]
 
     @property
     def words(self) -> Words:
-        """Stems of what it is about."""
+        """Stems of its subject words."""
         return _about(f"{self.said} {self.command.translate(_UNQUOTED)}")
 
 
-# --- what memory holds, by its words ---------------------------------------------------------------------------------
+# --- what memory holds, by its words ------------------------------------------------------------------------
 
 _BY_WORDS: tuple[Kind, ...] = (
     "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "context", "agent_state",
@@ -122,13 +128,13 @@ _HELD = frozenset[Kind]((*_BY_WORDS, "flow", "hot_issue"))
 
 
 class Board:
-    """The items of a state that can touch an action, held by their words so that a look does not go through them all.
+    """The items of a state that can be relevant to an action, indexed by their words for fast lookup.
 
     Args:
-        state: It is not kept; the items are.
+        state: Not kept; its items are.
 
     Attributes:
-        state: What is asked which flow is called for; knowledge, of which there may be much, does not stand in it.
+        state: A reduced state for matching flows; knowledge, of which there may be much, is left out.
     """
 
     def __init__(self, state: State) -> None:
@@ -155,7 +161,10 @@ class Board:
         ]
 
     def near(self, words: Words) -> dict[str, float]:
-        """By the id of an item, how near it is to some words: the larger of two shares of weight, from 0 to 1."""
+        """Return, by item id, the closeness to the words, from 0 to 1.
+
+        It is the weight of the common words, relative to the smaller total weight of the two sides.
+        """
         if words == self._asked[0]:
             return self._asked[1]
         reached: defaultdict[str, float] = defaultdict(float)
@@ -169,7 +178,7 @@ class Board:
         return found
 
     def share(self, name: str, words: Words) -> float:
-        """How much of the weight of an item's words stands among some."""
+        """Return the share of the weight of an item's words that occurs among the words."""
         return sum(self.weight[word] for word in self.words[name].keys() & words.keys()) / self._whole[name]
 
 
@@ -178,7 +187,10 @@ def _weight(items: int, having: int) -> float:
 
 
 def _can_touch(item: MemoryItem) -> bool:
-    """What stands; a rule that sleeps or has faded, which may wake; and a call that was refused once."""
+    """Return whether an item can be relevant: active, or able to wake.
+
+    Dormant or faded rules and dormant rejections (such as a call that was refused once) may wake.
+    """
     if item.kind not in _BY_WORDS:
         return False
     sleeps = item.kind in ("rule", "rejection") and item.status == "dormant"
@@ -186,24 +198,25 @@ def _can_touch(item: MemoryItem) -> bool:
 
 
 def _about(text: str) -> Words:
-    """What a text is about: not that something is done, or looked at, unless it says nothing else."""
+    """Return the subject words of a text, without words for doing or looking unless it has no others."""
     said: defaultdict[str, set[str]] = defaultdict(set)
     for term, own in terms_as_said(text[:ACTION_CHARACTERS]):
         said[term].add(own)
     return {term: said[term] for term in said.keys() - doing() - _looking()} or dict(said)
 
 
-# --- what was ruled out ----------------------------------------------------------------------------------------------
+# --- what was ruled out -------------------------------------------------------------------------------------
 
 
 _BECAUSE = re.compile(r"(?<=\w)[:;]\s")
-"""What stands behind it says why an idea was ruled out."""
+"""What follows is the reason for which an idea was ruled out."""
 
 
 def names_exactly(idea: str, text: str) -> bool:
-    """Whether one sentence of a text does an idea: all of its words stand there, and nothing else but doing.
+    """Return whether one sentence of a text carries out an idea.
 
-    A sentence that denies, or that undoes something, is another: "remove X" is not X.
+    It must have all words of the idea, and besides them only words for doing (:func:`doing`). A sentence that
+    denies or undoes something does not count: "remove X" is not X.
 
     >>> names_exactly("Redis for caching", "Let us add caching with Redis."), names_exactly("Redis", "Remove Redis")
     (True, False)
@@ -233,7 +246,7 @@ def names_exactly(idea: str, text: str) -> bool:
 
 
 def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
-    """The standing rejections whose idea is this very action."""
+    """Return the active rejections whose idea is exactly this action."""
     if not action.changes:
         return []
     found = board.near(action.words)
@@ -249,32 +262,35 @@ def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
 
 
 def _does(idea: str, action: Action) -> bool:
-    """Whether an action is an idea: what is said of it names it, or its command carries it out."""
+    """Return whether an action carries out an idea: its text names the idea, or its command does it."""
     return names_exactly(idea, action.text) or (bool(action.command) and carries_out(idea, action.command))
 
 
 _PROPOSES = re.compile(
-    r"\b(?:suggest|recommend|propose|consider|could|should|would|might|try|let['’]?s|let us|(?:how|what) about|why not|i['’](?:d|ll)|i will"
-    r"|(?:we|you) can|options?|ideas?|ways?)\b",
+    r"\b(?:suggest|recommend|propose|consider|could|should|would|might|try|let['’]?s|let us"
+    r"|(?:how|what) about|why not|i['’](?:d|ll)|i will|(?:we|you) can|options?|ideas?|ways?)\b",
     re.IGNORECASE,
 )
 _DID = re.compile(
-    r"\bi(?:['’]ve| have)?(?: also| now| just)? (?:added|built|made|put|wrote|created|installed|introduced|set up|switched|moved)\b",
+    r"\bi(?:['’]ve| have)?(?: also| now| just)? "
+    r"(?:added|built|made|put|wrote|created|installed|introduced|set up|switched|moved)\b",
     re.IGNORECASE,
 )
 _TELLS = re.compile(
-    r"\b(?:instead of|rather than|rul(?:e|ed|ing)\b[^.]{0,60}?\bout|reject\w*|refused|turn(?:ed)?\b[^.]{0,60}?\bdown|(?:remove|replace|drop)\w*|as you (?:said|asked|wished))\b",
+    r"\b(?:instead of|rather than|rul(?:e|ed|ing)\b[^.]{0,60}?\bout|reject\w*|refused"
+    r"|turn(?:ed)?\b[^.]{0,60}?\bdown|(?:remove|replace|drop)\w*|as you (?:said|asked|wished))\b",
     re.IGNORECASE,
 )
-"""Words of a sentence that tells of an idea and does not bring it up again."""
+"""Words of a sentence that mentions an idea without suggesting it again."""
 
 _LISTED = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 def suggests(idea: str, text: str) -> bool:
-    """Whether a text brings an idea up: a sentence with all of its words proposes something, or says that it was done.
+    """Return whether a text suggests an idea: a sentence with all its words proposes or reports it.
 
-    An answer says more than the idea, so nothing else needs to be missing. What is listed below "… could:" is proposed.
+    Unlike in :func:`names_exactly`, the sentence may have other words, as an answer says more than the idea.
+    Items listed below "… could:" count as proposed.
 
     >>> suggests("Pop-ups", "A pop-up after half a minute would bring more of them.")
     True
@@ -302,12 +318,12 @@ def suggests(idea: str, text: str) -> bool:
 
 
 def suggested(board: Board, answer: str, task: str, agent: str) -> list[MemoryItem]:
-    """The standing rejections whose idea an answer brings up again.
+    """Return the active rejections whose idea an answer suggests again.
 
     Args:
-        board: What is remembered.
-        answer: What is about to be said to the user.
-        task: What the user asked for, which may tell the topic.
+        board: The indexed memory.
+        answer: The answer that is about to be sent to the user.
+        task: The user's request, which may name the topic.
         agent: Role of the agent.
     """
     said = Action(text=answer[:ACTION_CHARACTERS], task=task, agent=agent)
@@ -323,7 +339,7 @@ def suggested(board: Board, answer: str, task: str, agent: str) -> list[MemoryIt
 
 
 def applies(item: MemoryItem, action: Action) -> bool:
-    """Whether nothing in an item's scope rules the action out."""
+    """Return whether an item's scope allows the action."""
     scope = item.scope
     if item.agent and action.agent and item.agent != action.agent:
         return False
@@ -336,11 +352,11 @@ def applies(item: MemoryItem, action: Action) -> bool:
     return not scope.topic or about(scope.topic, action.said, action.task, *action.paths)
 
 
-# --- what touches an action ------------------------------------------------------------------------------------------
+# --- what touches an action ---------------------------------------------------------------------------------
 
 
 class Touch(msgspec.Struct, frozen=True):
-    """An item that touches an action: how near its words are, from 0 to 1, and why it is shown."""
+    """An item that is relevant to an action: its closeness by words, from 0 to 1, and why it is shown."""
 
     item: MemoryItem
     near: float
@@ -348,7 +364,7 @@ class Touch(msgspec.Struct, frozen=True):
 
 
 def touching(board: Board, action: Action) -> list[Touch]:
-    """The items that touch an action, the nearest first."""
+    """Return the items that are relevant to an action, closest first."""
     near = board.near(action.words)
     found: list[Touch] = []
     for name in dict.fromkeys((*near, *board.scoped)):
@@ -360,7 +376,7 @@ def touching(board: Board, action: Action) -> list[Touch]:
 
 
 def _why(item: MemoryItem, action: Action, near: float) -> str:
-    """Why an item touches an action; empty where it does not."""
+    """Return why an item is relevant to an action; empty if it is not."""
     if item.status != "active":
         again = (
             item.kind == "rejection"
@@ -380,7 +396,7 @@ def _why(item: MemoryItem, action: Action, near: float) -> str:
 
 
 def woken(board: Board, action: Action) -> list[MemoryItem]:
-    """The rules that sleep or have faded, and whose situation this is."""
+    """Return the dormant or faded rules that apply to this action again."""
     return [
         item
         for name in board.near(action.words)

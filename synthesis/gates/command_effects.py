@@ -1,7 +1,8 @@
-"""What a command line would do, as far as its words say: the files that it writes or removes, and the ideas that it carries out.
+"""Predict from its text what a command line does: the files it writes or removes, the ideas it carries out.
 
-It is read as a shell would split it, never run. What only the run itself can tell (a name that a program makes up, a
-script that lies in a file) is not seen here; where the command is run in a copy, its result is checked instead.
+The command is split as a shell would split it, and never run. Effects known only at run time (a name that a
+program generates, a script stored in a file) are not seen here. If the command runs in a copy, its result is
+checked instead.
 """
 
 import posixpath
@@ -21,10 +22,10 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """What a command does to one file.
 
     Attributes:
-        path: As the command names it, behind the directory that a ``cd`` before it went to.
-        text: What is written, where the command says it; ``None`` where it is not known.
-        appends: Whether that is put behind what is there.
-        removes: Whether the file, or the directory with all that is in it, is removed or moved away.
+        path: As the command names it, resolved against the directory of a preceding ``cd``.
+        text: The text written, if the command contains it; ``None`` if unknown.
+        appends: Whether the text is appended to the file.
+        removes: Whether the file, or the directory with its content, is removed or moved away.
     """
 
     path: str
@@ -53,7 +54,7 @@ _LAST = vocabulary("cp mv install ln rsync")
 _REMOVE = vocabulary("rm unlink shred rmdir")
 _EDITS = vocabulary("sed gsed perl")
 _ONLY_MATCHING = vocabulary("grep egrep fgrep rg ls ps ssh git set")
-"""Programs of which ``-o`` names no file."""
+"""Programs whose ``-o`` option does not name a file."""
 
 _NAME = r"\s*(?P<q>['\"])(?P<path>[^'\"\n]{1,400})(?P=q)"
 _CODE_WRITES = tuple(
@@ -61,7 +62,10 @@ _CODE_WRITES = tuple(
     for form in (
         rf"\bopen\({_NAME}\s*,\s*(?:mode\s*=\s*)?['\"][^'\"]*[wax+]",
         rf"\bPath\({_NAME}\s*\)\s*\.\s*(?:write_text|write_bytes|touch|open\(\s*['\"][wax])",
-        rf"\b(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|File\.write|IO\.write)\({_NAME}",
+        (
+            r"\b(?:writeFile|writeFileSync|appendFile|appendFileSync|createWriteStream|File\.write|IO\.write)"
+            rf"\({_NAME}"
+        ),
         rf"\b(?:copy|copy2|copyfile|move|rename|replace|renameSync|copyFileSync)\([^()\n]*,{_NAME}\s*\)",
     )
 )
@@ -75,11 +79,11 @@ _CODE_REMOVES = tuple(
 
 
 def effects(command: str, is_folder: IsFolder = lambda path: path.endswith("/")) -> tuple[Effect, ...]:
-    """The files that a command line writes or removes, as far as it names them.
+    """Return the files that a command line writes or removes, as far as it names them.
 
     Args:
         command: The command line, with its here-documents.
-        is_folder: Whether a path that the command names is a directory: what is copied there keeps its name.
+        is_folder: Returns whether a path is a directory; a file copied into one keeps its name.
 
     >>> [(one.path, one.text) for one in effects("cd docs && echo done >> log.md; rm -r 'old notes'")]
     [('docs/log.md', 'done'), ('docs/old notes', None)]
@@ -98,7 +102,7 @@ def _effects(command: str, is_folder: IsFolder, depth: int) -> Iterator[Effect]:
     folder = piped = ""
     for step in steps(_REDIRECTS.sub(r" >\1 ", plain)):
         words, targets = _parted(step)
-        if step.program in _SIGNS:  # behind a group, in which a `cd` went no further
+        if step.program in _SIGNS:  # after a group; a `cd` inside the group has no effect here
             folder = ""
         marked = [word for word in words if word.startswith(_MARK)]
         body = bodies[int(marked[0].removeprefix(_MARK))] if marked else ""
@@ -118,7 +122,7 @@ def _effects(command: str, is_folder: IsFolder, depth: int) -> Iterator[Effect]:
 
 
 def _expanded(command: str) -> str:
-    """A command with the variables filled in that it sets itself."""
+    """Expand the variables that a command sets itself."""
     known = {name: "".join(values) for name, *values in _ASSIGNED.findall(command)}
     return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), command)
 
@@ -128,7 +132,7 @@ def _in(folder: str, path: str) -> str:
 
 
 def _parted(step: Step) -> tuple[list[str], list[tuple[str, str]]]:
-    """The words of a step, and where its output goes: each with the sign before it."""
+    """Return the words of a step, and its redirect targets, each with the preceding operator."""
     words: list[str] = []
     targets: list[tuple[str, str]] = []
     rest = iter((step.program, *step.arguments) if step.program in _SIGNS else step.arguments)
@@ -141,7 +145,7 @@ def _parted(step: Step) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _said(program: str, words: list[str]) -> str | None:
-    """What a program prints, where its words say it."""
+    """Return what a program prints, if its arguments contain it."""
     if program not in ("echo", "printf"):
         return None
     return " ".join(word for word in words if word not in ("-n", "-e", "-en", "-ne")).replace("\\n", "\n")
@@ -150,7 +154,7 @@ def _said(program: str, words: list[str]) -> str | None:
 def _of_program(
     program: str, words: list[str], given: str, folder: str, is_folder: IsFolder
 ) -> Iterator[Effect]:
-    """What a program that is known to change files does with those that it is given."""
+    """Yield the effects of a program that is known to change the files it is given."""
     if program == "git" and words[:1] in (["mv"], ["rm"]) and "--cached" not in words:
         program, words = words[0], words[1:]
     named = (word for word in words if not word.startswith("-") and not word.isdigit())
@@ -175,13 +179,13 @@ def _of_program(
 
 
 def _spelled_out(word: str) -> list[str]:
-    """The words that a pair of braces stands for: ``{a,b}.txt``."""
+    """Expand one pair of braces: ``{a,b}.txt``."""
     braces = _BRACES.fullmatch(word)
     return [f"{braces[1]}{part}{braces[3]}" for part in braces[2].split(",")] if braces else [word]
 
 
 def _outputs(program: str, words: list[str]) -> Iterator[Effect]:
-    """What options name as the file that is written."""
+    """Yield the output files that options name."""
     if program == "dd":
         yield from (Effect(path=word[3:]) for word in words if word.startswith("of="))
     short = {"wget": "-O"}.get(program, "" if program in _ONLY_MATCHING else "-o")
@@ -193,14 +197,14 @@ def _outputs(program: str, words: list[str]) -> Iterator[Effect]:
 
 
 def _of_code(code: str) -> Iterator[Effect]:
-    """What a few lines of code, given on the command line, write or remove where they name it."""
+    """Yield the files that code on the command line writes or removes, if it names them."""
     for form in _CODE_WRITES:
         yield from (Effect(path=found["path"]) for found in form.finditer(code))
     for form in _CODE_REMOVES:
         yield from (Effect(path=found["path"], removes=True) for found in form.finditer(code))
 
 
-# --- what it carries out ---------------------------------------------------------------------------------------------
+# --- what it carries out ------------------------------------------------------------------------------------
 
 _GETS = vocabulary("install add i get")
 _UNDOES = vocabulary("uninstall remove rm purge down stop disable off revert")
@@ -210,7 +214,9 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 
 def carries_out(idea: str, command: str) -> bool:
-    """Whether a command line certainly does an idea: its program, subcommands and options say all of the idea's words.
+    """Return whether a command line certainly carries out an idea.
+
+    Its program, subcommands and options must contain all words of the idea.
 
     >>> carries_out("force pushes", "cd app && git push --force origin main"), carries_out("yarn", "which yarn")
     (True, False)
@@ -246,13 +252,14 @@ def _does(wanted: frozenset[str], idea: str, step: Step) -> bool:
 
 
 _LOOKS = vocabulary(
-    "ls cat head tail grep egrep fgrep rg pwd echo printf cd wc which sort uniq cut tr jq stat file du df diff cmp true"
+    "ls cat head tail grep egrep fgrep rg pwd echo printf cd wc which sort uniq cut tr jq stat file du df"
+    " diff cmp true"
 )
 _GIT_LOOKS = vocabulary("status diff log show blame ls-files grep rev-parse")
 
 
 def looks_only(command: str) -> bool:
-    """Whether a command line certainly changes nothing: nothing in it but programs that show something.
+    """Return whether a command line certainly changes nothing: all its programs only show something.
 
     >>> looks_only("cd app && git status | head -5"), looks_only("ls | xargs rm"), looks_only("echo x > a.txt")
     (True, False, False)

@@ -1,7 +1,7 @@
-"""Checks what an agent is about to write or to answer against the rules that code can check.
+"""Check an agent's write or answer against the rules that code can check.
 
-Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced; what cannot
-be checked for certain (a file that does not parse, binary content) passes.
+Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced.
+What cannot be checked with certainty (a file that does not parse, binary content) passes.
 """
 
 import ast
@@ -29,17 +29,20 @@ from agentx.synthesis.memory.items import (
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _BETWEEN_WORDS = r"[\s_*`~\-]{1,8}"
-"""What may stand between the words of a phrase: a line break, a hyphen, emphasis."""
+"""Characters allowed between the words of a phrase: a line break, a hyphen, emphasis."""
 
 RELATED: dict[str, str] = {
-    "future": "future outlook forecast prospect prospects roadmap upcoming ahead tomorrow long-term prediction predictions 2030",
+    "future": (
+        "future outlook forecast prospect prospects roadmap upcoming ahead tomorrow long-term prediction"
+        " predictions 2030"
+    ),
     "history": "history past origin origins founded founding early background",
     "finances": "finances finance financial money budget revenue cost costs",
     "prices": "prices price pricing cost costs fee fees",
     "security": "security secure vulnerability authentication authorization encryption",
     "performance": "performance speed fast slow latency throughput",
 }
-"""Words that show that a text is about a general subject although it does not name it."""
+"""Words that show that a text is about a general subject without naming it."""
 
 
 @cache
@@ -53,10 +56,10 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         item_id: The rule's id.
         rule: The rule, in full.
-        sentence: The user's sentence that it came from.
-        reason: One sentence: what breaks it, and where.
+        sentence: The user's sentence that the rule came from.
+        reason: One sentence: what breaks the rule, and where.
         path: The file; empty for an answer.
-        line: Line in the new text, from 1; 0 where there is none.
+        line: Line in the new text, from 1; 0 if none applies.
     """
 
     item_id: str
@@ -70,18 +73,18 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 def check_write(
     items: Iterable[MemoryItem], path: str, before: str | None, after: str | None, *, message: str = ""
 ) -> tuple[Violation, ...]:
-    """What a write would break.
+    """Return the rules that a write would break.
 
-    What already stood in the file is not held against a write: a phrase, a function or an import that ``before`` has too
-    passes. With neither text nothing can be deleted: that is binary content, of which the path is checked; call
-    :func:`check_path` where binary content replaces a text.
+    Existing content is not held against a write: a phrase, a function or an import that is already in
+    ``before`` passes. If both texts are ``None``, the content is binary and only the path is checked. Call
+    :func:`check_path` if binary content replaces a text.
 
     Args:
-        items: Memory items; those that are not enforced are passed over.
+        items: Memory items; those that are not enforced are skipped.
         path: Path relative to the artifacts root.
-        before: The file's text now; ``None`` where it does not exist or is binary.
-        after: Its text after the write; ``None`` for a deletion or for binary content.
-        message: The user's message that the agent works on, which may tell the topic.
+        before: The file's current text; ``None`` if it does not exist or is binary.
+        after: The text after the write; ``None`` for a deletion or for binary content.
+        message: The user's message that the agent works on, which may name the topic.
 
     >>> from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem
     >>> check = ForbidPath(("**/requirements.txt",))
@@ -95,20 +98,20 @@ def check_write(
 
 
 def check_path(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
-    """What a write of binary content to a path would break: only rules about paths can be checked.
+    """Return the rules that a write of binary content would break; only rules about paths can be checked.
 
     Args:
-        items: Memory items; those that are not enforced are passed over.
+        items: Memory items; those that are not enforced are skipped.
         path: Path relative to the artifacts root.
     """
     return _forbidden(items, path, f"No file may be written at {path}.")
 
 
 def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ...]:
-    """What deleting a file, or moving it away, would break: only a rule that what is there stays as it is.
+    """Return the rules that deleting or moving a file would break: only rules that freeze existing files.
 
     Args:
-        items: Memory items; those that are not enforced are passed over.
+        items: Memory items; those that are not enforced are skipped.
         path: Path relative to the artifacts root.
     """
     return _forbidden(items, path, f"{path} may not be deleted or moved.", frozen=True)
@@ -117,7 +120,7 @@ def check_removal(items: Iterable[MemoryItem], path: str) -> tuple[Violation, ..
 def _forbidden(
     items: Iterable[MemoryItem], path: str, told: str, *, frozen: bool = False
 ) -> tuple[Violation, ...]:
-    """What the rules about paths say of one; with ``frozen`` only those by which what is there stays as it is."""
+    """Return violations of path rules; with ``frozen``, only of rules that freeze existing files."""
     return tuple(
         _violation(item, told, path)
         for item, check in _enforced(items)
@@ -129,12 +132,12 @@ def _forbidden(
 
 
 def check_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -> tuple[Violation, ...]:
-    """What a final answer would break.
+    """Return the rules that a final answer would break.
 
     Args:
-        items: Memory items; those that are not enforced are passed over.
+        items: Memory items; those that are not enforced are skipped.
         text: The answer.
-        message: The user's message that it answers, which may tell the topic.
+        message: The user's message that it answers, which may name the topic.
     """
     found: list[Violation] = []
     for item, check in _enforced(items):
@@ -187,13 +190,14 @@ def _violation(item: MemoryItem, reason: str, path: str, line: int = 0) -> Viola
     )
 
 
-# --- paths ------------------------------------------------------------------------------------------------------------
+# --- paths --------------------------------------------------------------------------------------------------
 
 
 def matches(globs: tuple[str, ...], path: str) -> bool:
-    """Whether a path matches one of some globs (gitignore's rules), as file systems compare names that forgive.
+    """Return whether a path matches one of the globs (gitignore rules), compared leniently.
 
-    Case, Unicode composition, dots and spaces at the end of a name and backslashes make no difference.
+    Case, Unicode composition, dots and spaces at the end of a name and backslashes make no difference, as on
+    lenient file systems.
 
     >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
     True
@@ -216,13 +220,14 @@ def _in_scope(item: MemoryItem, path: str) -> bool:
     return not item.scope.paths or matches(item.scope.paths, path)
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text ---------------------------------------------------------------------------------------------------
 
 
 def about(topic: str, *texts: str) -> bool:
-    """Whether texts, taken together, are about a topic: most of its content words, or words related to them, are there.
+    """Return whether texts, taken together, are about a topic.
 
-    Of one or two words all must be there, of more two thirds. An empty topic is everything.
+    They must contain its content words, or related ones: all of one or two words, two thirds of more.
+    An empty topic matches everything.
 
     >>> about("tesla's future", "Tesla has a bright outlook"), about("tesla's future", "The future of SpaceX")
     (True, False)
@@ -268,13 +273,14 @@ def _plain_text(text: str) -> str:
 @lru_cache(maxsize=512)
 def _phrase_pattern(phrase: str) -> re.Pattern[str]:
     words = [re.escape(word) for word in _plain_text(phrase).split()] or [r"(?!)"]
-    # A letter or digit beside the phrase makes it another word; an underscore does not, for it joins words in names.
+    # A letter or digit next to the phrase makes it another word. An underscore does not: it joins words in
+    # names.
     opens = r"(?<![^\W_])" if re.match(r"\w", _plain_text(phrase).strip() or " ") else ""
     closes = r"(?![^\W_])" if re.search(r"\w$", _plain_text(phrase).strip() or " ") else ""
     return re.compile(opens + _BETWEEN_WORDS.join(words) + closes)
 
 
-# --- code -------------------------------------------------------------------------------------------------------------
+# --- code ---------------------------------------------------------------------------------------------------
 
 
 def _missing_decorators(
@@ -291,12 +297,15 @@ def _missing_decorators(
             and is_meant(function, check.functions)
             and not _carries(function, check.decorator)
         ):
-            reason = f"{function.name} at line {function.line} of {path} is a new {kind}function without @{check.decorator}."
+            reason = (
+                f"{function.name} at line {function.line} of {path} is a new {kind}function "
+                f"without @{check.decorator}."
+            )
             yield _violation(item, reason, path, function.line)
 
 
 def _carries(function: Function, decorator: str) -> bool:
-    """Whether a function has the decorator, or is the decorator itself."""
+    """Return whether a function has the decorator, or is the decorator itself."""
     wanted = decorator.rpartition(".")[2]
     return function.node.name == wanted or any(
         name == decorator or name.rpartition(".")[2] == decorator or (name == wanted and "." in decorator)

@@ -1,7 +1,7 @@
-"""Python functions as the checks see them: name, decorators, and whether they are of the kind that a rule means.
+"""Python functions as the checks see them: names, decorators, and matching against the words of a rule.
 
-"Data-fetching" is understood (see :func:`fetches_data`), and so are ``async``, ``public``, ``private`` and ``test``. Any other
-description is met by the words of a function's name and docstring.
+"Data-fetching" is understood (see :func:`fetches_data`), and so are ``async``, ``public``, ``private`` and
+``test``. Any other description is matched against the words of a function's name and docstring.
 """
 
 import ast
@@ -14,47 +14,50 @@ import msgspec
 from agentx.synthesis.language.words import content_words, stem, vocabulary, words_of
 
 FETCHING_NAMES = vocabulary("fetch download retrieve query request pull poll scrape crawl stream")
-"""First words of a function's name that say that it fetches data, whatever its body."""
+"""First words of function names that fetch data, whatever the body does."""
 
 READING_NAMES = vocabulary("get load read list find select search lookup collect import receive obtain")
-"""First words that say so only where the body calls something that is no builtin: a plain getter fetches nothing."""
+"""First words that count only if the body calls something other than a builtin: a plain getter fetches
+nothing."""
 
 FETCHING_ROOTS = vocabulary(
-    "requests httpx aiohttp urllib urllib3 urlopen session client http cursor conn connection db database engine redis boto3 s3 grpc"
-    " sqlite3 psycopg psycopg2 pymongo collection queryset api"
+    "requests httpx aiohttp urllib urllib3 urlopen session client http cursor conn connection db database"
+    " engine redis boto3 s3 grpc sqlite3 psycopg psycopg2 pymongo collection queryset api"
 )
-"""Modules and objects whose calls fetch …"""
+"""Modules and objects whose calls fetch data, if the method is one of :data:`FETCHING_METHODS`."""
 
 FETCHING_METHODS = vocabulary(
-    "get post put patch request urlopen execute executemany fetchone fetchall fetchmany query find find_one scan get_object send scalar scalars hgetall mget stream connect"
+    "get post put patch request urlopen execute executemany fetchone fetchall fetchmany query find find_one"
+    " scan get_object send scalar scalars hgetall mget stream connect"
 )
-"""… with one of these names."""
+"""Methods that fetch data when called on one of :data:`FETCHING_ROOTS`."""
 
 FETCHING_CALLS = vocabulary("urlopen urlretrieve read_sql read_sql_query read_sql_table read_gbq")
-"""Calls that fetch under any name of their module."""
+"""Calls that fetch data on any object or module."""
 
 FETCHING_DESCRIPTIONS = vocabulary("fetch retriev download api network http databas db queri request")
-"""Stems of a rule's description that mean fetching data."""
+"""Stems in a rule's description that mean fetching data."""
 
 _PURE = vocabulary(
-    "abs all any ascii bool bytes callable chr dict divmod enumerate filter float format frozenset hasattr hash hex id int isinstance"
-    " issubclass iter len list map max min next oct ord pow print range repr reversed round set sorted str sum super tuple type zip"
-    " getattr setattr cast deepcopy copy"
+    "abs all any ascii bool bytes callable chr dict divmod enumerate filter float format frozenset hasattr"
+    " hash hex id int isinstance issubclass iter len list map max min next oct ord pow print range repr"
+    " reversed round set sorted str sum super tuple type zip getattr setattr cast deepcopy copy"
 )
 _PURE_METHODS = vocabulary(
-    "append extend join split strip lower upper format replace items keys values startswith endswith copy sort rstrip lstrip title encode decode"
+    "append extend join split strip lower upper format replace items keys values startswith endswith copy"
+    " sort rstrip lstrip title encode decode"
 )
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _MAX_SOURCE = 2_000_000
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function of a module or a class; functions inside functions are their makers' affair.
+    """A function of a module or a class; functions inside functions are not covered.
 
     Attributes:
         name: Qualified name in the module (``Client.fetch``).
         line: Line of its ``def``, from 1.
-        decorators: Dotted names of its decorators, calls and ``@`` left out.
+        decorators: Dotted names of its decorators, without ``@`` and call arguments.
     """
 
     name: str
@@ -64,12 +67,13 @@ class Function(msgspec.Struct, frozen=True):
 
 
 def parse_python(source: str) -> ast.Module | str:
-    """The syntax tree of a module, or why there is none ("line 3 is not valid Python")."""
+    """Return the syntax tree of a module, or why it has none ("line 3 is not valid Python")."""
     if len(source) > _MAX_SOURCE:
         return f"it is longer than {_MAX_SOURCE:,} characters"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in an agent's file is not our warning
+            # the warning about an invalid escape in an agent's file is not ours to show
+            warnings.simplefilter("ignore")
             return ast.parse(source.removeprefix("\ufeff"))
     except SyntaxError as error:
         return f"line {error.lineno or 1} is not valid Python"
@@ -78,7 +82,7 @@ def parse_python(source: str) -> ast.Module | str:
 
 
 def functions_of(tree: ast.Module) -> Iterator[Function]:
-    """The functions and methods of a module, in order."""
+    """Yield the functions and methods of a module."""
     stack: list[tuple[ast.AST, str]] = [(tree, "")]
     while stack:
         node, prefix = stack.pop()
@@ -95,7 +99,7 @@ def functions_of(tree: ast.Module) -> Iterator[Function]:
 
 
 def names_defined(source: str) -> frozenset[str]:
-    """Qualified names of the functions in a text; where it does not parse, the bare names after ``def``."""
+    """Return the qualified names of functions in a text; if it does not parse, the names after ``def``."""
     tree = parse_python(source)
     if isinstance(tree, ast.Module):
         return frozenset(function.name for function in functions_of(tree))
@@ -103,7 +107,7 @@ def names_defined(source: str) -> frozenset[str]:
 
 
 def is_meant(function: Function, description: str) -> bool:
-    """Whether a function is of the kind that a rule's words describe; an empty description means every function.
+    """Return whether a rule's description matches a function; an empty description matches every function.
 
     Args:
         function: The function.
@@ -141,11 +145,15 @@ def _is_kind(function: Function, word: str) -> bool:
 
 
 def fetches_data(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function fetches data, judged by its name and the calls in its body.
+    """Return whether a function fetches data, judged by its name and the calls in its body.
 
-    It does where its name begins with a word of :data:`FETCHING_NAMES`, or with one of :data:`READING_NAMES` and its body
-    calls something that is no builtin; where its body calls a client (``requests.get``, ``cursor.execute``); or where it
-    returns what a ``fetch_…`` call gave. Tests never do.
+    It does in one of these cases; tests never do:
+
+    - Its name begins with a word of :data:`FETCHING_NAMES`.
+    - Its name begins with a word of :data:`READING_NAMES`, and it is ``async`` or calls something other than
+      a builtin.
+    - Its body calls a client (``requests.get``, ``cursor.execute``).
+    - It returns the result of a ``fetch_…`` call.
     """
     parts = [
         word.lower()
@@ -192,7 +200,7 @@ def _fetches(call: ast.Call) -> bool:
 
 
 def _returns_fetched(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it hands back what a ``fetch_…`` call gave, at once or through a variable."""
+    """Return whether it returns the result of a ``fetch_…`` call, directly or through a variable."""
     fetched: set[str] = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Assign) and _is_fetch(inner.value):
@@ -214,7 +222,7 @@ def _is_fetch(value: ast.expr) -> bool:
 
 
 def _dotted(node: ast.expr) -> str:
-    """``a.b.c`` of a name, an attribute or a call of one; empty for anything else."""
+    """Return ``a.b.c`` for a name, an attribute or a call of one; empty for anything else."""
     parts: list[str] = []
     while True:
         match node:

@@ -1,20 +1,21 @@
-"""Hot issues: the checks that fail right now, opened and closed by what check runs say.
+"""Hot issues: the checks that currently fail, opened and closed by the results of check runs.
 
-One failing check is one issue, known by its runner, its suite and its name. What may close it:
+One failing check is one issue, identified by its runner, its suite and its name. An issue is closed in these
+cases:
 
-- the same check passes: named by the runner, or in a suite that ran to its end, or covered by the command's selection,
-  or in a run of the very command that opened it (``passed``);
-- a full run of the same runner names what it ran, and the check is not among it (``gone``);
-- it names no check, only the command of one of our own tools, and that tool passes a full run with another command, since
-  a person has set another in ``agentx.toml`` (``gone``);
-- it is a finding in a document, and the document is deleted or moved (``gone``).
+- The same check passes (``passed``). The runner names it, or its suite ran completely, or the command's
+  selection covers it, or the command that opened it passes.
+- A full run of the same runner names what it ran, and the check is not among it (``gone``).
+- The issue names no check, only the command of a built-in tool, and that tool passes a full run with another
+  command, since the user has configured another one in ``agentx.toml`` (``gone``).
+- It is a finding in a document, and the document is deleted or moved (``gone``).
 
-A run that did not execute the check (a narrowed run, a skip, a collection error, a crash, a cut output) leaves it open.
-Where a run shows no names at all and nothing fails, a check that failed before counts as passed: it may have been skipped
-without a word, which no reader of that output could tell.
+A run that did not execute the check (a narrowed run, a skip, a collection error, a crash, a cut output)
+leaves it open. If a run shows no names at all and nothing fails, a check that failed before counts as passed.
+It may have been skipped silently, but no reader of that output could know.
 
-A time-out opens an issue with priority ``high``, not ``critical``: it shows that the command did not come to its end, not
-that nothing can be collected or built.
+A time-out opens an issue with priority ``high``, not ``critical``. It shows that the command did not finish,
+not that nothing can be collected or built.
 """
 
 import shlex
@@ -33,19 +34,19 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
 CHECK_TOOLS = frozenset({"run_tests", "run_lint", "run_build", "check_document"})
-"""Tools whose every call is a check run; any other tool is one when its command is."""
+"""Tools whose every call is a check run; for other tools the command decides."""
 
 _DOCUMENTS = "check_document"
-"""The tool, and the runner of its findings, that reads one file alone."""
+"""The tool that checks one file, and the runner name of its findings."""
 
 _CONFIGURED = CHECK_TOOLS - {_DOCUMENTS}
-"""Tools that run the command that a person set for them."""
+"""Tools that run the command that the user configured for them."""
 
 MAX_OPENED = 50
-"""Issues that one run may open; the rest are one issue that counts them."""
+"""Maximum number of issues that one run opens; one more issue counts the rest."""
 
 MAX_TEXT_MESSAGE = 200
-"""Characters of the failure's message in an issue's text; the detail holds up to 400."""
+"""Maximum characters of the failure message in an issue's text; the detail holds up to 400."""
 
 _SCORES = {"critical": 9.0, "high": 7.0, "normal": 4.0}
 _REST = "and more"
@@ -53,7 +54,7 @@ _Key = tuple[str, str, str]
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """A check run, read."""
+    """A parsed check run."""
 
     seq: int
     command: str
@@ -63,7 +64,7 @@ class _Run(msgspec.Struct, frozen=True):
     text: str
     tool: str
     configured: bool
-    """Whether it was the whole of what a person set for the tool."""
+    """Whether it ran the tool's configured command without narrowing."""
 
 
 class HotIssues:
@@ -73,7 +74,7 @@ class HotIssues:
     version: ClassVar[int] = 3
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """The issues that a check run opens, renews or closes, and those whose document an event takes away."""
+        """Return changes to the issues that a check run affects, or whose document an event removes."""
         lost = _lost_documents(event, state)
         if not isinstance(event.data, ToolCallExecuted) or not is_check_run(event.data):
             return lost
@@ -90,7 +91,7 @@ class HotIssues:
 
 
 def is_check_run(call: ToolCallExecuted) -> bool:
-    """Whether a tool's result is that of a check run: not one that was denied, and not one where no program ran."""
+    """Return whether a tool's result is a check run: not if it was denied, and not if no program ran."""
     if call.status == "DENIED":
         return False
     if call.status == "FAILED" and call.exit_code is None and not (call.output.text and _command(call)):
@@ -99,7 +100,7 @@ def is_check_run(call: ToolCallExecuted) -> bool:
 
 
 def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
-    """The findings in documents that are no longer there after an event: nothing can check them again."""
+    """Close findings in documents that an event deleted or moved: nothing can check them again."""
     after = {made.path: made.after for made in changes_of(event)}
     gone = {path for path, blob in after.items() if not blob}
     if not gone:
@@ -107,7 +108,7 @@ def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
     names = {printable_name(path) for path in gone}
     commands = {
         normal_form(f"{_DOCUMENTS} {shlex.quote(path)}") for path in gone
-    }  # names the file where no finding does
+    }  # Identifies the file if no finding does.
     return tuple(
         _end(item, item.detail, "gone")
         for item in state.active("hot_issue")
@@ -152,13 +153,13 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _Run | No
 
 
 def _is_configured(call: ToolCallExecuted) -> bool:
-    """Whether a call ran one of our own tools as a person set it up: no command of its own, nothing selected."""
+    """Return whether a built-in tool ran exactly as configured: no other command, nothing selected."""
     own = call.tool in _CONFIGURED and bool(call.command)
     return own and not call.arguments.get("select") and not call.arguments.get("command")
 
 
 def _killed(call: ToolCallExecuted) -> bool:
-    """Whether one of our own tools ended the program: they leave no exit status then, and only then."""
+    """Return whether a built-in tool killed the program: only then is there no exit status."""
     return call.tool in {*CHECK_TOOLS, "run_command"} and bool(call.command) and call.exit_code is None
 
 
@@ -180,11 +181,11 @@ def _time_out(command: str) -> CheckReport:
     )
 
 
-# --- what fails ------------------------------------------------------------------------------------------------------
+# --- what fails ---------------------------------------------------------------------------------------------
 
 
 def _failing(run: _Run) -> dict[_Key, Finding]:
-    """Every failing check by its key; a failing run that names none fails as a whole, named by its command."""
+    """Return failing checks by key; a failing run that names none fails as a whole, under its command."""
     found: dict[_Key, Finding] = {}
     named = any(report.failing for report in run.reports)
     for report in run.reports:
@@ -201,7 +202,7 @@ def _whole_run(run: _Run, report: CheckReport) -> Finding:
     return finding(run.command, message=report.error, priority="critical" if blocked else "high")
 
 
-# --- what is open ----------------------------------------------------------------------------------------------------
+# --- what is open -------------------------------------------------------------------------------------------
 
 
 def _closed_or_renewed(
@@ -218,7 +219,7 @@ def _closed_or_renewed(
 
 
 def _same(detail: HotIssueDetail, failing: dict[_Key, Finding]) -> Finding | None:
-    """The finding of an open issue; where an output was cut above a suite's name, the check's name must do."""
+    """Return the finding of an open issue; if the output lacks the suite's name, compare the check's name."""
     exact = failing.get((detail.runner, detail.suite, detail.check))
     if exact is not None:
         return exact
@@ -248,7 +249,7 @@ def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: Findin
 
 
 def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
-    """How a run ends an issue that does not fail in it: ``passed``, ``gone``, or not at all."""
+    """Return how a run ends an issue that does not fail in it: ``passed`` or ``gone``; empty if not."""
     if run.passed and run.command == detail.command and not _skipped(run, detail):
         return "passed"
     same_runner = [report for report in run.reports if report.runner == detail.runner]
@@ -258,7 +259,10 @@ def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
 
 
 def _whole_ended(run: _Run, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool) -> str:
-    """How an issue about a whole run ends: by a full pass, also of what its tool runs now, or by names of all that fails."""
+    """Return how an issue about a whole run ends.
+
+    A full pass ends it, also a pass of the tool's current command. So does a run that names all its failures.
+    """
     full_pass = any(report.outcome == "passed" and report.complete for report in reports)
     if full_pass and detail.runner != "exit":
         return "passed"
@@ -293,7 +297,7 @@ def _ended_by(report: CheckReport, selected: Selection, detail: HotIssueDetail) 
 
 
 def _ended_unnamed(report: CheckReport, selected: Selection, detail: HotIssueDetail) -> str:
-    """A run that lists neither what passed nor a selection by name: its suites and paths decide."""
+    """Decide by suites and paths, for a run that lists neither the passed checks nor a selection by name."""
     if detail.suite and detail.suite in report.suites:
         return "passed"
     if report.complete:
@@ -303,13 +307,16 @@ def _ended_unnamed(report: CheckReport, selected: Selection, detail: HotIssueDet
 
 
 def _names(name: str, suite: str, detail: HotIssueDetail) -> bool:
-    """Whether a passed name is that of an issue: the same, or the test of which it is a subtest."""
+    """Return whether a passed name is that of an issue: the same check, or the test of its subtest."""
     same_suite = not suite or not detail.suite or suite == detail.suite
     return same_suite and (name == detail.check or detail.check.startswith((f"{name} (", f"{name} [")))
 
 
 def _selects(selected: Selection, detail: HotIssueDetail) -> bool:
-    """Whether the names that a run was narrowed to select a check: whole, without parameters, or one of ``a|b``."""
+    """Return whether the names that narrow a run select a check.
+
+    A name may be the whole check, the check without parameters, or one alternative of ``a|b``.
+    """
     base = detail.check.partition("[")[0] if "::" in detail.check else detail.check.partition("/")[0]
     for name in selected.names:
         parts = {part.strip("^$() ") for part in name.replace(" or ", "|").split("|")}
@@ -320,7 +327,10 @@ def _selects(selected: Selection, detail: HotIssueDetail) -> bool:
 
 
 def _under(suite: str, path: str) -> bool:
-    """Whether a suite lies at or under a path of the command (``./cli/...``, ``tests/test_a.py``, ``app.tests``)."""
+    """Return whether a suite lies at or under a path of the command.
+
+    Such a path is ``./cli/...``, ``tests/test_a.py`` or ``app.tests``.
+    """
     wanted = path.removeprefix("./").removesuffix("...").rstrip("/")
     if not wanted:
         return True
@@ -328,7 +338,7 @@ def _under(suite: str, path: str) -> bool:
     return starts or (path.startswith("./") and (suite.endswith(f"/{wanted}") or f"/{wanted}/" in suite))
 
 
-# --- what is new -----------------------------------------------------------------------------------------------------
+# --- what is new --------------------------------------------------------------------------------------------
 
 
 def _opened(
@@ -351,7 +361,7 @@ def _opened(
 
 
 def _known_bare(key: _Key, active: list[HotIssueDetail]) -> bool:
-    """Whether an open issue of that name is waiting for its suite to be known."""
+    """Return whether an open issue of that name has no suite yet."""
     return any(d.runner == key[0] and d.check == key[2] and not d.suite for d in active)
 
 
@@ -387,7 +397,10 @@ def _issue(run: _Run, ordinal: int, runner: str, item: Finding, before: str, quo
 
 
 def _sentence(detail: HotIssueDetail) -> str:
-    """The issue in a sentence: what fails and how, or for a finding what is wrong where, and who or what rule says so."""
+    """Describe the issue in a sentence.
+
+    It states what fails and how; for a finding, what is wrong where, and which rule or tool reports it.
+    """
     message = printable(detail.message, MAX_TEXT_MESSAGE)
     if detail.priority == "normal" and detail.path and message:
         source = detail.runner
@@ -404,7 +417,7 @@ def _sentence(detail: HotIssueDetail) -> str:
 
 
 def _evidence(seq: int, item: Finding, text: str) -> Evidence:
-    """The words of the output that name the check, as far as they stand in the event."""
+    """Quote the part of the output that names the check, if the event contains it."""
     quote = item.check if item.check in text else item.message
     start = text.find(quote) if quote else -1
     return (

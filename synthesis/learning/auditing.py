@@ -1,6 +1,6 @@
-"""What a person should know of a day of agents: pure code over history, so that whoever asks is told the same.
+"""The audit: what the user should know about a day of agents. Pure code over history, so it is reproducible.
 
-Costs are what providers' answers said, as the record has them; a price that is not known counts as 0.
+Costs come from the providers' answers, as recorded; an unknown price counts as 0.
 """
 
 import shlex
@@ -29,7 +29,7 @@ LEARNED: tuple[Kind, ...] = (
     "checkpoint",
     "flow",
 )
-"""Kinds of memory that are told as learned."""
+"""Kinds of memory that are reported as learned."""
 
 DECAYED: tuple[What, ...] = ("faded", "asleep", "retired", "merged", "archived")
 
@@ -37,12 +37,12 @@ _WORDS = 30
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a component used.
+    """Usage of a component.
 
     Attributes:
         component: ``agent <role>``, ``director``, ``fields`` or ``scribe``.
-        calls: How often a model was asked.
-        usd: As far as prices are known.
+        calls: Number of model calls.
+        usd: Cost as far as prices are known.
     """
 
     component: str
@@ -52,7 +52,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     usd: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
-        """Both together, under the name of the first."""
+        """Add two costs, under the name of the first."""
         return Cost(
             component=self.component,
             calls=self.calls + other.calls,
@@ -63,14 +63,14 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of an agent, by how they ended; ``RUNNING`` for those that go on."""
+    """The runs of an agent, counted by how they ended; ``RUNNING`` for runs still in progress."""
 
     agent: str
     ended: dict[str, int]
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that failed: a run, the director, or a tool (``times`` in all, the latest of them told)."""
+    """A failed run, director call or tool; ``times`` counts all, the other fields describe the latest."""
 
     at: str
     what: str
@@ -79,7 +79,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
-    """What a director thought of a directive of its own."""
+    """A director's reflection on its own directive."""
 
     seq: int
     at: str
@@ -90,7 +90,7 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that began and has no result: nobody knows whether it did what it was to do."""
+    """A call that began and has no result, so its outcome is unknown."""
 
     call_id: str
     tool: str
@@ -100,27 +100,27 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Todo(msgspec.Struct, frozen=True, kw_only=True):
-    """Something for a person to do, and what to type."""
+    """A task for the user, and the command to type."""
 
     text: str
     command: str
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """A workspace since a moment, and as it stands.
+    """A workspace: what happened since a moment, and its current state.
 
     Attributes:
-        ran: The runs that began or ended since, by agent.
-        failed: What failed since, oldest first.
-        learned: What memory gained since and still holds.
-        decayed: What became of items in the nights since.
-        costs: What each component used since.
-        reflections: What the director thought of its directives since.
-        passed: Due times that got no run of their own since.
-        unknown: Calls whose outcome is not known, however old.
+        ran: The runs that began or ended since then, by agent.
+        failed: What failed since then, oldest first.
+        learned: Memory items added since then that are still active.
+        decayed: What nightly maintenance did to items since then.
+        costs: Usage per component since then.
+        reflections: The director's reflections on its directives since then.
+        passed: Due times since then that did not get their own run.
+        unknown: Calls with unknown outcome, however old.
         open: Failing checks, however old.
-        proposals: What waits for a person's word in memory.
-        todo: What a person should do, the most urgent first.
+        proposals: Number of memory items that need approval.
+        todo: What the user should do, most urgent first.
     """
 
     title: str
@@ -139,11 +139,11 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
-    """What happened since a moment, and how it stands.
+    """Report what happened since a moment, and the current state.
 
     Args:
         events: The whole history.
-        since: As :attr:`agentx.storage.events.types.Event.at` has it.
+        since: The moment, in the format of :attr:`agentx.storage.events.types.Event.at`.
         root: Directory of the workspace.
     """
     day, state = _Day(), State()
@@ -169,11 +169,11 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
 
 
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
-    """The calls whose outcome is unknown: they began, have no result, and nobody is at work on them.
+    """Yield the calls with unknown outcome: they began, have no result, and their run is not in progress.
 
     Args:
-        state: As it is.
-        me: The run of whoever asks: what was begun under its name before is not at work.
+        state: The current state.
+        me: The caller's run; calls begun earlier under its name do not count as in progress.
     """
     last = state.last_run
     at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
@@ -187,14 +187,14 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
 
 
 def arguments_of(call: PendingCall) -> str:
-    """The arguments of a call in a line."""
+    """Render the arguments of a call in one line."""
     return shorten(
         ", ".join(f"{name}={one_line(str(value))}" for name, value in call.arguments.items()), _WORDS
     )
 
 
 class _Day:
-    """What is collected on the way through the events."""
+    """Accumulates the audit while the events are read."""
 
     def __init__(self) -> None:
         self.runs: dict[str, RunRecord] = {}
@@ -277,7 +277,7 @@ class _Day:
         self.costs[component] = before + spent if before else spent
 
     def ran(self) -> Iterator[Ran]:
-        """The runs, by agent."""
+        """Yield the runs, by agent."""
         for agent in sorted({run.agent for run in self.runs.values()}):
             yield Ran(
                 agent=agent,
@@ -285,11 +285,11 @@ class _Day:
             )
 
     def failed(self) -> list[Failure]:
-        """What failed, oldest first."""
+        """Return what failed, oldest first."""
         return sorted([*self.broken, *self.director, *self.tools.values()], key=lambda one: one.at)
 
     def decayed(self, after: State) -> Iterator[Done]:
-        """What the nights made of each item, all of them together."""
+        """Yield the total effect of nightly maintenance on each item."""
         for name, old in self.faded.items():
             what = became(old, after.items[name])
             if what in DECAYED:
@@ -313,7 +313,7 @@ def _unknown(call: PendingCall) -> Unknown:
     )
 
 
-# --- what to do ------------------------------------------------------------------------------------------------------
+# --- what to do ---------------------------------------------------------------------------------------------
 
 
 def _todo(state: State, day: _Day) -> Iterator[Todo]:

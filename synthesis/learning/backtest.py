@@ -1,7 +1,8 @@
-"""Past runs, read once more: what was done in those that worked becomes a flow, what failed and then worked a lesson.
+"""Propose flows and lessons from past runs.
 
-A step is a tool's name, or a program with the arguments that its uses have in common; a name and a trigger are the
-user's own words. All of it is proposed, and memory changes only when somebody says so.
+Steps that worked repeatedly become a flow; what failed and then worked becomes a lesson. A step is a tool's
+name, or a program with the arguments that its uses share. Names and triggers are the user's own words.
+Everything is only proposed; memory changes only on approval.
 """
 
 import math
@@ -25,36 +26,37 @@ from agentx.synthesis.state.flows import phrases, terms
 from agentx.synthesis.state.state import State
 
 ALIKE = 0.4
-"""Share of their words' weight that the tasks of one procedure have in common (Jaccard)."""
+"""Minimum share of word weight that tasks of one procedure have in common (Jaccard)."""
 
 MAX_MOVES = 60
-"""Moves of a run that are compared, its last ones."""
+"""Maximum number of moves per run that are compared, counted from its end."""
 
 MAX_COMPARED = 12
-"""Runs of one task that are compared, the latest."""
+"""Maximum number of runs per task that are compared, the latest ones."""
 
 MAX_STEPS = 12
 MAX_TRIGGERS = 4
 _NAME_WORDS = 8
 _NAME_TERMS = 2
-"""One word alone ("fix") would be called for too often."""
+"""A name of one word ("fix") would match too often."""
 
 
 class Proposals(msgspec.Struct, frozen=True):
-    """What past runs suggest, the best supported first."""
+    """Proposals from past runs, best supported first."""
 
     flows: tuple[MemoryItem, ...]
     lessons: tuple[MemoryItem, ...]
 
 
 def propose(runs: Sequence[Run], state: State) -> Proposals:
-    """Flows from what worked at least twice for the same task, and lessons from what failed and then worked twice.
+    """Propose flows and lessons from past runs.
 
-    What memory holds already, in whatever status, is not proposed again.
+    A flow comes from what worked at least twice for the same task. A lesson comes from what failed and then
+    worked, at least twice. What memory already contains, in any status, is not proposed again.
 
     Args:
         runs: Past runs.
-        state: What is remembered.
+        state: The current state.
     """
     taken = set(state.items)
     made = [flow for group in _groups(runs) if (flow := _flow(group, taken)) is not None]
@@ -67,9 +69,10 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
         twin = next((number for number, one in enumerate(fresh) if _same(flow, one)), None)
         if twin is None:
             fresh.append(flow)
-        elif _share_a_word(fresh[twin], flow):  # other words for the same task
+        elif _share_a_word(fresh[twin], flow):  # different words for the same task
             fresh[twin] = _also_called(fresh[twin], flow)
-    # What one session taught fades, and rests on an agent's word; measured twice, it is proposed for good.
+    # Lessons of a single session fade, and only an agent vouches for them. Measured twice, a lesson is
+    # proposed as a permanent one.
     learned = [item for item in state.items.values() if item.kind == "learning" and item.trust != "agent"]
     texts = {item.text for item in learned}
     read = {one.seq for item in learned if item.trust == "engine" for one in item.evidence}
@@ -98,7 +101,7 @@ def _also_called(flow: MemoryItem, other: MemoryItem) -> MemoryItem:
 
 
 def _same(made: MemoryItem, known: MemoryItem) -> bool:
-    """Whether a flow is there already: under one of its names, or with mostly its steps."""
+    """Return whether a flow is already known: it shares a run or a name, or most of its steps."""
     seen = {one.seq for one in known.evidence}
     names = {terms(phrase) for phrase in phrases(known)}
     if any(one.seq in seen for one in made.evidence) or any(
@@ -110,7 +113,7 @@ def _same(made: MemoryItem, known: MemoryItem) -> bool:
 
 
 def _groups(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs of the same task, by its words: each run joins the first group whose first task is like its own."""
+    """Group runs by task words: each run joins the first group whose first task is similar."""
     words = [_subject(run.task) for run in runs]
     spread = Counter(term for own in words for term in own)
     weight = {term: math.log(1 + len(runs) / count) for term, count in spread.items()}
@@ -136,7 +139,7 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _subject(task: str) -> tuple[str, ...]:
-    """What a task is, without numbers: the next time they are others."""
+    """Return the terms of a task without numbers, which change from run to run."""
     return tuple(term for term in terms(task) if not any(map(str.isdigit, term)))
 
 
@@ -147,7 +150,8 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
     common_paths = _common_paths(passed)
     done = {run.seq: _sequence(run, common_paths, only_worked=True) for run in group}
     pattern = _pattern([done[run.seq] for run in passed[-MAX_COMPARED:]])
-    if len({key for key in pattern if not key.startswith("edit")}) < 2:  # noqa: PLR2004 - one command is no procedure
+    # One command is not a procedure.
+    if len({key for key in pattern if not key.startswith("edit")}) < 2:  # noqa: PLR2004
         return None
     followed = [run for run in passed if _is_within(pattern, done[run.seq])]
     tried = {run.seq: _sequence(run, common_paths, only_worked=False) for run in group}
@@ -180,13 +184,13 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
 
 
 def _common_paths(runs: Sequence[Run]) -> frozenset[str]:
-    """The files that most of these runs changed: changing them is a step of its own."""
+    """Return the files that most of these runs changed; changing each of them is a separate step."""
     spread = Counter(path for run in runs for path in {path for move in run.moves for path in move.paths})
     return frozenset(path for path, count in spread.items() if count >= max(MIN_TIMES, MOST * len(runs)))
 
 
 def _sequence(run: Run, common_paths: frozenset[str], *, only_worked: bool) -> tuple[str, ...]:
-    """The keys of a run's moves in order, without repetitions: write, test, write, test is once write, test."""
+    """Return the keys of a run's moves, repetitions folded: write, test, write, test is write, test."""
     keys: list[str] = []
     for move in run.moves[-MAX_MOVES:]:
         if only_worked and not move.worked:
@@ -204,9 +208,10 @@ def _fold_repetition(keys: list[str]) -> None:
 
 
 def _pattern(sequences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The longest sequence that most of the given ones contain, in order, with gaps.
+    """Return the longest sequence that most of the given ones contain, in order, with gaps.
 
-    From each of them as a base: what its longest common subsequences with the others keep of it most of the time.
+    Each sequence serves as a base once. Of the base, the keys are kept that most of its longest common
+    subsequences with the others contain.
     """
     enough = max(MIN_TIMES, math.ceil(MOST * len(sequences)))
     best: tuple[str, ...] = ()
@@ -227,7 +232,7 @@ def _pattern(sequences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _common(base: tuple[str, ...], other: tuple[str, ...]) -> list[int]:
-    """Places in ``base`` of a longest common subsequence with ``other``."""
+    """Return positions in ``base`` of a longest common subsequence with ``other``."""
     rows = [[0] * (len(other) + 1) for _ in range(len(base) + 1)]
     for i in range(len(base) - 1, -1, -1):
         for j in range(len(other) - 1, -1, -1):
@@ -252,7 +257,7 @@ def _is_within(pattern: Sequence[str], keys: Iterable[str]) -> bool:
 
 
 def _step(key: str, runs: Sequence[Run]) -> str:
-    """A step in words: a program with what its uses have in common, a file that is changed, or a tool."""
+    """Describe a step: a program with the arguments its uses share, a file to change, or a tool."""
     if key == "edit":
         return "Make the change"
     if key.startswith("edit "):
@@ -267,7 +272,7 @@ _CLAUSE = re.compile(r"[.!?;:,](?:\s|$)|\n")
 
 
 def _named(runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:
-    """A name and triggers for what several tasks have in common, in the user's words."""
+    """Return a name and triggers for several tasks, from the user's words that they share."""
     spread = Counter(term for run in runs for term in _subject(run.task))
     common = {term for term, count in spread.items() if count >= max(MIN_TIMES, MOST * len(runs))}
     told: Counter[str] = Counter()
@@ -284,7 +289,7 @@ def _named(runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:
 
 
 def _only(common: set[str], clause: str) -> str:
-    """A clause without the words that are not in common, from its first common word to its last."""
+    """Return a clause from its first to its last common word, without other content words."""
     words = clause.split()
     marks = [bool(set(terms(word)) & common) for word in words]
     if not any(marks):

@@ -1,8 +1,8 @@
-"""The extractor ``grading``: what a task that is over says of its flow and its rules, and what was learned from it.
+"""The extractor ``grading``: updates flows, rules and lessons when a finished task is graded.
 
-One entry in the state says how the task went: the same task graded again updates it. A lesson becomes a ``learning`` that
-rests on the word of whoever graded, so that what an agent says of its own work never becomes a user's rule. A lesson that
-was made nothing but words is said to be not permanent yet.
+One entry in the state records how the task went; grading the same task again updates it. A lesson becomes a
+``learning`` with the trust of whoever graded, so an agent's grading of its own work never becomes a user's
+rule. A lesson without a check, flow or script is marked as not permanent yet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,9 @@ from agentx.synthesis.state.rules import AGAIN, has_faded, reinforced, strengthe
 from agentx.synthesis.state.state import State
 
 MADE = ("check", "flow", "script", "rule")
-"""What a lesson can be made into; of these, a rule is words alone. The record names it too: ``script:scripts/deploy.sh``."""
+"""What a lesson can be made into; of these, only a rule has no automation.
+
+The record also holds the name: ``script:scripts/deploy.sh``."""
 
 NOT_PERMANENT = "Not permanent yet: it is only words."
 """The reason of a lesson that nothing enforces."""
@@ -44,13 +46,13 @@ _SAID_CHARACTERS = 120
 
 
 class Grading:
-    """Concludes from tasks that were graded and from capabilities that were checked."""
+    """Draws conclusions from graded tasks and checked capabilities."""
 
     name = "grading"
     version = 1
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """What a grading or a check changes; nothing for other facts."""
+        """Return the changes of a grading or a capability check; nothing for other events."""
         match event.data:
             case TaskGraded() as graded:
                 return tuple(_graded(event, graded, state))
@@ -60,13 +62,13 @@ class Grading:
 
 
 def trust_of(actor: str) -> Trust:
-    """What the word of an actor is worth."""
+    """Return the trust level of an actor."""
     known: dict[str, Trust] = {"user": "user", "engine": "engine", "agent": "agent"}
     return known.get(Actor.parse(actor).role, "material")
 
 
 def lasts(made: str) -> bool:
-    """Whether what a lesson was made into is more than words.
+    """Return whether a lesson was made into more than words.
 
     >>> lasts("script:scripts/deploy.sh"), lasts("rule"), lasts("")
     (True, False, False)
@@ -75,7 +77,7 @@ def lasts(made: str) -> bool:
 
 
 def is_only_words(item: MemoryItem) -> bool:
-    """Whether an item is a standing lesson that was made no check, no flow and no script."""
+    """Return whether an item is an active lesson or rule without a check, flow or script."""
     if item.kind == "rule":
         detail = item.detail
         return item.status == "active" and not (isinstance(detail, RuleDetail) and detail.enforced_by)
@@ -83,7 +85,7 @@ def is_only_words(item: MemoryItem) -> bool:
 
 
 def rule_that_says(state: State, text: str, domain: str = "") -> MemoryItem | None:
-    """The rule in play that says what a lesson says, the nearest one."""
+    """Return the active, dormant or faded rule that says the same as a lesson; the closest if several."""
     rules = (item for item in state.items.values() if item.kind == "rule" and item.domain == domain)
     standing = (item for item in rules if item.status in ("active", "dormant") or has_faded(item))
     near = [(likeness(item.text, text), item) for item in standing]
@@ -101,7 +103,7 @@ def _graded(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]:
 
 
 def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]:
-    """The flow's record, and the rules that were kept or broken."""
+    """Update the flow's record and the rules that were kept or broken."""
     flow = state.items.get(graded.flow)
     if flow is not None and isinstance(flow.detail, FlowDetail):
         yield flow_graded(flow, passed=graded.passed, at=event.at)
@@ -112,11 +114,14 @@ def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]
             yield (violated if name in graded.broke else reinforced)(rule, event.at)
 
 
-# --- the one entry of a task -----------------------------------------------------------------------------------------
+# --- the one entry of a task --------------------------------------------------------------------------------
 
 
 def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
-    """A task that passed is resolved, one that failed stays open; the same task is one entry however often it is graded."""
+    """Resolve a task that passed, keep one that failed open.
+
+    However often a task is graded, it has one entry.
+    """
     why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
     reason = "It passed." if graded.passed else f"It failed{why}."
     status: Status = "resolved" if graded.passed else "active"
@@ -136,7 +141,8 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
             reason=reason,
         )
         yield Add(item)
-    elif not (known.status == status == "resolved" and event.run):  # a run that completed has said so
+    # a run that completed has already resolved it
+    elif not (known.status == status == "resolved" and event.run):
         yield Patch(
             id=known.id,
             status=status,
@@ -161,11 +167,11 @@ def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | N
     return None
 
 
-# --- what was learned ------------------------------------------------------------------------------------------------
+# --- what was learned ---------------------------------------------------------------------------------------
 
 
 def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
-    """A lesson: the rule that says it already counts for more; else one learning, however often it is learned."""
+    """Record a lesson: strengthen the rule that already says it; otherwise add or update one learning."""
     start = len(graded.task) + 1
     place = Evidence(event.seq, start, start + len(graded.lesson), graded.lesson)
     lasting = graded.made if lasts(graded.made) else ""
@@ -202,7 +208,7 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
 def _rule_again(
     event: Event, graded: TaskGraded, rule: MemoryItem, trust: Trust, lasting: str, place: Evidence
 ) -> Patch:
-    """The rule that a lesson repeats; only a person and the engine's own measurement make it stronger."""
+    """Update the rule that a lesson repeats; only the user and the engine's measurements strengthen it."""
     weighs = trust in ("user", "engine")
     if rule.id in graded.broke:
         patch = violated(rule, event.at)
@@ -221,7 +227,7 @@ def _rule_again(
 
 
 def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem | None:
-    """A learning in the same words that rests on the same sort of word: an agent's never leans on a user's."""
+    """Return a learning with similar words and the same trust: an agent's lesson never rests on a user's."""
     lessons = (
         item
         for item in reversed(state.items.values())
@@ -233,11 +239,11 @@ def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem |
     return next((item for item in lessons if likeness(item.text, graded.lesson)), None)
 
 
-# --- capabilities ----------------------------------------------------------------------------------------------------
+# --- capabilities -------------------------------------------------------------------------------------------
 
 
 def _checked(event: Event, checked: CapabilityChecked, state: State, read: ReadBody) -> Iterator[Change]:
-    """What the last run of a capability's command said; of what a tool or a file says of it, nothing."""
+    """Record the output of the last run of a capability's command, if the user or the engine reported it."""
     item = state.items.get(checked.item)
     detail = item.detail if item is not None else None
     if (

@@ -1,7 +1,7 @@
-"""What nights do to memory: rules fade, near-duplicates become one, lessons become rules, what is resolved is laid aside.
+"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, archive resolved items.
 
-A pure function of a state, a time and the uses since the last time. Nights are the midnights (UTC) between the two times,
-and each is gone through in turn, so that a run that was missed is made up by the next.
+A pure function of a state, a time and the uses since the last maintenance. Nights are the midnights (UTC)
+between the two times. Each is processed in turn, so the next run catches up on a missed one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,22 +38,23 @@ from agentx.synthesis.state.rules import (
 from agentx.synthesis.state.state import State
 
 MERGED: tuple[Kind, ...] = ("rule", "learning", "discovery", "knowledge")
-"""Kinds of which near-duplicates become one."""
+"""Kinds whose near-duplicates are merged."""
 
 RESOLVED_DAYS = 3
-"""What is resolved is laid aside after so many days."""
+"""Days after which resolved items are archived."""
 
 STRONGEST = 12.0
-"""As far as use raises the strength of a memory: unused, it is then half alive after a year."""
+"""Maximum strength that a memory gains by use; at this strength, half its vitality is left after an unused
+year."""
 
 MEASURED = 2
-"""So many events of the engine's own measuring make a rule of a lesson that no user said."""
+"""Number of the engine's measurements that make a lesson a rule without the user's words."""
 
 APART = "differs_from"
-"""The relation of items that a person told apart again; they are never merged."""
+"""Relation between items that the user separated; they are never merged again."""
 
 PATCHED = tuple(name for name in Patch.__struct_fields__ if name != "id")
-"""The fields of an item that a change can name."""
+"""The fields of an item that a change can set."""
 
 _STANDING: tuple[Status, ...] = ("active", "dormant")
 
@@ -69,13 +70,13 @@ What = Literal["faded", "asleep", "retired", "merged", "promoted", "woken", "str
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one item.
+    """What maintenance did to one item.
 
     Attributes:
-        what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into one that says the same),
-            ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
-        item: It, as it is after.
-        score: What its score was before.
+        what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
+            item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
+        item: The item afterwards.
+        score: The score before.
     """
 
     what: What
@@ -84,14 +85,14 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
-    """What maintenance does.
+    """The result of maintenance.
 
     Attributes:
-        nights: How many were gone through.
-        since: When the last maintenance was; empty for never.
-        until: The time up to which this one goes.
-        changes: One for each item that is new or changed.
-        done: The same for a person.
+        nights: Number of nights processed.
+        since: Time of the last maintenance; empty if there was none.
+        until: The time up to which this maintenance goes.
+        changes: One per new or changed item.
+        done: The same, for display to the user.
     """
 
     nights: int
@@ -102,11 +103,11 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upkeep:
-    """What maintenance changes at a time, with every night since the last one made up.
+    """Return what maintenance changes at a time, catching up on every night since the last one.
 
     Args:
-        state: What is concluded; it is not changed.
-        now: As :attr:`agentx.storage.events.types.Event.at` has it.
+        state: The current state; it is not changed.
+        now: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
         uses: What was recalled since the last maintenance, by item.
     """
     passed = nights(state.maintained_at or _earliest(state.items.values(), now), now)
@@ -122,7 +123,7 @@ def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upk
 
 
 def nights(since: str, now: str) -> list[datetime]:
-    """The midnights (UTC) after one time and up to another.
+    """Return the midnights (UTC) after one time, up to and including another.
 
     >>> [f"{night:%d}" for night in nights("2026-01-01T09:00:00.000000Z", "2026-01-03T00:00:00.000000Z")]
     ['02', '03']
@@ -136,7 +137,7 @@ def nights(since: str, now: str) -> list[datetime]:
 
 
 def _read(at: str) -> datetime | None:
-    """A time of an event; ``None`` for a damaged one."""
+    """Parse an event's time; return ``None`` if it is damaged."""
     try:
         return datetime.fromisoformat(at).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -144,9 +145,10 @@ def _read(at: str) -> datetime | None:
 
 
 def makes_a_rule(item: MemoryItem) -> bool:
-    """Whether a lesson may become a rule: it rests on the user's words, or on what the engine measured at least twice.
+    """Return whether a lesson may become a rule.
 
-    What only an agent, a tool or a file says never may, however often it is said.
+    It must rest on the user's words, or on at least two measurements by the engine. A lesson that rests only
+    on an agent, a tool or a file never may, however often it is repeated.
     """
     measured = len({one.seq for one in item.evidence}) >= MEASURED
     return _may_teach(item) and item.status == "active" and (item.trust == "user" or measured)
@@ -161,7 +163,7 @@ def _earliest(items: Iterable[MemoryItem], now: str) -> str:
 
 
 class _Work:
-    """Memory while it is maintained; items are values, and each step replaces some."""
+    """Memory during maintenance; items are immutable values, and each step replaces some."""
 
     def __init__(self, state: State) -> None:
         self.items = dict(state.items)
@@ -169,7 +171,7 @@ class _Work:
         last = max(
             (item.changed_seq for item in compared if item.changed_at == state.maintained_at),
             default=state.maintained,
-        )  # by events: the clock may have been set back
+        )  # by events, as the clock may have been set back
         fresh = {item.id for item in compared if item.changed_seq > last or makes_a_rule(item)}
         self._alike = near_duplicates(compared, fresh)
         self._fading = [item.id for item in self.items.values() if fades(item)]
@@ -184,22 +186,22 @@ class _Work:
         self._resolved = [item.id for item in self.items.values() if _is_resolved(item)]
 
     def use(self, uses: Mapping[str, Use]) -> None:
-        """Let what was recalled fade more slowly: by one for each day on which it was."""
+        """Slow the fading of recalled items: strength grows by one for each day of use."""
         for name, use in uses.items():
             item = self.items.get(name)
             if item is not None and POLICIES[item.kind].decay in ("logistic", "ebbinghaus"):
-                again = use.at[:10] == item.used_at[:10]  # that day was counted
+                again = use.at[:10] == item.used_at[:10]  # that day has already been counted
                 strength = max(item.strength, min(item.strength + use.days - again, STRONGEST))
                 self._set(item, strength=strength, used_at=max(use.at, item.used_at))
 
     def fade(self, night: datetime) -> None:
-        """Take from the rules what a night costs."""
+        """Apply one night's decay to the rules."""
         for name in self._fading:
             self.items[name] = faded(self.items[name], night)
         self._fading = [name for name in self._fading if fades(self.items[name])]
 
     def tidy(self, at: str) -> None:
-        """Merge, promote and archive what was there at a time."""
+        """Merge, promote and archive what existed at a time."""
         self._merge(at)
         self._promote(at)
         latest = stamp(datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS))
@@ -208,16 +210,16 @@ class _Work:
             reason = f"It was resolved on {self.items[name].changed_at[:10]}."
             self._set(self.items[name], status="archived", reason=reason)
 
-    # --- near-duplicates ---------------------------------------------------------------------------------------------
+    # --- near-duplicates ------------------------------------------------------------------------------------
 
     def _merge(self, at: str) -> None:
-        """Let the better of those that say the same take in the others, the best first."""
+        """Merge equivalent items into the better one, best first."""
         stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
         for name in [
             item.id for item in sorted(stood, key=lambda item: (_rank(item), item.created_seq, item.id))
         ]:
             item = self.items[name]
-            if item.status not in _STANDING:  # taken in by now
+            if item.status not in _STANDING:  # already merged into another one
                 continue
             others = [self.items[name] for name in self._alike[item.id]]
             taken = [other for other in others if other.kind == item.kind and _may_take(item, other, at)]
@@ -251,10 +253,10 @@ class _Work:
             else f"It took in {_names(taken)}, which say the same.",
         )
 
-    # --- lessons -----------------------------------------------------------------------------------------------------
+    # --- lessons --------------------------------------------------------------------------------------------
 
     def _promote(self, at: str) -> None:
-        """Make rules of lessons, or strengthen the rules that say the same already."""
+        """Promote lessons to rules, or strengthen the rules that already say the same."""
         self._lessons = [name for name in self._lessons if self.items[name].status == "active"]
         for name in self._lessons:
             lesson = self.items[name]
@@ -267,11 +269,11 @@ class _Work:
             told = [rule for rule in rules if _can_wake(rule) and not _told_apart(rule, lesson)]
             if told:
                 self._say_again(min(told, key=_rank), lesson)
-            elif not rules:  # what a person ended or took back stays so
+            elif not rules:  # a rule that the user ended or took back stays so
                 self._make_rule(lesson, at)
 
     def _refused(self, lesson: MemoryItem) -> bool:
-        """Whether a person said no to a demand that was read out of the same words."""
+        """Return whether the user retired a demand or rejection that came from the same words."""
         return any(
             one.seq == no.seq and one.start < no.end and no.start < one.end
             for one in lesson.evidence
@@ -319,7 +321,7 @@ class _Work:
             self._fading.append(rule)
 
     def _survivor(self, name: str) -> MemoryItem:
-        """The item, or what took it in."""
+        """Return the item, or the one it was merged into."""
         item = self.items[name]
         while item.status == "superseded":
             after = next(
@@ -355,13 +357,16 @@ def _stood(item: MemoryItem, at: str) -> bool:
 
 
 def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
-    """Whether one may take in another: what a person made critical or pinned stays, and so does what they told apart."""
+    """Return whether one item may absorb another.
+
+    It may not if the other is pinned or critical, or if the user separated the two.
+    """
     kept = other.pinned or is_critical(other)
     return other.id != item.id and _stood(other, at) and not kept and not _told_apart(item, other)
 
 
 def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:
-    """Whether a person did, by name or by taking both out of a third."""
+    """Return whether the user separated two items, by name or by separating both from a third."""
     first, second = ({item.id, *_apart_from(item)} for item in (one, other))
     return bool(first & second)
 
@@ -371,7 +376,7 @@ def _apart_from(item: MemoryItem) -> set[str]:
 
 
 def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
-    """What comes first is better: pinned, critical, more trusted, stronger, better founded."""
+    """Return a sort key, better items first: pinned, critical, more trusted, stronger, with more evidence."""
     return (
         not item.pinned,
         not is_critical(item),
@@ -386,13 +391,13 @@ def _names(items: Sequence[MemoryItem]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- what came of it ----------------------------------------------------------------------------------------
 
 
 def _told(
     before: Mapping[str, MemoryItem], after: Mapping[str, MemoryItem]
 ) -> tuple[tuple[Change, ...], tuple[Done, ...]]:
-    """The changes from one memory to another: one for each item."""
+    """Return the changes from one memory to another, one per item."""
     changes: list[Change] = []
     done: list[Done] = []
     for name, item in after.items():
@@ -411,14 +416,14 @@ def _told(
 
 
 def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
-    """Whether a lesson ended as a new rule, which tells of it."""
+    """Return whether a lesson became a new rule, which is reported instead."""
     return item.status == "superseded" and any(
         link.relation == "superseded_by" and link.target not in before for link in item.links
     )
 
 
 def became(old: MemoryItem, new: MemoryItem) -> What:
-    """What an item became, in a word."""
+    """Return in one word what happened to an item."""
     if new.status != old.status:
         return _TURNED[new.status]
     if new.score < old.score:

@@ -1,4 +1,4 @@
-"""Lessons of past runs: what failed and then worked, in another form or after something else had run, at least twice."""
+"""Lessons from past runs: what failed, then worked in another form or after another step, at least twice."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,11 +11,11 @@ from agentx.synthesis.memory.items import Evidence, MemoryItem, free_id, shorten
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """Where something failed and the next of its kind worked.
+    """A failure, and the next move of its kind, which worked.
 
     Attributes:
-        of: What is the same wherever the same turn was taken.
-        between: What ran in between, where that made the difference.
+        of: Key that is equal for equal turns.
+        between: The move in between, if it made the difference.
     """
 
     of: tuple[str, ...]
@@ -25,11 +25,11 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
-    """The lessons of some runs, the most often measured first.
+    """Yield the lessons of some runs, most often measured first.
 
     Args:
         runs: Past runs.
-        taken: Ids that are in use; those of the lessons come with them.
+        taken: Ids in use; the ids of the lessons are added.
     """
     seen: defaultdict[tuple[str, ...], dict[int, Turn]] = defaultdict(dict)
     for run in runs:
@@ -56,7 +56,7 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
 
 
 def turns_of(run: Run) -> Iterator[Turn]:
-    """Where something failed in a run, and the next of its kind worked for one difference."""
+    """Yield the failures of a run after which the next move of the same kind worked, with one difference."""
     for place, failing in enumerate(run.moves):
         if failing.worked or not failing.words:
             continue
@@ -70,9 +70,9 @@ def turns_of(run: Run) -> Iterator[Turn]:
 
 
 def _turn(failing: Move, working: Move, between: Sequence[Move]) -> Turn | None:
-    """What made the difference, where it was one thing: what ran in between, or how the command was written."""
+    """Return the difference, if there was exactly one: a move in between, or how the command was written."""
     if any(move.key == "edit" for move in between):
-        return None  # what was changed made it work
+        return None  # the edit made it work
     helped = {move.key: move for move in between if move.worked and move.seq != failing.seq}
     if failing.words == working.words and len(helped) == 1:
         ((key, only),) = helped.items()
@@ -92,7 +92,7 @@ def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def told(turns: Sequence[Turn]) -> str:
-    """A sentence of the first two turns, so that it stays the same when more are seen."""
+    """Describe the first two turns in a sentence, so that it does not change when more are found."""
     first = turns[:MIN_TIMES]
     failing = common_form([turn.failing.words for turn in first])
     helped = [turn.between.words for turn in first if turn.between is not None]

@@ -1,7 +1,7 @@
-"""What was done in past runs, as far as it may be repeated: nothing of what a tool printed goes in.
+"""What past runs did, as far as it may be repeated; the output of tools is left out.
 
-A move is a tool's name, a program with bounded arguments, or the files that were changed; what only looks is passed
-over. Whether a run passed was measured: by its checks, by how it ended, by its grade.
+A move is a tool's name, a program with bounded arguments, or the changed files; read-only moves are skipped.
+Whether a run passed is measured: by its grade, its checks, and how it ended.
 """
 
 import re
@@ -28,15 +28,15 @@ from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.state.extractor import ReadBody
 
 MIN_TIMES = 2
-"""What happened once proves nothing."""
+"""Minimum number of occurrences: a single one proves nothing."""
 
 MOST = 0.6
-"""What so many of the uses of something have in common belongs to it."""
+"""Minimum share of uses that have something in common for it to count as typical."""
 
 COMMAND_CHARACTERS = 120
 QUOTE_CHARACTERS = 120
 EVIDENCE = 4
-"""Runs that a proposal names."""
+"""Maximum number of runs that a proposal cites."""
 
 _TASK_CHARACTERS = 300
 _ARGUMENT_CHARACTERS = 60
@@ -45,15 +45,15 @@ Outcome = Literal["passed", "failed", "unknown"]
 
 
 class Move(msgspec.Struct, frozen=True):
-    """Something that an agent did in a run.
+    """An action of an agent in a run.
 
     Attributes:
-        seq: The event.
-        key: What kind of thing: ``$ go test``, ``edit`` or a tool's name; the same in every run.
-        words: Of a command: its program and arguments, bounded.
-        paths: Of an edit: the files.
+        seq: Number of the event.
+        key: The kind of move: ``$ go test``, ``edit`` or a tool's name; the same in every run.
+        words: For a command: its program and arguments, bounded.
+        paths: For an edit: the files.
         worked: Whether it succeeded.
-        check: Whether it is a test, a linter or a build, so that it tells of the task.
+        check: Whether it is a test, a linter or a build, so that it shows how the task went.
     """
 
     seq: int
@@ -65,10 +65,10 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct):
-    """What was asked, what was done, and what came of it.
+    """A request, what was done, and its outcome.
 
     Attributes:
-        seq: The event that asked.
+        seq: Number of the event with the request.
         task: The user's words.
     """
 
@@ -80,7 +80,10 @@ class Run(msgspec.Struct):
 
     @property
     def outcome(self) -> Outcome:
-        """As it was graded, else as its last check and its end say; a run that neither tells of is unknown."""
+        """The grade if there is one; otherwise what the last check and the run's end show.
+
+        The outcome is unknown if neither says.
+        """
         if self.graded is not None:
             return "passed" if self.graded else "failed"
         checked = next((move.worked for move in reversed(self.moves) if move.check), None)
@@ -90,11 +93,13 @@ class Run(msgspec.Struct):
 
 
 def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
-    """The runs of a history, oldest first: from a ``RunStarted``, or a user's message outside of one, to the next.
+    """Return the runs of a history, oldest first.
+
+    A run goes from a ``RunStarted``, or a user's message outside a run, to the next one.
 
     Args:
-        events: In order.
-        read: Gives the whole text of a body; asked for the output of checks alone.
+        events: The events, in order.
+        read: Returns the whole text of a body; called only for the output of checks.
     """
     replay = Replay()
     for event in events:
@@ -103,14 +108,14 @@ def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
 
 
 class Replay(msgspec.Struct):
-    """Runs as they are read, event by event; between two events it can be kept, and gone on with later.
+    """Reads runs event by event; it can be stored between two events and resumed later.
 
     Attributes:
-        runs: All that began.
-        open: By the name of a run, its place among them.
+        runs: All runs that began.
+        open: Index into ``runs``, by run name.
         started: Names of runs that began with a ``RunStarted`` and have not ended.
-        announced: Ids of calls that were announced.
-        latest: Place of the run in which something was done last.
+        announced: Ids of announced calls.
+        latest: Index of the run of the latest action.
     """
 
     runs: list[Run] = msgspec.field(default_factory=list)
@@ -121,7 +126,7 @@ class Replay(msgspec.Struct):
 
     @property
     def past(self) -> list[Run]:
-        """The runs in which something was asked and done."""
+        """The runs that have both a request and actions."""
         return [run for run in self.runs if run.moves and run.task]
 
     def take(self, event: Event, read: ReadBody) -> None:
@@ -167,7 +172,8 @@ def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: b
     argument = call.arguments.get("command", "")
     command = call.command or (argument if isinstance(argument, str) else "")
     worked = call.status == "SUCCEEDED"
-    if call.tool.startswith("run_") and call.tool != "run_command":  # as it is set up: the tool is the step
+    # ran as configured, so the tool itself is the step
+    if call.tool.startswith("run_") and call.tool != "run_command":
         return [Move(event.seq, call.tool, worked=worked, check=True)]
     if command:
         check = is_check_command(command)
@@ -181,7 +187,7 @@ def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: b
 
 
 def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:
-    """Whether a check passed: by its exit status where that is its own, otherwise by what it printed."""
+    """Return whether a check passed: by its exit status if that is reliable, otherwise by its output."""
     if call.exit_code is not None and not masks_exit_status(command):
         return call.exit_code == 0
     outcome = parse_output(read(call.output), command=command, exit_code=call.exit_code).outcome
@@ -189,7 +195,7 @@ def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:
 
 
 def _is_left_behind(event: Event) -> bool:
-    """Whether an event tells of the files that a command left behind: the command has an event of its own, with how it went."""
+    """Return whether an event reports files that a command left behind; the command has its own event."""
     return event.actor.startswith("tool:")
 
 
@@ -197,44 +203,45 @@ _TAG = re.compile(r"<[^<>]{1,80}>")
 
 
 def _task(text: str) -> str:
-    """A task in one line, without the tags that a program put around it, and each run of a word once."""
+    """Return a task in one line, without the tags that a program put around it and without repeated words."""
     words = _TAG.sub(" ", text[:_TASK_CHARACTERS]).split()
     return " ".join(word for before, word in pairwise(["", *words]) if word.strip("/") != before.strip("/"))
 
 
 _LOOKS = vocabulary(
-    """
-    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp less more file stat du df ps env
-    printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set export read for do done while if fi then else
-    exit wait kill lsof top uname hostname history man id basename dirname realpath readlink seq od xxd strings
-    """
+    "\n    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp"
+    " less more file stat du df ps env"
+    "\n    printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set export read for do"
+    " done while if fi then else"
+    "\n    exit wait kill lsof top uname hostname history man id basename dirname realpath readlink seq od"
+    " xxd strings\n    "
 )
-"""Programs that only look, or only steer a command line: what they show changes nothing."""
+"""Programs that only show something or steer a command line; they change nothing."""
 
 _LOOKING = vocabulary(
-    "status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config shortlog grep list view"
-    " version help get info"
+    "status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config"
+    " shortlog grep list view version help get info"
 )
-"""Subcommands that only look."""
+"""Read-only subcommands."""
 
 _GROUPS = vocabulary(
     "run compose pr issue release workflow rollout exec stack image container repo model db app"
 )
-"""Subcommands that take another one."""
+"""Subcommands that take another subcommand."""
 
 _PROGRAM = re.compile(r"[\w./+-]+")
 _BARE = re.compile(r"[A-Za-z][\w:-]*")
 
 
 def only_looks(step: Step) -> bool:
-    """Whether a program only shows something, or only steers a command line."""
+    """Return whether a program only shows something, or only steers a command line."""
     words = subcommands(step)
     looks = step.program in _LOOKS or bool(words and words[-1] in _LOOKING)
     return looks or not _PROGRAM.fullmatch(step.program)
 
 
 def subcommands(step: Step) -> tuple[str, ...]:
-    """The words that say what a program does: one, or two where the first one names a group."""
+    """Return the words that say what a program does: one, or two if the first names a group."""
     words: list[str] = []
     arguments = list(step.arguments)
     while arguments and arguments[0].startswith("-"):  # as in `git -C there push`
@@ -251,7 +258,7 @@ def _key(step: Step) -> str:
 
 
 def _bounded(step: Step) -> tuple[str, ...]:
-    """A program and its arguments; what is long, or words rather than a name, is left open."""
+    """Return a program and its arguments; arguments that are long or contain free text become ``…``."""
     return (step.program[:_ARGUMENT_CHARACTERS], *(_argument(word) for word in step.arguments[:20]))
 
 
@@ -261,7 +268,7 @@ def _argument(word: str) -> str:
 
 
 def common_form(uses: Sequence[tuple[str, ...]]) -> str:
-    """The most usual form of a command, with ``…`` for what its uses do not share."""
+    """Return the most common form of a command, with ``…`` for what its uses do not share."""
     usual, _ = Counter(uses).most_common(1)[0]
     shared = Counter(word for use in uses for word in set(use))
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""What would make a lesson permanent: a check where its words can be compiled to one, a step of the flow, or a script."""
+"""Propose how to make a lesson permanent: a check if its words compile to one, a flow step, or a script."""
 
 import re
 import shlex
@@ -14,18 +14,18 @@ _NAME_WORDS = 4
 _PROCEDURE = re.compile(
     r"\b(?:before|after|first|then|always|each time|whenever|when|once|until|step)\b", re.IGNORECASE
 )
-"""Words of a lesson that says what is done at some point of a procedure."""
+"""Words of a lesson that belongs to some point of a procedure."""
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """How a lesson can be made more than words.
+    """How a lesson can become more than words.
 
     Attributes:
         kind: ``check``, ``flow`` or ``script``.
         text: One sentence.
-        command: What a person types to do so; empty where there is a file to write.
-        check: The check that enforces it, where its words can be compiled to one.
-        path: Where a script would lie, relative to the artifacts.
+        command: The command for the user to type; empty if a file has to be written.
+        check: The check that enforces it, if its words compile to one.
+        path: Path of the script, relative to the artifacts.
     """
 
     kind: Literal["check", "flow", "script"]
@@ -36,7 +36,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
-    """The strongest form that a lesson can have.
+    """Return the strongest form that a lesson can take.
 
     Args:
         lesson: What was learned, in one sentence.
