@@ -1,7 +1,7 @@
-"""What a model answers in the cognition loop, read: what can be used is taken, the rest is left out, counted and told.
+"""Parse a model's answers in the cognition loop: keep what is usable; drop, count and report the rest.
 
-Nothing is believed that cannot be checked: an id counts only if it was shown, a score only within its bounds, and a
-memory only with words that stand in the message, so that a model's report never rests on more than what was said.
+Unverifiable parts are not trusted. An id counts only if it was shown, a score only within its bounds, and a
+memory only with words that occur in the message. So a model's report never rests on more than the message.
 """
 
 import math
@@ -22,7 +22,7 @@ from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 MAX_MEMORIES = 12
-"""Of one message."""
+"""Maximum number of memories per message."""
 
 MAX_QUERIES = 8
 MAX_NEEDS = 8
@@ -31,13 +31,13 @@ MAX_PROCEDURES = 5
 MAX_IDS = 500
 MAX_SCORES = 100
 MAX_BYTES = 6_000
-"""The memories of one message, as UTF-8: they stand in one event."""
+"""Maximum UTF-8 size of the memories of one message; they are stored in one event."""
 
 TEXT_CHARACTERS = 400
 ID_CHARACTERS = 120
 
 Faults = tuple[str, ...]
-"""What was wrong with an answer that was used all the same, each in a sentence."""
+"""What was wrong with an answer that was used all the same, one sentence each."""
 
 _INPUT_TYPES: dict[str, InputType] = {
     "statement": "statement",
@@ -59,9 +59,9 @@ _NO_ROOM = "a memory to be kept for which there is no room; it was left out"
 
 
 class Assessment(msgspec.Struct, frozen=True):
-    """The Decayer's first tier: how uncertain a model is, from 0 to 1, what is missing, and what each topic covers.
+    """The Decayer's first tier: a model's uncertainty (0 to 1), what is missing, and what each topic covers.
 
-    The similarity of a cluster is 0: a model knows of no cosine.
+    The similarity of a cluster is 0, as a model does not know cosines.
     """
 
     uncertainty: float
@@ -70,7 +70,7 @@ class Assessment(msgspec.Struct, frozen=True):
 
 
 class Reflection(msgspec.Struct, frozen=True):
-    """What was learned of an answer; ``judge`` is -1 where the model gave no score that counts."""
+    """What was learned from an answer; ``judge`` is -1 if the model gave no valid score."""
 
     procedures: tuple[str, ...] = ()
     utilities: dict[str, float] = {}
@@ -80,16 +80,16 @@ class Reflection(msgspec.Struct, frozen=True):
 def recognition(
     reply: Reply, said: str, shown: Collection[str], topics: Collection[str]
 ) -> tuple[Recognition, Faults]:
-    """Read what a model recognised.
+    """Parse what a model recognised.
 
     Args:
-        reply: Of the model.
+        reply: The model's reply.
         said: The message.
-        shown: Ids of the memories that it was shown.
-        topics: Ids of the topics that it was shown.
+        shown: Ids of the memories shown to the model.
+        topics: Ids of the topics shown to the model.
 
     Raises:
-        AnswerUnreadable: It is no such answer; the sentence can be shown to the model.
+        AnswerUnreadable: The reply does not have this form; the sentence can be shown to the model.
     """
     answer = _Answer(reply, prompts.RECOGNIZE, "input_type")
     kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
@@ -110,10 +110,10 @@ def recognition(
 
 
 def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, Faults]:
-    """Read how uncertain a model is.
+    """Parse how uncertain a model is.
 
     Raises:
-        AnswerUnreadable: It does not say so.
+        AnswerUnreadable: The reply does not contain a valid uncertainty.
     """
     answer = _Answer(reply, prompts.ASSESS, "uncertainty")
     uncertainty = answer.score(answer.raw["uncertainty"])
@@ -133,10 +133,10 @@ def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, 
 
 
 def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
-    """Read sub-queries; each needs only such as there are, and they may run in a circle.
+    """Parse sub-queries; their needs refer only to existing sub-queries, and may be circular.
 
     Raises:
-        AnswerUnreadable: There are none.
+        AnswerUnreadable: The reply contains no sub-query.
     """
     answer = _Answer(reply, prompts.EXPAND, "queries")
     found: dict[str, QueryNode] = {}
@@ -161,10 +161,10 @@ def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
 
 
 def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> tuple[tuple[str, ...], Faults]:
-    """Read which memories are kept, in order, as far as there is room.
+    """Parse which memories to keep, in order, as far as the token budget allows.
 
     Raises:
-        AnswerUnreadable: It names none that was shown, though it names some.
+        AnswerUnreadable: The reply names memories, but none that was shown.
     """
     answer = _Answer(reply, prompts.CURATE, "keep")
     shown = {memory.id: memory for memory in memories}
@@ -184,10 +184,10 @@ def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> t
 
 
 def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults]:
-    """Read what was learned of an answer.
+    """Parse what was learned from an answer.
 
     Raises:
-        AnswerUnreadable: It has no part that it was asked for.
+        AnswerUnreadable: The reply has none of the requested parts.
     """
     answer = _Answer(reply, prompts.REFLECT, "procedures", "utilities", "judge")
     judge = answer.score(answer.raw["judge"]) if "judge" in answer.raw else None
@@ -220,7 +220,7 @@ def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
 
 
 def _topic(answer: "_Answer", topics: Collection[str]) -> tuple[TopicAction, str, str]:
-    """What becomes of a topic: action, id and summary; nothing where they do not go together."""
+    """Return action, id and summary of a topic; no action if they do not fit together."""
     raw = answer.raw.get("topic") or {}
     if not isinstance(raw, dict):
         answer.amiss[_NO_ENTRY] += 1
@@ -240,10 +240,10 @@ def _topic(answer: "_Answer", topics: Collection[str]) -> tuple[TopicAction, str
 
 
 class _Answer:
-    """The object of a reply, and what was wrong in it so far, counted.
+    """The object in a reply, with counts of the faults found so far.
 
     Raises:
-        AnswerUnreadable: There is no object, or none of its parts is there.
+        AnswerUnreadable: The reply has no object, or the object has none of the parts.
     """
 
     def __init__(self, reply: Reply, tool: str, *parts: str) -> None:
@@ -254,7 +254,7 @@ class _Answer:
             raise AnswerUnreadable(f"the answer of {reply.model} lacks `{'`, `'.join(parts)}`")
 
     def faults(self) -> Faults:
-        """What was wrong, each sort in a sentence."""
+        """Return each kind of fault in a sentence."""
         return tuple(
             f"{self._model} gave {what}{f' ({times:,} times)' if times > 1 else ''}."
             for what, times in self.amiss.items()
@@ -262,7 +262,7 @@ class _Answer:
         )
 
     def rows(self, part: str, most: int) -> list[Any]:
-        """The entries of a list, at most so many."""
+        """Return the entries of a list, at most ``most``."""
         found = self.raw.get(part) or []
         if not isinstance(found, list):
             self.amiss[_NO_ENTRY] += 1
@@ -271,7 +271,7 @@ class _Answer:
         return found[:most]
 
     def objects(self, part: str, most: int) -> Iterator[dict[str, Any]]:
-        """The entries of a list that are objects."""
+        """Yield the entries of a list that are objects."""
         for row in self.rows(part, most):
             if isinstance(row, dict):
                 yield row
@@ -279,23 +279,23 @@ class _Answer:
                 self.amiss[_NO_ENTRY] += 1
 
     def texts(self, part: str, most: int) -> tuple[str, ...]:
-        """The entries of a list that are texts, each once."""
+        """Return the distinct texts of a list."""
         told = [self.words(row) for row in self.rows(part, most)]
         self.amiss[_NO_ENTRY] += told.count("")
         return tuple(dict.fromkeys(filter(None, told)))
 
     def words(self, raw: object, most: int = TEXT_CHARACTERS) -> str:
-        """A text in one bounded line; empty for what is none."""
+        """Return a text as one bounded line; empty if it is not a text."""
         line = one_line(raw[: 4 * most]) if isinstance(raw, str) else ""
         return line if len(line) <= most else line[: most - 1] + "…"
 
     def id(self, raw: object) -> str:
-        """A name as it was shown, without the brackets around it."""
+        """Return an id as it was shown, without brackets."""
         text = str(raw) if isinstance(raw, int) else raw
         return self.words(text, ID_CHARACTERS).strip("[] ")
 
     def score(self, raw: object, lowest: float = 0.0) -> float | None:
-        """A number brought within its bounds; ``None`` for what is none."""
+        """Clamp a number to its bounds; return ``None`` if it is not a number."""
         try:
             number = math.nan if isinstance(raw, bool) else float(raw)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
@@ -308,7 +308,7 @@ class _Answer:
         return bounded
 
     def utilities(self, shown: Collection[str]) -> dict[str, float]:
-        """Scores by id, from a list of both or from an object; the last of an id counts."""
+        """Return scores by id, from a list or an object; the last score of an id counts."""
         found = self.raw.get("utilities")
         if isinstance(found, dict):
             self.raw["utilities"] = [{"id": name, "score": score} for name, score in found.items()]

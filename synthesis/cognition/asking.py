@@ -1,8 +1,8 @@
-"""The model forms of the cognition loop: each module of it as one question to a model.
+"""The model-based forms of the cognition modules, each as one question to a model.
 
-None of them raises: where a model cannot be asked, or answers twice in no form that can be read, there is no answer but
-a fault, and the deterministic form of the module is used instead. What was wrong in an answer that is used stands among
-the faults, too.
+None of them raises. If a model cannot be reached, or gives two unreadable answers, the result is a fault
+without an answer, and the caller uses the module's deterministic form. Faults in an answer that is used are
+reported, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class Asked(msgspec.Struct, Generic[T], frozen=True):
-    """What came of asking a model.
+    """The result of asking a model.
 
     Attributes:
-        answer: What it said, checked; ``None`` where the deterministic form is to be used.
-        usage: What all of its calls used.
-        faults: What was wrong, each in a sentence: for :class:`agentx.synthesis.cognition.metrics.Metrics`.
+        answer: The validated answer; ``None`` if the deterministic form must be used.
+        usage: The usage of all calls together.
+        faults: What was wrong, one sentence each, for :class:`agentx.synthesis.cognition.metrics.Metrics`.
     """
 
     answer: T | None
@@ -47,15 +47,16 @@ def recognize(
     response: str = "",
     deadline: float,
 ) -> Asked[Recognition]:
-    """Have a model say what a message is and what of it is to be remembered.
+    """Ask a model for the type of a message and what to remember from it.
 
     Args:
-        model: Who is asked.
+        model: The model.
         said: The message.
-        buffer: The memories at hand; as many are shown as fit, the most alive ones.
-        topics: Those so far, oldest first.
-        response: What was answered last; empty for nothing.
-        deadline: ``time.monotonic()`` by which the answer must be there.
+        buffer: The memories in the buffer; as many are shown as fit, those with the highest decay scores
+            first.
+        topics: The topics so far, oldest first.
+        response: The agent's last answer; empty if there is none.
+        deadline: ``time.monotonic()`` by which the answer must arrive.
     """
     topics = topics[-prompts.MAX_TOPICS :]
     names = {topic.id for topic in topics}
@@ -75,7 +76,7 @@ def recognize(
 def assess(
     model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[Assessment]:
-    """Have a model say whether the memories at hand are enough for a question: the Decayer's first tier."""
+    """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
     shown, told = fitting(buffer)
     asked = prompts.assess(question, shown)
     return _ask(model, prompts.ASSESS, asked, lambda reply: answers.assessment(reply, shown), told, deadline)
@@ -84,7 +85,7 @@ def assess(
 def expand(
     model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[tuple[QueryNode, ...]]:
-    """Have a model say what is to be looked up for a question; the sub-queries may need each other in a circle."""
+    """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
     shown, told = fitting(buffer)
     asked = prompts.expand(question, shown)
     return _ask(model, prompts.EXPAND, asked, answers.expansion, told, deadline)
@@ -93,7 +94,7 @@ def expand(
 def curate(
     model: ModelClient, question: str, memories: Sequence[Remembered], max_tokens: int, deadline: float
 ) -> Asked[tuple[str, ...]]:
-    """Have a model say which memories a question needs: their ids, the most needed first, within so many tokens."""
+    """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
     shown, told = fitting(memories)
     asked = prompts.curate(question, shown, max_tokens)
     return _ask(
@@ -109,7 +110,7 @@ def curate(
 def reflect(
     model: ModelClient, question: str, answer: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[Reflection]:
-    """Have a model say what is to be learned of an answer: the second pass of the Recognizer."""
+    """Ask a model what to learn from an answer: the second pass of the Recognizer."""
     shown, told = fitting(buffer)
     ids = {memory.id for memory in shown}
     asked = prompts.reflect(question, answer, shown)
@@ -119,14 +120,14 @@ def reflect(
 def respond(
     model: ModelClient, question: str, prompt: str, temperature: float, deadline: float
 ) -> Asked[str]:
-    """Have a model answer a message.
+    """Ask a model to answer a message.
 
     Args:
-        model: Who is asked.
+        model: The model.
         question: The message.
-        prompt: What :func:`agentx.synthesis.cognition.prompts.response` renders.
-        temperature: How freely it answers, where the model can be told.
-        deadline: ``time.monotonic()`` by which the answer must be there.
+        prompt: The prompt from :func:`agentx.synthesis.cognition.prompts.response`.
+        temperature: Sampling temperature, if the model supports it.
+        deadline: ``time.monotonic()`` by which the answer must arrive.
     """
     asked = [ChatMessage("system", prompt), ChatMessage("user", question)]
     try:
@@ -161,6 +162,6 @@ def _ask(
 
 
 def _failed(what: str, error: ModelError) -> str:
-    """Why there is no answer, in a sentence."""
+    """Return a sentence that says why there is no answer."""
     why = one_line(str(error))
     return f"No model could {what}: {why[:FAULT_CHARACTERS]}{'…' if len(why) > FAULT_CHARACTERS else '.'}"

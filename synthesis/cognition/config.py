@@ -1,4 +1,4 @@
-"""What a cognitive agent can be told, by the names of the source's table."""
+"""The configuration of a cognitive agent, with the names of the source's table."""
 
 from typing import Annotated
 
@@ -11,23 +11,23 @@ class ExecutorConfig(BaseModel):
     """The configuration of a cognitive agent: ``[cognition]`` in ``agentx.toml``.
 
     Attributes:
-        max_thinking_iterations: Times round the loop of Decayer and Activator, at most.
-        decay_temperature: T of ``R = exp(-t / (S T))``, t in interactions; a higher one lets memories fade more slowly.
-        purge_decay_threshold: A memory whose decay score is below this may leave the buffer …
-        purge_utility_threshold: … and does where its utility is below this too.
-        include_l1: Topics and procedures stand in the prompt.
-        include_l2: What is known stands in the prompt.
-        include_l3: What happened stands in the prompt.
-        enable_memory_linking: What is known and what happened is linked both ways, and links are followed.
-        reinforce_decay_on_use: Memories that an answer used grow stronger.
-        decay_reinforcement_boost: By so much.
-        response_model: Who answers, where it is set; the model of the workspace where it is not.
-        response_temperature: How freely it answers.
-        max_interaction_history: Interactions (K-entries) that are kept at hand.
-        k_recent_context: Of them, so many stand in the prompt.
-        uncertainty_threshold: Above this a tier is uncertain; memories are fetched only where both are.
-        buffer_tokens: What the buffer may take of the prompt.
-        activation_k: So many memories are fetched for each sub-query.
+        max_thinking_iterations: Maximum number of iterations of Decayer and Activator.
+        decay_temperature: T of ``R = exp(-t / (S T))``, t in interactions; a higher value slows forgetting.
+        purge_decay_threshold: A memory leaves the buffer if its decay score is below this …
+        purge_utility_threshold: … and its utility is below this too.
+        include_l1: Include topics and procedures in the prompt.
+        include_l2: Include knowledge in the prompt.
+        include_l3: Include episodes in the prompt.
+        enable_memory_linking: Link knowledge and episodes both ways, and follow links.
+        reinforce_decay_on_use: Strengthen memories that an answer used.
+        decay_reinforcement_boost: The amount by which they are strengthened.
+        response_model: The answering model; if it is not set explicitly, the agent's own model.
+        response_temperature: Sampling temperature of answers.
+        max_interaction_history: Number of interactions (K-entries) that are kept.
+        k_recent_context: Number of them that are included in the prompt.
+        uncertainty_threshold: A tier above this is uncertain; memories are fetched only if both tiers are.
+        buffer_tokens: Token budget of the buffer in the prompt.
+        activation_k: Number of memories fetched per sub-query.
         log_intermediate_data: Write ``intermediate_<run_id>.json``.
         log_decay_curves: Write the decay of each memory.
         log_activator_triggers: Write what triggered activation.

@@ -1,7 +1,8 @@
-"""What was found, merged over the sub-queries, ranked, and kept as far as a budget of tokens goes.
+"""Merge the results of sub-queries, rank them, and keep what fits in a token budget.
 
-A memory's score is the sum of what the sub-queries gave it, each search having brought its scores to 0..1. Then it is judged by more than its
-own words: by who said it, by what was said next to it and in the same session, and by how much it tells.
+A memory's score is the weighted sum of its scores in the sub-queries; each search scales its scores to 0..1.
+Then more than its own words counts: who said it, what was said next to it and in the same session, and how
+informative it is.
 """
 
 from collections import defaultdict
@@ -15,42 +16,42 @@ from agentx.synthesis.cognition.statements import TOLD_SHARE, Rarity, salient, t
 from agentx.synthesis.language.tokens import count_tokens
 
 SEARCHED = 100
-"""Memories that are asked for of each sub-query."""
+"""Number of memories requested per sub-query."""
 
 OTHERS_SHARE = 0.6
-"""What a memory counts for that somebody else said than the one whom the question names."""
+"""Factor for memories said by somebody other than the person whom the question names."""
 
 SESSION_SHARE = 0.2
-"""How much of the mean of its session's :data:`SESSION_BEST` best is added to a memory."""
+"""Share of the mean of the session's :data:`SESSION_BEST` best scores that is added to a memory's score."""
 
 SESSION_BEST = 3
 
 NEIGHBOUR_SHARE = 0.1
-"""How much of the mean of the memories just before and after is added."""
+"""Share of the mean score of the memories just before and after that is added."""
 
 TOLD_WEIGHT = 0.2
-"""What a memory gains that tells as much as the best tenth of what was found."""
+"""Bonus of a memory that is as informative as the best tenth of the results."""
 
 TELLS_MUCH = 0.9
-"""The quantile that this is measured by."""
+"""The quantile that defines this best tenth."""
 
 MOST_SHARE = 0.5
-"""Of a budget, one memory takes no more than this."""
+"""Maximum share of a budget that one memory takes."""
 
 LEAST_TOKENS = 10
-"""With fewer tokens left, no further memory is looked at."""
+"""With fewer tokens left, no further memory is considered."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory as a search found it.
+    """A memory found by a search.
 
     Attributes:
-        id: Of the memory.
-        text: What it says.
+        id: Id of the memory.
+        text: Its text.
         score: How well it matched, 0 to 1 within one search.
-        by: Who said it, as the question would name them; empty where nobody did.
-        session: What was said together has the same one; empty for none.
-        place: Its place in what was said, so that neighbours differ by one; 0 for none.
+        by: Who said it, named as the question would name them; empty if nobody.
+        session: Equal for memories of one conversation; empty for none.
+        place: Its position in the conversation, so that neighbours differ by one; 0 for none.
     """
 
     id: str
@@ -62,18 +63,18 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Search = Callable[[SubQuery, int], Sequence[Found]]
-"""Finds up to so many memories for a sub-query."""
+"""Finds memories for a sub-query, at most as many as the second argument."""
 
 
 Follow = Callable[[Sequence[Found]], Sequence[Found]]
-"""Gives what the best of what was found is linked to, and was not found itself."""
+"""Returns memories that the best results link to and that were not found themselves."""
 
 Size = Callable[[Found, str], int]
-"""Counts what a memory takes of a buffer with so much of its text, in tokens."""
+"""Counts the tokens of a memory in a buffer, with the given part of its text."""
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A memory in a buffer, with what of its text stands there, and in how many tokens."""
+    """A memory in a buffer, with the part of its text that is kept and its tokens."""
 
     memory: Found
     text: str
@@ -84,9 +85,9 @@ class Activation(msgspec.Struct, frozen=True):
     """What the sub-queries of a graph found.
 
     Attributes:
-        ranked: Every memory once, best first, with its score over all.
-        results: What each sub-query found, by its id, best first.
-        followed: What was not found itself, but is linked to the best that was.
+        ranked: Every memory once, best first, with its total score.
+        results: Results per sub-query, by its id, best first.
+        followed: Memories reached only by links from the best results.
     """
 
     ranked: tuple[Found, ...] = ()
@@ -103,18 +104,18 @@ def activate(
     k: int = SEARCHED,
     follow: Follow | None = None,
 ) -> Activation:
-    """Search for each sub-query in order, and merge and rank what they find.
+    """Search for each sub-query in order, then merge and rank the results.
 
-    A sub-query that needs others is searched with what tells most in the best memory that these found; where it has no text of its own,
-    that memory's vector may stand for it.
+    A sub-query that needs others adds the most informative sentences of their best memory to its text. If it
+    has no text of its own, that memory's vector may replace the embedding of the text.
 
     Args:
-        graph: What to look for.
-        search: How.
-        about: The one person whom the question names; empty for none or several.
-        before: What a smaller graph of the same question found; its sub-queries are not searched for again.
-        k: Memories of each search.
-        follow: How links are followed; ``None`` for not at all.
+        graph: The sub-queries.
+        search: The search function.
+        about: The only person whom the question names; empty for none or several.
+        before: Results of a smaller graph of the same question; its sub-queries are not searched again.
+        k: Number of memories per search.
+        follow: Follows links; ``None`` to follow none.
     """
     results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
@@ -141,7 +142,7 @@ def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
 
 
 def merge(results: Iterable[tuple[float, Sequence[Found]]]) -> list[Found]:
-    """Every memory once, with the weighted sum of its scores, in the order in which it was first found.
+    """Return every memory once, with the weighted sum of its scores, in the order of first occurrence.
 
     >>> a, b = Found(id="a", text="A", score=1.0), Found(id="b", text="B", score=0.5)
     >>> [(one.id, one.score) for one in merge([(0.5, [a, b]), (0.5, [b])])]
@@ -157,7 +158,11 @@ def merge(results: Iterable[tuple[float, Sequence[Found]]]) -> list[Found]:
 
 
 def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
-    """Memories by their score, who said them, what stands around them, and how much they tell; best first, equal ones by id."""
+    """Rank memories, best first; equal ones by id.
+
+    The rank depends on their own score, on who said them, on their neighbours and session, and on how
+    informative they are.
+    """
     own = {
         one.id: one.score * (OTHERS_SHARE if about and one.by not in {"", about} else 1.0) for one in memories
     }
@@ -190,26 +195,27 @@ def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
 
 
 def line(memory: Found, text: str) -> str:
-    """How a memory stands in a buffer."""
+    """Render a memory as a line of the buffer."""
     return f"- {memory.by}: {text}\n" if memory.by else f"- {text}\n"
 
 
 def line_size(memory: Found, text: str) -> int:
-    """What that takes."""
+    """Count the tokens of this line."""
     return count_tokens(line(memory, text))
 
 
 def curate(ranked: Sequence[Found], question: str, budget: int, size: Size = line_size) -> list[Kept]:
-    """The buffer: of the best memories what tells something, best first, within a budget of tokens.
+    """Fill the buffer: the informative parts of the best memories, best first, within a token budget.
 
-    The better a memory matches, the more of it stays: with half the score of the best, a sentence must tell four times as much.
-    One that does not fit is passed over for smaller ones behind it; one that says the same as one before it is left out.
+    The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
+    times as informative. A memory that does not fit is skipped for smaller ones after it. A text that equals
+    an earlier one is left out.
 
     Args:
-        ranked: As :func:`rank` gives them.
-        question: Sentences that hold its words tell more.
-        budget: Tokens of all together.
-        size: What one takes; that of its line where nothing is said.
+        ranked: Memories from :func:`rank`.
+        question: The question; sentences that contain its words count as more informative.
+        budget: Total number of tokens.
+        size: Counts the tokens of one memory; by default those of its line.
 
     >>> cats = Found(id="a", text="Hey, great to see you! I have two cats at home, Tom and Kim.", score=1.0, by="Ann")
     >>> dogs = Found(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")

@@ -1,8 +1,8 @@
-"""A question as a graph of sub-queries, each searched for when what it needs has been found.
+"""Expand a question into a graph of sub-queries; each is searched after those it needs.
 
-A question about a person is two in one: who, and what. As one text the name outweighs the rest: it finds whatever that person said, or
-whoever greets them. So what is asked is looked for without the name as well, and once more by its content words alone; who said it is
-judged apart (:mod:`~agentx.synthesis.cognition.curation`).
+A question about a person asks for two things: who, and what. In one text the name dominates: the search finds
+whatever that person said, or whoever greets them. So the question is also searched without the name, and by
+its content words alone. Who said it is judged separately (:mod:`~agentx.synthesis.cognition.curation`).
 """
 
 import re
@@ -14,10 +14,10 @@ import msgspec
 from agentx.synthesis.language.words import STOP_WORDS
 
 FOUND = "found"
-"""Id of the sub-query that is made of what the others found."""
+"""Id of the sub-query that is built from the results of the others."""
 
 FOUND_WEIGHT = 0.4
-"""What it counts for beside the others together: it wanders from the question. Measured."""
+"""Its weight relative to the others together; it is low, as this query drifts from the question. Measured."""
 
 _WORD = re.compile(r"\w[\w'’-]*")
 
@@ -27,11 +27,11 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: Unique in its graph.
-        text: What is searched for; may be empty for one that needs others.
-        needs: Ids of sub-queries that are searched for first; the best of what they found is added to ``text``.
-        why: What it is for, in a few words.
-        weight: How much what it finds counts.
-        like: Id of a memory whose own vector may stand for the text's, so that nothing is embedded; empty for none.
+        text: The search text; may be empty for a sub-query that needs others.
+        needs: Ids of sub-queries that are searched first; the best of their results is added to ``text``.
+        why: Its purpose, in a few words.
+        weight: Weight of its results.
+        like: Id of a memory whose vector may be used instead of an embedding of the text; empty for none.
     """
 
     id: str
@@ -43,11 +43,11 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryGraph(msgspec.Struct, frozen=True):
-    """Sub-queries in an order in which each comes after what it needs.
+    """Sub-queries in an order in which each comes after those it needs.
 
     Attributes:
-        nodes: In topological order; those of equal standing as they were given.
-        broken: What was taken out to make it a graph without circles, in words.
+        nodes: In topological order; otherwise in the given order.
+        broken: What was removed to make the graph acyclic, in words.
     """
 
     nodes: tuple[SubQuery, ...] = ()
@@ -55,15 +55,16 @@ class QueryGraph(msgspec.Struct, frozen=True):
 
     @property
     def edge_count(self) -> int:
-        """How many needs there are."""
+        """Total number of needs."""
         return sum(len(node.needs) for node in self.nodes)
 
     @classmethod
     def of(cls, given: Iterable[SubQuery]) -> "QueryGraph":
-        """A graph of what is given, by a model too; what cannot stand is left out and said.
+        """Build a graph from sub-queries, which may come from a model; remove and report what is invalid.
 
-        A second sub-query of one id, a need of something that is not there, and a need that would close a circle are left out; which of a
-        circle goes is fixed by the order: needs are added one by one, and the one that closes it goes.
+        A second sub-query with the same id, a need of a missing sub-query, and a need that closes a circle
+        are removed. Needs are added one by one in the given order, so the one that closes the circle is
+        removed.
 
         >>> graph = QueryGraph.of([SubQuery(id="a", text="x", needs=("b",)), SubQuery(id="b", text="y", needs=("a",))])
         >>> [node.id for node in graph.nodes], graph.broken
@@ -91,7 +92,7 @@ class QueryGraph(msgspec.Struct, frozen=True):
 
 
 def _reached(start: str, needs: dict[str, tuple[str, ...]]) -> set[str]:
-    """All that a sub-query waits for, itself included."""
+    """Return all sub-queries that one waits for, itself included."""
     seen, waiting = set[str](), [start]
     while waiting:
         name = waiting.pop()
@@ -102,11 +103,11 @@ def _reached(start: str, needs: dict[str, tuple[str, ...]]) -> set[str]:
 
 
 def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
-    """What to look for to answer a question: as it is, without the names of people, and by its content words.
+    """Expand a question into three sub-queries: as it is, without names of people, and its content words.
 
     Args:
-        question: Any text; of one without names and small words nothing but itself is looked for.
-        people: Names of those who speak in what is searched.
+        question: Any text; equal sub-queries are merged, so a text without names and stop words has only one.
+        people: Names of the speakers in the searched memories.
 
     >>> for node in expand("What did Ann plant in the garden?", ["Ann", "Bob"]).nodes:
     ...     print(node.id, "-", node.text)
@@ -125,7 +126,7 @@ def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
 
 
 def deepen(graph: QueryGraph) -> QueryGraph:
-    """The same with a second hop: what is like the best that the others found.
+    """Add a second hop: a sub-query for what is similar to the best result of the others.
 
     >>> deepen(expand("Who paints?")).nodes[-1].needs
     ('whole', 'content')
@@ -145,7 +146,7 @@ def deepen(graph: QueryGraph) -> QueryGraph:
 
 
 def named(question: str, people: Collection[str]) -> list[str]:
-    """The people whom a question names, sorted.
+    """Return the people whom a question names, sorted.
 
     >>> named("What did Ann's mother say?", ["Ann", "Bob"])
     ['Ann']
@@ -154,13 +155,13 @@ def named(question: str, people: Collection[str]) -> list[str]:
 
 
 def about(question: str, people: Collection[str]) -> str:
-    """The one person whom a question names; empty for none or several."""
+    """Return the only person whom a question names; empty for none or several."""
     names = named(question, people)
     return names[0] if len(names) == 1 else ""
 
 
 def without_names(question: str, people: Collection[str]) -> str:
-    """A question without the names of people.
+    """Return a question without the names of people.
 
     >>> without_names("What are Ann's pets called?", ["Ann"])
     'What are pets called?'
@@ -171,12 +172,13 @@ def without_names(question: str, people: Collection[str]) -> str:
 
 
 def _called(name: str) -> re.Pattern[str]:
-    either = "|".join(map(re.escape, dict.fromkeys((name, name.title()))))  # an actor may be written small
+    # an actor's name may be in lower case
+    either = "|".join(map(re.escape, dict.fromkeys((name, name.title()))))
     return re.compile(rf"(?<!\w)(?:{either})(?!\w)(?:['’]s?(?!\w))?")
 
 
 def _with_equal_texts_once(nodes: Sequence[SubQuery]) -> Iterable[SubQuery]:
-    """One sub-query for each text; it counts as often as it was wanted."""
+    """Merge sub-queries with equal texts; their weights are added."""
     texts: dict[str, SubQuery] = {}
     for node in nodes:
         same = texts.get(node.text)

@@ -1,4 +1,7 @@
-"""The extractor ``cognition``: what a cognitive agent recognised becomes memory items, linked both ways between what is known and what happened."""
+"""The extractor ``cognition``: turns what a cognitive agent recognised into memory items.
+
+Knowledge and episodes are linked both ways.
+"""
 
 from collections.abc import Sequence
 
@@ -13,26 +16,26 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import Message, State
 
 KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
-"""What becomes of a memory of each level; topics are of L1, too."""
+"""The kind of memory item for each level; topics are L1, too."""
 
 LEVELS: dict[Kind, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", "episode": "L3"}
-"""The level of each kind of memory that may stand in a buffer."""
+"""The level of each kind of memory that a buffer may contain."""
 
 OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
-"""Relations: a memory to its topic; what is known to the episode that it was said with; and back."""
+"""Relations: from a memory to its topic, from knowledge to its episode, and from an episode to knowledge."""
 
 MOST_LINKS = 24
-"""An episode and what is known of it are bound this often at most."""
+"""Maximum number of links between an item and the items of the same message."""
 
 
 class Cognition:
-    """Concludes from what cognitive agents recognise and use."""
+    """Draws conclusions from what cognitive agents recognise and use."""
 
     name = "cognition"
     version = 2
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """The memories of a message, or what an interaction did to those of the buffer; nothing for other facts."""
+        """Return a message's memories or an interaction's changes to the buffer; nothing for other events."""
         del read
         match event.data:
             case Recognized() as recognized:
@@ -70,7 +73,7 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
 
 
 def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
-    """The topic of a message, made or brought up to date; its id."""
+    """Create or update the topic of a message; return its id."""
     place = Evidence(read.message)
     if read.topic_action == "create":
         return ledger.add(Note(kind="topic", text=read.topic_summary, evidence=place, trust=trust)).id
@@ -83,20 +86,20 @@ def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
 
 
 def _sender(said: Message | None, read: Recognized) -> Trust:
-    """The user's own words are theirs; what an agent said is an agent's."""
+    """Return the trust of a message: ``user`` for the user's own words, ``agent`` for an agent's."""
     if said is None:
         return "reported"
     return "user" if Actor.parse(said.actor).is_user and not read.second else "agent"
 
 
 def _trust(sender: Trust, most: str) -> Trust:
-    """That of who sent the message, or less where so much is not due."""
+    """Return the sender's trust, or less if ``most`` allows only less."""
     due: Trust = next((trust for trust in TRUST_ORDER if trust == most), "material") if most else sender
     return max(due, sender, key=TRUST_ORDER.index)
 
 
 def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:
-    """Memories that an answer used are stronger, those that left the buffer sleep, and those that came back are awake."""
+    """Strengthen memories that an answer used, put evicted ones to sleep, and wake those that returned."""
     ledger = Ledger(event, state)
     for name in done.reinforced:
         if item := _fading(state, name):
@@ -111,6 +114,6 @@ def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:
 
 
 def _fading(state: State, name: str) -> MemoryItem | None:
-    """A memory of a kind that may stand in a buffer."""
+    """Return a memory of a kind that a buffer may contain."""
     item = state.items.get(name)
     return item if item is not None and item.kind in LEVELS else None

@@ -1,4 +1,4 @@
-"""What a memory that a model reports rests on: the words of the message, and whose word it may be."""
+"""Ground a memory that a model reports: which words of the message it rests on, and its trust."""
 
 import re
 
@@ -12,14 +12,14 @@ from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.items import TRUST_ORDER, Trust
 
 _AROUND = " \n\t.,;:!?…\"'“”‘’"
-"""Stands around a quote, and may not stand around the words in the message."""
+"""Marks that may surround a quote; they are not part of the words looked up in the message."""
 
 
 def located(said: str, quote: str) -> Span | None:
-    """Where quoted words stand in a message; ``None`` where they do not.
+    """Find quoted words in a message; return ``None`` if they do not occur.
 
-    The user's own words come first, then what the message carries. White space, case, the shape of quotation marks and
-    the mark at the end may differ.
+    The user's own words come first, then quoted or attached material. White space, case, the shape of
+    quotation marks and the final punctuation mark may differ.
 
     >>> located("Hi. Anna moved to  Oslo!", "Anna moved to Oslo."), located("Hi. Anna moved to  Oslo!", "Ann")
     (Span(start=4, end=23), None)
@@ -29,16 +29,16 @@ def located(said: str, quote: str) -> Span | None:
 
 
 def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
-    """Whose word a memory is that a model reports: never more than that of who sent the message.
+    """Return the trust of a memory that a model reports: at most that of the sender of the message.
 
     Args:
         said: The message.
         one: The memory; its span lies in the message.
-        sender: Whose word the message is.
+        sender: Trust of the message's sender.
 
     Returns:
-        That of the sender, where the memory says just their own words; ``reported`` where it puts them in other words;
-        ``material`` where it rests on what the message only quotes or carries, or on none of it.
+        The sender's trust if the memory repeats their own words; ``reported`` if it rephrases them;
+        ``material`` if it rests on words that the message only quotes or carries, or on none of it.
 
     >>> trust_of("Anna moved to Oslo.", Extracted("L2", "Anna moved to Oslo", 0, 18), "user")
     'user'
@@ -52,12 +52,12 @@ def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
 
 
 def grounded(read: Recognition, said: str, model: str) -> Recognition:
-    """What was recognised in a message, each memory with the words that it rests on and whose word it may be.
+    """Add to each recognised memory the words that it rests on and its maximum trust.
 
     Args:
-        read: As it was read.
+        read: What was recognised.
         said: The message.
-        model: Who read it; empty for code, which takes the sender's own words alone.
+        model: The model that read the message; empty for code, which takes only the sender's own words.
     """
     memories = tuple(
         msgspec.structs.replace(

@@ -1,4 +1,4 @@
-"""What is measured of each interaction, by the names of the source's tables, and what the modules saw and did."""
+"""Metrics of each interaction, named as in the source's tables, and snapshots of what the modules did."""
 
 from typing import Any, Literal
 
@@ -10,12 +10,12 @@ TriggerReason = Literal["", "question", "rule_statement", "empty_buffer_with_ses
 
 
 class Metrics(msgspec.Struct, kw_only=True):
-    """``last_metrics`` of an agent: every key of the source's tables, latencies in milliseconds.
+    """An agent's ``last_metrics``: every key of the source's tables, latencies in milliseconds.
 
     Attributes:
-        faults: What a module could not do as it should, and what was done instead: a model's broken JSON, a circle of
-            sub-queries, an index that holds nothing.
-        cost_usd: What its model calls cost, as far as the provider's price is known.
+        faults: What a module could not do properly, and what was done instead: a model's broken JSON, a
+            circle of sub-queries, an empty index.
+        cost_usd: Cost of the model calls, as far as the provider's price is known.
     """
 
     recognizer_latency_ms: float = 0.0
@@ -61,13 +61,13 @@ class Metrics(msgspec.Struct, kw_only=True):
 
 
 class ClusterAssessment(msgspec.Struct, frozen=True):
-    """How much of what a message asks one topic of the buffer covers.
+    """How well one topic of the buffer covers a message.
 
     Attributes:
-        topic: Id of the topic item; empty for memories of none.
-        memories: How many of the buffer belong to it.
-        coverage: Share of the question's words, weighed by how telling they are, that stand in them.
-        similarity: The best cosine between the question and one of them.
+        topic: Id of the topic item; empty for memories without a topic.
+        memories: Number of its memories in the buffer.
+        coverage: Share of the question's words in these memories, weighted by how informative the words are.
+        similarity: The best cosine between the question and one of the memories.
     """
 
     topic: str
@@ -77,7 +77,7 @@ class ClusterAssessment(msgspec.Struct, frozen=True):
 
 
 class DecayerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What the Decayer found: two tiers of uncertainty, from 0 to 1."""
+    """The Decayer's result: two tiers of uncertainty, from 0 to 1."""
 
     model_uncertainty: float
     cosine_uncertainty: float
@@ -87,7 +87,7 @@ class DecayerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryNode(msgspec.Struct, frozen=True):
-    """A sub-query, and what was retrieved for it."""
+    """A sub-query and what was retrieved for it."""
 
     id: str
     text: str
@@ -96,7 +96,7 @@ class QueryNode(msgspec.Struct, frozen=True):
 
 
 class ActivatorSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What the Activator did in one iteration: its sub-queries, and the memories that came of them."""
+    """The Activator's sub-queries in one iteration, and the memories they led to."""
 
     nodes: tuple[QueryNode, ...] = ()
     retrieved: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class ActivatorSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BufferedMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory of the buffer with its scores, each from 0 to 1, the reward from -1 to 1."""
+    """A memory of the buffer with its scores, each from 0 to 1; the reward is from -1 to 1."""
 
     id: str
     level: Level
@@ -116,13 +116,13 @@ class BufferedMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What an interaction looked like from inside.
+    """The internal state of an interaction.
 
     Attributes:
-        before: The buffer when the message came.
-        after: The buffer when the interaction was over.
-        decayer: What was found in each iteration.
-        activator: What was done in each iteration that fetched.
+        before: The buffer when the message arrived.
+        after: The buffer at the end of the interaction.
+        decayer: The Decayer's result in each iteration.
+        activator: The Activator's work in each iteration that fetched memories.
     """
 
     before: tuple[BufferedMemory, ...] = ()

@@ -1,6 +1,6 @@
-"""What a model is shown by the cognition loop: a versioned file of instructions, and the matter in sections.
+"""Build the prompts of the cognition loop: a versioned instruction file, then the content in sections.
 
-Whatever others wrote stands in one line behind a dash, or in lines behind ``>``, so that none of it passes for a section.
+Text of others is put on one line after a dash, or on lines after ``>``, so that it cannot pass for a section.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,13 @@ from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompts import parameters, prompt
 
 RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
-"""What a model is asked, and the tool that it answers with; nothing runs when that is called."""
+"""The questions to a model, which are also the names of the answering tools; calling a tool runs nothing."""
 
 VERSION = 1
-"""Of the files; a file whose words change gets the next one in its name."""
+"""Version of the instruction files; a file whose text changes gets the next number in its name."""
 
 WINDOW_TOKENS = 16_000
-"""So much of a buffer is shown to a model that works on it."""
+"""Maximum tokens of the buffer that are shown to a model."""
 
 MEMORY_CHARACTERS = 1_200
 MESSAGE_CHARACTERS = 16_000
@@ -43,15 +43,16 @@ _LEVELS: tuple[tuple[Level, str], ...] = (
 
 
 class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A memory as a model is shown it.
+    """A memory as shown to a model.
 
     Attributes:
-        id: Of the memory item.
-        text: It, in a sentence.
-        decay: Its decay score, from 0 to 1; where there is no room for all, those of the least are left out.
-        topic: Id of the topic that it belongs to.
-        at: When it was said or happened, as it is to be shown.
-        by: Who said it; empty where nobody is named.
+        id: Id of the memory item.
+        text: The memory, in a sentence.
+        decay: Decay score, from 0 to 1; if there is not enough room, memories with the lowest scores are
+            omitted.
+        topic: Id of its topic.
+        at: When it was said or happened, formatted for display.
+        by: Who said it; empty if nobody is named.
     """
 
     id: str
@@ -64,14 +65,14 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What is talked of: the id of its item, and what it is about."""
+    """A topic: the id of its item, and its summary."""
 
     id: str
     summary: str
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A K-entry in words: what the user said, and what was answered."""
+    """A K-entry in words: the user's message and the answer."""
 
     message: str
     answer: str = ""
@@ -80,7 +81,9 @@ class Exchange(msgspec.Struct, frozen=True):
 def fitting(
     buffer: Sequence[Remembered], max_tokens: int = WINDOW_TOKENS
 ) -> tuple[tuple[Remembered, ...], str]:
-    """The memories that a model can be shown, in their order, and a sentence on those left out: the least alive.
+    """Return the memories that fit, in order, and a sentence about the omitted ones, if any.
+
+    Those with the lowest decay scores are omitted.
 
     >>> fitting([Remembered("knowledge-1", "L2", "The cat is called Tom.")])[1]
     ''
@@ -94,35 +97,38 @@ def fitting(
             break
         kept.append(place)
     out = len(buffer) - len(kept)
-    told = f"The buffer is larger than the window: {out:,} of its {len(buffer):,} memories were left out, the least alive."
+    told = (
+        f"The buffer is larger than the window: {out:,} of its {len(buffer):,} memories were left out, "
+        "the least alive."
+    )
     return tuple(buffer[place] for place in sorted(kept)), told if out else ""
 
 
 def tokens_of(memory: Remembered) -> int:
-    """What a memory takes of a prompt, in tokens."""
+    """Count the tokens of a memory in a prompt."""
     return count_tokens(_memory(memory))
 
 
 def shape(asked: str) -> ToolSchema:
-    """The shape of an answer, as a tool."""
+    """Return the schema of an answer, as a tool."""
     return ToolSchema(asked, _ABOUT[asked], parameters(f"cognition-{asked}-v{VERSION}.json"))
 
 
 def repair() -> str:
-    """What a model is told whose answer cannot be read, with ``{error}`` for what was wrong."""
+    """Return the message for an unreadable answer, with ``{error}`` for the fault."""
     return prompt(f"cognition-repair-v{VERSION}.md")
 
 
 def recognize(
     said: str, buffer: Sequence[Remembered], topics: Sequence[Topic], response: str
 ) -> list[ChatMessage]:
-    """Asks what a message is.
+    """Build the question about the type of a message.
 
     Args:
         said: The message.
-        buffer: As far as it fits.
-        topics: Oldest first; the latest :data:`MAX_TOPICS` are shown.
-        response: What was answered last; empty for nothing.
+        buffer: The memories that fit.
+        topics: The topics, oldest first; the latest :data:`MAX_TOPICS` are shown.
+        response: The agent's last answer; empty if there is none.
     """
     listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
     return _asked(
@@ -135,17 +141,17 @@ def recognize(
 
 
 def assess(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Asks whether the buffer is enough for a question."""
+    """Build the question whether the buffer suffices for an answer."""
     return _asked(ASSESS, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
 
 
 def expand(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Asks what is to be looked up for a question."""
+    """Build the question what to look up."""
     return _asked(EXPAND, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
 
 
 def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> list[ChatMessage]:
-    """Asks which memories a question needs, for a buffer of so many tokens."""
+    """Build the question which memories an answer needs, within a token budget."""
     needed = sum(map(tokens_of, memories))
     return _asked(
         CURATE,
@@ -156,7 +162,7 @@ def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> li
 
 
 def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Asks what is to be learned of an answer."""
+    """Build the question what to learn from an answer."""
     return _asked(
         REFLECT,
         ("Question", _quoted(question)),
@@ -166,12 +172,13 @@ def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[Ch
 
 
 def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
-    """The prompt that a message is answered with; a section that would be empty is left out.
+    """Build the prompt for answering a message; empty sections are left out.
 
     Args:
-        buffer: What stands in it, all of it: :func:`fitting` says what fits. Each level is a section, in this order.
+        buffer: Memories to include, all of them (see :func:`fitting`). Each level is a section, in this
+            order.
         recent: The latest interactions, oldest first.
-        demands: What the user wants done or never done.
+        demands: What the user requires or forbids.
     """
     parts: list[tuple[str, Iterable[str]]] = [
         ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
@@ -202,7 +209,7 @@ def _told(memory: Remembered) -> str:
 
 def _dated(memory: Remembered) -> str:
     text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
-    by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with who said it
+    by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
     return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
 
 

@@ -1,7 +1,8 @@
-"""The Recognizer: what kind of message came in, and what is to be remembered of it. This is the form that needs no model.
+"""The Recognizer without a model: the type of a message, and what to remember from it.
 
-It reads English and guesses little: a message asks, judges the answer before it, or states; what a sentence tells as
-having happened is an episode, what else it states is known. A sentence that is only politeness is neither.
+It reads English and guesses little. A message asks, judges the previous answer, or states. A statement about
+something that happened is an episode; other statements are knowledge. A sentence that is only polite is
+neither.
 """
 
 import re
@@ -19,61 +20,71 @@ from agentx.synthesis.language.sentences import Span, sentences
 from agentx.synthesis.language.words import content_words, words_of
 
 MOST_MEMORIES = 8
-"""So many semantic memories are taken of one message."""
+"""Maximum number of semantic memories per message."""
 
 MOST_TEXT = 400
-"""Characters of a memory."""
+"""Maximum characters of a memory."""
 
 MEMORY_BYTES, UTILITY_BYTES = 8_500, 3_500
-"""What memories and utilities may take of an event, as JSON."""
+"""Maximum JSON bytes of memories, and of utilities, in an event."""
 
 MOST_SUMMARY = 300
-"""Characters of what a topic is about."""
+"""Maximum characters of a topic's summary."""
 
 _FEWEST_WORDS = 2
-"""A sentence about less says nothing that is worth keeping."""
+"""Minimum number of content words of a sentence that is worth keeping."""
 
 SAME_TOPIC = 0.25
-"""Of the words of a message that are about something, so many stand in the topic that it belongs to."""
+"""Minimum share of a message's content words that its topic must contain."""
 
 NAME_WEIGHT = 3
-"""A name says as much of what a message is about as so many other words."""
+"""Weight of a name, compared with another content word."""
 
 TOPIC_WORDS = 6
-"""So many words name a topic."""
+"""Number of words that name a topic."""
 
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][\w-]+")
 _QUESTION = re.compile(
     r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|what|when|where|why|how|which"
-    r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n't)?\s+(?:i|you|we|he|she|it|they|this"
-    r"|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)|tell me|remind me|do you (?:know|remember)|list|show me|any idea"
-    r"|summari[sz]e|explain|describe|recap|give me|write|draft|find|look up|compare|help me|suggest|recommend)\b",
+    r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n't)?\s+"
+    r"(?:i|you|we|he|she|it|they|this|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)"
+    r"|tell me|remind me|do you (?:know|remember)|list|show me|any idea"
+    r"|summari[sz]e|explain|describe|recap|give me|write|draft|find|look up|compare|help me"
+    r"|suggest|recommend)\b",
     re.IGNORECASE,
 )
 _OVER = r"(?=\s*(?:[,.;:!–—-]|$))"
-"""What a word is followed by that stands for a whole verdict: "Great." is one, "Great news" is not."""
+"""Must follow a word that is a verdict by itself: "Great." is one, "Great news" is not."""
 
 _PRAISE = re.compile(
-    rf"^(?:thanks|thank you|(?:great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep){_OVER}"
-    rf"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect){_OVER}|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
+    r"^(?:thanks|thank you"
+    rf"|(?:great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep){_OVER}"
+    rf"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect){_OVER}"
+    r"|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
     re.IGNORECASE,
 )
 _BLAME = re.compile(
-    rf"^(?:(?:no|nope|wrong|incorrect){_OVER}|no,? (?:that|it|this|you)|not (?:quite|right|true|what)|that(?:'s| is) (?:not|wrong|incorrect|false)"
-    r"|that isn't|that (?:does not|doesn't|did not|didn't) (?:help|answer)|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
+    rf"^(?:(?:no|nope|wrong|incorrect){_OVER}|no,? (?:that|it|this|you)|not (?:quite|right|true|what)"
+    r"|that(?:'s| is) (?:not|wrong|incorrect|false)"
+    r"|that isn't|that (?:does not|doesn't|did not|didn't) (?:help|answer)"
+    r"|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
     re.IGNORECASE,
 )
 _POLITE = re.compile(
-    r"^(?:hi|hello|hey|bye|thanks?|thank you|ok(?:ay)?|sure|great|nice|cool|wow|please|welcome|good (?:morning|evening|night)|see you"
-    r"|talk (?:to you )?soon|take care|no problem|yes|no|haha+|lol)\b[\s\w,'’]{0,25}[.!]*$",
+    r"^(?:hi|hello|hey|bye|thanks?|thank you|ok(?:ay)?|sure|great|nice|cool|wow|please|welcome"
+    r"|good (?:morning|evening|night)|see you|talk (?:to you )?soon|take care|no problem|yes|no|haha+|lol)"
+    r"\b[\s\w,'’]{0,25}[.!]*$",
     re.IGNORECASE,
 )
 _HAPPENED = re.compile(
-    r"\b(?:yesterday|today|tonight|ago|last (?:night|week|weekend|month|year|summer|winter|spring|autumn|fall|monday|tuesday|wednesday"
-    r"|thursday|friday|saturday|sunday)|this (?:morning|week|weekend)|earlier|recently|just now|(?:19|20)\d\d|the other day"
+    r"\b(?:yesterday|today|tonight|ago|last (?:night|week|weekend|month|year|summer|winter|spring|autumn"
+    r"|fall|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+    r"|this (?:morning|week|weekend)|earlier|recently|just now|(?:19|20)\d\d|the other day"
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
-    r"|\b(?:i|we|he|she|they|it|you|[A-Z][a-z]+)(?:'d| had)? (?:\w+ed|went|got|took|made|saw|met|had|was|were|did|came|said|told|found|left"
-    r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught|thought|became)\b",
+    r"|\b(?:i|we|he|she|they|it|you|[A-Z][a-z]+)(?:'d| had)? "
+    r"(?:\w+ed|went|got|took|made|saw|met|had|was|were|did|came|said|told|found|left"
+    r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught"
+    r"|thought|became)\b",
 )
 
 
@@ -91,11 +102,11 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def input_type(text: str, *, answered: bool) -> InputType:
-    """What kind of message it is.
+    """Return the type of a message.
 
     Args:
         text: The message.
-        answered: Whether there is an answer that it may judge.
+        answered: Whether there is a previous answer that it may judge.
 
     >>> input_type("Where did Anna move to?", answered=True), input_type("No, that's wrong.", answered=True)
     ('question', 'feedback')
@@ -109,19 +120,21 @@ def input_type(text: str, *, answered: bool) -> InputType:
 
 
 def reward(text: str) -> float:
-    """What feedback says of the answer before it, from -1 to 1."""
+    """Return how feedback rates the previous answer, from -1 to 1."""
     if _BLAME.match(text.strip()):
         return -1.0
     return 1.0 if _PRAISE.match(text.strip()) else 0.0
 
 
 def extract(text: str) -> tuple[Extracted, ...]:
-    """The memories of a message: what it states, each sentence by itself, and one episode of all that it tells as having happened.
+    """Extract the memories of a message.
+
+    Each stated sentence is one memory of knowledge; everything that happened forms one episode.
 
     >>> [(one.level, one.text) for one in extract("I went to Rome last week. My sister is a nurse. Thanks!")]
     [('L2', 'My sister is a nurse.'), ('L3', 'I went to Rome last week.')]
     """
-    # The name at the head of a turn says who speaks; it does not make the turn somebody else's words.
+    # The name at the head of a turn is the speaker's; the turn is still the sender's own words.
     head = heading_length(text)
     plain = " " * head + own_words(text[head:])
     stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
@@ -143,20 +156,20 @@ def _extracted(level: Level, text: str, span: Span) -> Extracted:
 
 
 def _as_one(text: str, spans: Sequence[Span]) -> Extracted:
-    """What happened, in its own words and order, as one memory."""
+    """Join the sentences about what happened, unchanged and in order, into one memory."""
     told = one_line(" ".join(text[one.start : one.end] for one in spans))[:MOST_TEXT]
     return Extracted("L3", told, spans[0].start, min(spans[-1].end, spans[0].start + MOST_TEXT))
 
 
 def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, float]:
-    """How useful the memories of the buffer are after a message: those that it is about more, the others a little less.
+    """Update the utilities of the buffer after a message: raise those it concerns, lower the others slightly.
 
     Args:
         text: The message.
         buffer: Text and utility of each memory, by id.
 
     Returns:
-        The new utility of each that changed by at least a hundredth.
+        The new utilities that changed by at least a hundredth.
     """
     asked = content_words(text)
     if not asked:
@@ -175,14 +188,14 @@ def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, f
 
 
 def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, str]:
-    """The topic that a message belongs to.
+    """Return the topic of a message.
 
     Args:
         text: The message.
-        topics: What each topic is about, by id.
+        topics: Summary of each topic, by id.
 
     Returns:
-        What becomes of a topic, its id where it is known, and its words from now on.
+        The action, the topic's id if it is known, and its new summary.
     """
     words, names = _telling(text), content_words(" ".join(_CAPITALISED.findall(text)))
     if len(words) < _FEWEST_WORDS:
@@ -207,7 +220,10 @@ def _weight(stems: AbstractSet[str], names: AbstractSet[str]) -> int:
 
 
 def _telling(text: str) -> list[str]:
-    """The words that a message is about: names, then the most frequent and longest, each in the form in which it first stands."""
+    """Return the content words of a message, names first, then the most frequent and longest.
+
+    Each is in the form of its first occurrence.
+    """
     names = content_words(" ".join(_CAPITALISED.findall(text)))
     found: dict[str, str] = {}
     counted: Counter[str] = Counter()
@@ -234,11 +250,11 @@ def recognize(
 
     Args:
         text: The message.
-        answered: Whether there is an answer before it.
+        answered: Whether there is a previous answer.
         rule: Whether it states a rule of the user's.
         buffer: Text and utility of each memory in the buffer, by id.
-        topics: What each topic is about, by id.
-        known: Texts that are remembered already, and not made again.
+        topics: Summary of each topic, by id.
+        known: Texts that are already remembered, and not added again.
     """
     sort = input_type(text, answered=answered)
     said = {_plain(one) for one in known}
@@ -261,7 +277,7 @@ def recognize(
 
 
 def lesson(question: str, answer: str, said: str) -> Extracted | None:
-    """What feedback teaches about answering, as a procedure; nothing where it does not blame.
+    """Return what negative feedback teaches about answering, as a procedure; ``None`` for other feedback.
 
     >>> lesson("Where is Anna?", "In Oslo.", "No, in Rome.").text
     'Asked “Where is Anna?”, do not answer “In Oslo.”: the user said “No, in Rome.”'
@@ -273,11 +289,11 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
 
 
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:
-    """What of a recognition has room in one event, and in a sentence what has not.
+    """Cut a recognition to the size of one event, and report omitted memories in a sentence.
 
     Args:
-        read: All of it.
-        before: The utilities so far, by id; the largest changes go first.
+        read: The whole recognition.
+        before: The previous utilities, by id; the largest changes are kept first.
     """
     room, memories = MEMORY_BYTES, list[Extracted]()
     for one in read.memories:

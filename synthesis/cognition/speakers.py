@@ -1,6 +1,7 @@
-"""Who said a message: the one whom its actor names, or the name that stands at the head of a turn from elsewhere.
+"""Find the speaker of a message: from its actor, or from the name at the head of an imported turn.
 
-A question about a person is judged by who said what (:mod:`~agentx.synthesis.cognition.curation`), so a memory keeps the name as a link.
+A question about a person is judged by who said what (:mod:`~agentx.synthesis.cognition.curation`), so a
+memory keeps the name as a link.
 """
 
 import re
@@ -10,20 +11,22 @@ from agentx.storage.events.actor import Actor
 from agentx.synthesis.memory.items import Link
 
 SAID_BY = "said_by"
-"""Relation: a memory to the name of who said it."""
+"""Relation from a memory to its speaker's name."""
 
 _HEAD = re.compile(r"\s*((?:[^\W\d_][\w'’-]*\.?)(?: [^\W\d_][\w'’-]*\.?){0,2}):[ \t]+\S")
 _LABEL = re.compile(
-    r"(?:again|also|answer|background|but|caution|context|correction|edit|error|example|fact|goal|hint|however|idea|important|info|instead"
-    r"|issue|notes?|no|ok|problem|ps|question|reason|reminder|result|rule|so|solution|step|still|subject|summary|then|tip|title|to-?do"
-    r"|update|warning|yes)\b",
+    r"(?:again|also|answer|background|but|caution|context|correction"
+    r"|edit|error|example|fact|goal|hint|however|idea|important|info|instead"
+    r"|issue|notes?|no|ok|problem|ps|question|reason"
+    r"|reminder|result|rule|so|solution|step|still|subject|summary|then"
+    r"|tip|title|to-?do|update|warning|yes)\b",
     re.IGNORECASE,
 )
-"""Words that head a message and name nobody."""
+"""Words that head a message but are not names."""
 
 
 def speaker(actor: str, text: str) -> str:
-    """The name of who said a message; empty where nobody is named.
+    """Return the name of a message's speaker; empty if nobody is named.
 
     >>> speaker("user:Ann", "I moved here from Lisbon."), speaker("user", "Ben: I moved, too.")
     ('Ann', 'Ben')
@@ -34,7 +37,7 @@ def speaker(actor: str, text: str) -> str:
 
 
 def heading_length(text: str) -> int:
-    """Return how many characters the name at the head of a turn takes, with its colon; 0 where there is none.
+    """Return the length of the name at the head of a turn, with its colon; 0 if there is none.
 
     >>> heading_length("Ben: I moved, too."), heading_length("Note: the shop is closed.")
     (4, 0)
@@ -50,5 +53,5 @@ def _heading(text: str) -> str:
 
 
 def said_by(links: Iterable[Link]) -> str:
-    """The name that a memory's links hold; empty for none."""
+    """Return the speaker's name from a memory's links; empty for none."""
     return next((link.target for link in links if link.relation == SAID_BY), "")

@@ -1,8 +1,9 @@
-"""What a memory says: its sentences, how much each of them tells, and those worth a place in a buffer.
+"""Split memories into sentences, rate how informative each is, and select those worth a place in a buffer.
 
-A sentence tells as much as its words are rare among the memories that it stands beside (the sum of their idf): a greeting or
-"That's great!" tells next to nothing, "I moved here from Lisbon" tells a lot. What a speaker says of themselves tells more than what
-they say of others; a question tells nothing, unless it is all there is.
+A sentence is informative if its words are rare among the memories found with it (the sum of their idf). A
+greeting or "That's great!" says almost nothing, "I moved here from Lisbon" says a lot. What speakers say
+about themselves counts more than what they say about others. A question counts nothing, unless it is all
+there is.
 """
 
 import math
@@ -20,23 +21,25 @@ Count = Callable[[str], int]
 """Counts the tokens of a text."""
 
 TOLD_SHARE = 0.2
-"""A sentence of the memory that matches best stays if it tells so much of what the best sentence there tells."""
+"""Minimum information of a sentence, relative to the best sentence of the memory that matches best."""
 
 OF_ONESELF = 1.6
-"""What a sentence in the first person tells more."""
+"""Factor for a sentence in the first person."""
 
 ANNOTATION_SHARE = 0.6
-"""What a line in square brackets (what a picture shows) counts for: its words are rare, but nobody said them."""
+"""Factor for a line in square brackets (a picture's description): its words are rare, but nobody said them.
+"""
 
 SHORT_WORDS = 8
-"""A memory of no more words stays whole, and no sentence counts as one of fewer."""
+"""A memory of at most this many words is kept whole; shorter sentences are rated as if they had this length.
+"""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
 
 
 def terms_of(text: str) -> frozenset[str]:
-    """The stems of what a text is about.
+    """Return the stems of a text's content words.
 
     >>> sorted(terms_of("Where did she go hiking?"))
     ['go', 'hike']
@@ -48,21 +51,21 @@ def terms_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1 << 15)
 def _terms(sentence: str) -> frozenset[str]:
-    """Those of one sentence: memories are found again and again, and stemming is what looking at them costs."""
+    """Return the stems of one sentence; cached, as memories recur and stemming is the main cost."""
     return frozenset(analyse(sentence)) - _stopped()
 
 
 @cache
 def _stopped() -> frozenset[str]:
-    """The words that say nothing, as they are and as stems: "doe" of "does"."""
+    """Return the stop words, both unchanged and as stems: "doe" of "does"."""
     return STOP_WORDS | frozenset(term for word in STOP_WORDS for term in analyse(word))
 
 
 class Rarity:
-    """How rare a word is among some texts.
+    """How rare words are among some texts.
 
     Args:
-        texts: The memories that were found together; their number is what "rare" is measured by.
+        texts: The memories that were found together; rarity is measured by their number.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -72,7 +75,7 @@ class Rarity:
         self._unknown = math.log(2 * total + 2)
 
     def of(self, terms: Iterable[str]) -> float:
-        """The sum of the idf of terms (Lucene's form, never negative).
+        """Return the sum of the idf of terms (Lucene's form, never negative).
 
         >>> Rarity(["the dog barks", "the dog sleeps"]).of(["bark"]) > Rarity(["dog", "dog"]).of(["dog"])
         True
@@ -81,7 +84,7 @@ class Rarity:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text.
+    """Return the sentences and lines of a text.
 
     >>> sentences("Hi! I moved house.")
     ['Hi!', 'I moved house.']
@@ -90,7 +93,7 @@ def sentences(text: str) -> list[str]:
 
 
 def told(text: str, rarity: Rarity) -> float:
-    """How much the best sentence of a text tells that is no question; 0 where there is none."""
+    """Return the information of a text's best sentence, questions aside; 0 if there is none."""
     stated = (sentence for sentence in sentences(text) if not sentence.endswith("?"))
     return max((rarity.of(_terms(sentence)) for sentence in stated), default=0.0)
 
@@ -103,15 +106,16 @@ def salient(
     count: Count = count_tokens,
     share: float = TOLD_SHARE,
 ) -> str:
-    """The sentences of a memory that tell something, in their order.
+    """Return the informative sentences of a memory, in order.
 
     Args:
         text: The memory.
-        rarity: Of words, among the memories found with it.
-        wanted: Terms of the question; a sentence that holds them tells more.
-        most_tokens: What one memory may take; the sentences that tell most come first, and a single one is cut.
+        rarity: Rarity of words among the memories found with it.
+        wanted: Terms of the question; a sentence that contains them is more informative.
+        most_tokens: Maximum tokens per memory; the most informative sentences come first, and a single one is
+            cut.
         count: Counts tokens.
-        share: A sentence stays if it tells so much of what the best one tells.
+        share: Minimum information of a sentence, relative to the best one.
 
     >>> rarity = Rarity(["Hey Ann! That's great!", "Thanks Ann! How are you?", "Great to hear, Ann!"])
     >>> salient("Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?", rarity, frozenset(), 99, len)

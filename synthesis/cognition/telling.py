@@ -1,4 +1,4 @@
-"""What is told without a model: of all that is remembered, the few texts that answer a question between them."""
+"""Answer without a model: select the few remembered texts that together answer a question."""
 
 from collections.abc import Mapping
 
@@ -6,15 +6,16 @@ from agentx.synthesis.cognition.statements import Rarity, terms_of
 
 
 def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:
-    """The texts that hold what is asked, best first.
+    """Return the texts that answer a question, best first.
 
-    Each is taken for what those before it lack, so that a question after two things is answered with both. Where fewer hold anything of
-    it, one more is what says most about the first: "the owner of the van" leads to the van, and its owner to where they work.
+    Each text is chosen for what the earlier ones lack, so a question about two things is answered with both.
+    If terms are still missing, one more text is added: the one that says most about the rest of the first
+    text. For example, "the owner of the van" leads to the van, and its owner to where they work.
 
     Args:
-        question: What is asked.
-        texts: When each was said, as any number that grows; of two that tell as much, the later one holds.
-        most: So many at most.
+        question: The question.
+        texts: The texts, each with a number that grows with time; of equal texts, the later one is chosen.
+        most: Maximum number of texts.
 
     >>> telling("Where does the van's owner work?", {"The van is Milan's.": 1, "Milan is a baker in Maribor.": 2, "It rains.": 3}, 3)
     ["The van is Milan's.", 'Milan is a baker in Maribor.']

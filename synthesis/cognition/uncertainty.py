@@ -1,7 +1,8 @@
-"""Whether a buffer is enough for a question: two tiers of uncertainty, of words and of meaning, without a model.
+"""Estimate without a model whether a buffer suffices for a question, by words and by meaning.
 
-Only if both are high is it worth to look further. Where one memory is near in meaning, a wider search finds little that one search did not
-find; where several memories hold all that the question names, neither.
+A wider search pays off only if both tiers of uncertainty are high. If one memory is close in meaning, it
+finds little that the first search did not. The same holds if several memories contain all that the question
+names.
 """
 
 from collections.abc import Sequence
@@ -12,23 +13,28 @@ from agentx.storage.index.port import Vector
 from agentx.synthesis.cognition.statements import Rarity, terms_of
 
 WORDS_THRESHOLD = 0.05
-"""From this share of the question's words that the buffer lacks, the first tier is high. Low on purpose: a question with several answers
-finds its words in one of them. From 0.2 on, a tenth of what a wider search gains on such questions is lost. Measured."""
+"""From this share of question words that the buffer lacks, the first tier is high.
+
+It is low on purpose, as a question with several answers finds its words in one of them. From 0.2 on, a tenth
+of what a wider search gains on such questions is lost. Measured."""
 
 MEANING_THRESHOLD = 0.45
-"""From this distance (1 - cosine) to the nearest memory, the second tier is high: measured with MiniLM, on questions without the
-names of people. Nearer, a wider search gained next to nothing; farther, 3 to 6 points of recall."""
+"""From this distance (1 - cosine) to the nearest memory, the second tier is high.
+
+Measured with MiniLM, on questions without names of people. Nearer, a wider search gained next to nothing;
+farther, 3 to 6 points of recall."""
 
 SUPPORTING = 3
-"""So many memories are to hold what is asked: an answer is seldom in one."""
+"""Number of memories that must contain what is asked, as an answer is seldom in one."""
 
 
 class Uncertainty(msgspec.Struct, frozen=True):
-    """Both tiers, each 0 (certain) to 1.
+    """Both tiers, each from 0 (certain) to 1.
 
     Attributes:
-        words: Share of the question's content words, weighed by rarity, that the best :data:`SUPPORTING` memories lack.
-        meaning: 1 - cosine of the question with the nearest memory; 1 where there are no vectors.
+        words: Share of the question's content words, weighted by rarity, that the best :data:`SUPPORTING`
+            memories lack.
+        meaning: 1 - cosine of the question with the nearest memory; 1 without vectors.
     """
 
     words: float = 1.0
@@ -37,18 +43,18 @@ class Uncertainty(msgspec.Struct, frozen=True):
     def requires_activation(
         self, words_threshold: float = WORDS_THRESHOLD, meaning_threshold: float = MEANING_THRESHOLD
     ) -> bool:
-        """Whether both tiers are high."""
+        """Return whether both tiers are high."""
         return self.words >= words_threshold and self.meaning >= meaning_threshold
 
 
 def assess(
     asked: str, texts: Sequence[str], vector: Vector | None = None, vectors: Sequence[Vector] = ()
 ) -> Uncertainty:
-    """How uncertain it is that a buffer answers a question.
+    """Return how uncertain it is that a buffer answers a question.
 
     Args:
-        asked: The question, without the names of people.
-        texts: What the buffer holds.
+        asked: The question, without names of people.
+        texts: Texts of the buffer.
         vector: Embedding of ``asked``, of unit length; ``None`` without an embedder.
         vectors: Embeddings of the buffer's memories, of unit length.
 
