@@ -21,18 +21,16 @@ Count = Callable[[str], int]
 """Counts the tokens of a text."""
 
 TOLD_SHARE = 0.2
-"""Minimum information of a sentence, relative to the best sentence of the memory that matches best."""
+"""Minimum information of a sentence to be kept, relative to the best one; for the best-matching memory."""
 
 OF_ONESELF = 1.6
 """Factor for a sentence in the first person."""
 
 ANNOTATION_SHARE = 0.6
-"""Factor for a line in square brackets (a picture's description): its words are rare, but nobody said them.
-"""
+"""Factor for a line in square brackets (a picture's description): its words are rare, but not spoken."""
 
 SHORT_WORDS = 8
-"""A memory of at most this many words is kept whole; shorter sentences are rated as if they had this length.
-"""
+"""A memory of at most this many words is kept whole; shorter sentences are rated as if of this length."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
