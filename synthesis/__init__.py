@@ -1,4 +1,4 @@
-"""What is concluded: memory items and their policies, the fold, extractors, checks, embeddings, model clients.
+"""What is concluded: memory items, the fold, extractors, checks, embeddings, model clients.
 
 May import: nothing of ours.
 """

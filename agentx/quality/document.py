@@ -97,7 +97,8 @@ def check_document(
             other documents pass.
 
     Example:
-        >>> report = check_document("a.md", "# Plan\n\nWe recieved [it](gone.md).\n", exists=lambda path: False)
+        >>> text = "# Plan\n\nWe recieved [it](gone.md).\n"
+        >>> report = check_document("a.md", text, exists=lambda path: False)
         >>> print(report.text)
         a.md:3: the link leads to gone.md, which does not exist [link]
         a.md:3: 'recieved' is misspelt: received [spelling]

@@ -98,8 +98,10 @@ def parse_markdown(text: str) -> MarkdownText:
 
     Example:
         >>> parsed = parse_markdown("# Plan\n\nSee [the `api`](docs/api.md#use) now.\n")
-        >>> parsed.prose, parsed.links
-        (['# Plan`', '', 'See [the ``````````````````````) now.`', ''], [Link(line=3, target='docs/api.md#use')])
+        >>> parsed.prose
+        ['# Plan`', '', 'See [the ``````````````````````) now.`', '']
+        >>> parsed.links
+        [Link(line=3, target='docs/api.md#use')]
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415  (slow import: loaded with the first text)
 

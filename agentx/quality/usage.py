@@ -50,8 +50,10 @@ def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
         Line number (from 1) and a sentence that states the mistake.
 
     Example:
-        >>> list(usage_mistakes(["All is well.", "He should of gone to the the bank."]))
-        [(2, "-ve vs. -of. 'should've' is the preferred spelling."), (2, "There's a lexical illusion in 'the the' - a phrase is repeated.")]
+        >>> for line, mistake in usage_mistakes(["All is well.", "He should of gone to the the bank."]):
+        ...     print(line, mistake)
+        2 -ve vs. -of. 'should've' is the preferred spelling.
+        2 There's a lexical illusion in 'the the' - a phrase is repeated.
     """
     text = "\n".join(lines)
     if not text.strip():

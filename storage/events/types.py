@@ -415,8 +415,8 @@ def _changes(event: Event) -> tuple[FileChange, ...]:
 def is_inside(path: str) -> bool:
     """Return whether a recorded path stays below its base directory and outside ``.git``.
 
-    >>> is_inside("src/main.py"), is_inside("../main.py"), is_inside("/etc/passwd"), is_inside("a/.git/config")
-    (True, False, False, False)
+    >>> [is_inside(path) for path in ("src/main.py", "../main.py", "/etc/passwd", "a/.git/config")]
+    [True, False, False, False]
     """
     parts = path.split("/")
     return "\0" not in path and not any(part in ("", ".", "..") or part.lower() == ".git" for part in parts)

@@ -217,7 +217,8 @@ def curate(ranked: Sequence[Found], question: str, budget: int, size: Size = lin
         budget: Total number of tokens.
         size: Counts the tokens of one memory; by default those of its line.
 
-    >>> cats = Found(id="a", text="Hey, great to see you! I have two cats at home, Tom and Kim.", score=1.0, by="Ann")
+    >>> text = "Hey, great to see you! I have two cats at home, Tom and Kim."
+    >>> cats = Found(id="a", text=text, score=1.0, by="Ann")
     >>> dogs = Found(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
     >>> [kept.text for kept in curate([cats, dogs], "What are Ann's cats called?", 50)]
     ['I have two cats at home, Tom and Kim.', 'Hey, great to see you!']

@@ -66,7 +66,8 @@ class QueryGraph(msgspec.Struct, frozen=True):
         are removed. Needs are added one by one in the given order, so the one that closes the circle is
         removed.
 
-        >>> graph = QueryGraph.of([SubQuery(id="a", text="x", needs=("b",)), SubQuery(id="b", text="y", needs=("a",))])
+        >>> circle = [SubQuery(id="a", text="x", needs=("b",)), SubQuery(id="b", text="y", needs=("a",))]
+        >>> graph = QueryGraph.of(circle)
         >>> [node.id for node in graph.nodes], graph.broken
         (['b', 'a'], ('"b" does not wait for "a": that would be a circle.',))
         """

@@ -116,7 +116,8 @@ def salient(
         share: Minimum information of a sentence, relative to the best one.
 
     >>> rarity = Rarity(["Hey Ann! That's great!", "Thanks Ann! How are you?", "Great to hear, Ann!"])
-    >>> salient("Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?", rarity, frozenset(), 99, len)
+    >>> said = "Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?"
+    >>> salient(said, rarity, frozenset(), 99, len)
     'I just adopted two kittens from the shelter.'
     """
     parts = sentences(text)

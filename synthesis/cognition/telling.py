@@ -17,7 +17,8 @@ def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:
         texts: The texts, each with a number that grows with time; of equal texts, the later one is chosen.
         most: Maximum number of texts.
 
-    >>> telling("Where does the van's owner work?", {"The van is Milan's.": 1, "Milan is a baker in Maribor.": 2, "It rains.": 3}, 3)
+    >>> known = {"The van is Milan's.": 1, "Milan is a baker in Maribor.": 2, "It rains.": 3}
+    >>> telling("Where does the van's owner work?", known, 3)
     ["The van is Milan's.", 'Milan is a baker in Maribor.']
     """
     asked, rarity = terms_of(question), Rarity(texts)

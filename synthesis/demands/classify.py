@@ -128,7 +128,8 @@ def findings(text: str) -> tuple[Finding, ...]:
     Args:
         text: The whole message, quotes and pasted material included.
 
-    >>> [f.text for f in findings("Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks")]
+    >>> said = "Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks"
+    >>> [f.text for f in findings(said)]
     ['Never create a requirements.txt file; use pyproject.toml instead.']
     >>> findings("can you run the tests?")
     ()

@@ -218,7 +218,8 @@ def names_exactly(idea: str, text: str) -> bool:
     It must have all words of the idea, and besides them only words for doing (:func:`doing`). A sentence that
     denies or undoes something does not count: "remove X" is not X.
 
-    >>> names_exactly("Redis for caching", "Let us add caching with Redis."), names_exactly("Redis", "Remove Redis")
+    >>> first = names_exactly("Redis for caching", "Let us add caching with Redis.")
+    >>> first, names_exactly("Redis", "Remove Redis")
     (True, False)
     >>> names_exactly("Pop-ups", "Add a pop-up")
     True

@@ -218,7 +218,8 @@ def carries_out(idea: str, command: str) -> bool:
 
     Its program, subcommands and options must contain all words of the idea.
 
-    >>> carries_out("force pushes", "cd app && git push --force origin main"), carries_out("yarn", "which yarn")
+    >>> command = "cd app && git push --force origin main"
+    >>> carries_out("force pushes", command), carries_out("yarn", "which yarn")
     (True, False)
     """
     wanted = frozenset(terms(idea))
@@ -261,7 +262,8 @@ _GIT_LOOKS = vocabulary("status diff log show blame ls-files grep rev-parse")
 def looks_only(command: str) -> bool:
     """Return whether a command line certainly changes nothing: all its programs only show something.
 
-    >>> looks_only("cd app && git status | head -5"), looks_only("ls | xargs rm"), looks_only("echo x > a.txt")
+    >>> commands = ("cd app && git status | head -5", "ls | xargs rm", "echo x > a.txt")
+    >>> tuple(looks_only(command) for command in commands)
     (True, False, False)
     """
     found = steps(command) if len(command) <= MAX_COMMAND else ()

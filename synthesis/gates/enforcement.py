@@ -88,7 +88,8 @@ def check_write(
 
     >>> from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem
     >>> check = ForbidPath(("**/requirements.txt",))
-    >>> rule = MemoryItem(id="c-1", kind="constraint", text="No requirements.txt", detail=ConstraintDetail(check=check))
+    >>> detail = ConstraintDetail(check=check)
+    >>> rule = MemoryItem(id="c-1", kind="constraint", text="No requirements.txt", detail=detail)
     >>> [violation.reason for violation in check_write([rule], "api/Requirements.TXT", None, "flask")]
     ['No file may be written at api/Requirements.TXT.']
     """

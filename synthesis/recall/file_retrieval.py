@@ -49,7 +49,9 @@ def retrieve_files(
     >>> from agentx.storage.index.memory import InMemoryIndex
     >>> index = InMemoryIndex()
     >>> text = {"a.py": "def pay(): retry()", "b.py": "def retry(): wait()", "retry.py": "def wait(): pass"}
-    >>> index.put([Chunk(id=path, kind="artifact", path=path, text=text, context=path) for path, text in text.items()])
+    >>> index.put(
+    ...     [Chunk(id=path, kind="artifact", path=path, text=text, context=path) for path, text in text.items()]
+    ... )
     >>> [hit.path for hit in retrieve_files(index, "wait before a retry", None, 5, Filter())]
     ['retry.py', 'b.py', 'a.py']
     """

@@ -145,7 +145,8 @@ def retrieve(
 
     >>> from agentx.storage.index.memory import InMemoryIndex
     >>> index = InMemoryIndex()
-    >>> index.put([Chunk(id="a", kind="message", text="Retry payments."), Chunk(id="b", kind="message", text="Lunch?")])
+    >>> texts = {"a": "Retry payments.", "b": "Lunch?"}
+    >>> index.put([Chunk(id=name, kind="message", text=text) for name, text in texts.items()])
     >>> [hit.text for hit in retrieve(index, "payment retries", None, 5, Filter())]
     ['Retry payments.']
     """

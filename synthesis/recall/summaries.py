@@ -90,7 +90,8 @@ def directory_purpose(
             shown.
         max_tokens: Token budget of the text. What does not fit is dropped from the end, but never the rules.
 
-    >>> print(directory_purpose("app", {"app/README.md": "# Billing\n\nPays invoices when they are due."}).text)
+    >>> files = {"app/README.md": "# Billing\n\nPays invoices when they are due."}
+    >>> print(directory_purpose("app", files).text)
     # app
     <BLANKLINE>
     Billing: Pays invoices when they are due.

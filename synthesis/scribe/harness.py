@@ -179,7 +179,8 @@ def answers(text: str, asked: str = "") -> Iterator[Answer]:
         text: The output: pairs ``"question"="answer"``, or the answer alone.
         asked: The question, if it is in the arguments of the call.
 
-    >>> [a.answer for a in answers('The user has answered: "Which port?"="9000", "TLS?"="yes". You can now go on.')]
+    >>> told = 'The user has answered: "Which port?"="9000", "TLS?"="yes". You can now go on.'
+    >>> [a.answer for a in answers(told)]
     ['9000', 'yes']
     """
     text = text[:MAX_TEXT]

@@ -15,7 +15,8 @@ def key_of(stage: str, item: str) -> str:
 def path_pattern(path: str) -> re.Pattern[str]:
     """Compile a path with stars: ``*`` matches within one name, ``**/`` any number of directories.
 
-    >>> [bool(path_pattern("drafts/**/*.md").fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
+    >>> pattern = path_pattern("drafts/**/*.md")
+    >>> [bool(pattern.fullmatch(path)) for path in ("drafts/a.md", "drafts/b/a.md", "a.md")]
     [True, True, False]
     """
     parts = re.split(r"(\*\*/|\*\*|\*)", path)

@@ -42,7 +42,8 @@ def in_force(text: str) -> str:
     r"""Return a long-term memory file without replaced text; line numbers are unchanged.
 
     >>> lines = ["- **posting**: a record"]
-    >>> in_force("\n".join([*lines, note(lines, range(1)), "- **posting**: one side of an entry"])).splitlines()[0]
+    >>> later = [*lines, note(lines, range(1)), "- **posting**: one side of an entry"]
+    >>> in_force("\n".join(later)).splitlines()[0]
     '[line 1 was replaced: see below]'
     """
     if _SAYS not in text:
