@@ -1,4 +1,4 @@
-"""What check runs say: one table of parsers, one shape of result.
+"""Parse the output of check runs: one table of parsers, one result type.
 
 May import: storage, synthesis.memory.
 """

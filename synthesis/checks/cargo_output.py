@@ -1,4 +1,4 @@
-"""``cargo test`` (and nextest), with the compiler's errors where nothing could be built."""
+"""Parser for ``cargo test`` and nextest, and for the compiler errors if the build failed."""
 
 import re
 
@@ -34,7 +34,7 @@ _ARROW = re.compile(r"^ *--> (\S.*?):(\d+):(\d+)$")
 
 
 def parse_cargo(output: Output) -> CheckReport | None:
-    """Read the output of cargo; ``None`` where there is none."""
+    """Parse the output of cargo; return ``None`` if there is none."""
     lines = output.lines
     results = [match for line in lines if (match := _RESULT.match(line) or _NEXTEST_RESULT.match(line))]
     unbuilt = any(_UNBUILT.match(line) for line in lines)
@@ -58,7 +58,7 @@ def _not_built(output: Output) -> CheckReport:
 
 
 def compile_errors(lines: list[str], priority: str = "high") -> list[Finding]:
-    """The errors of rustc: a message, then an arrow to its place."""
+    """Return the errors of rustc; each is a message, then an arrow to its place."""
     found: list[Finding] = []
     for index, line in enumerate(lines):
         match = _DIAGNOSTIC.match(line)
@@ -116,9 +116,8 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         suites=suite_names(suites),
         ran=passed + failed,
         failed=failed,
-        complete=output.selected.whole
-        and not filtered
-        and not failed,  # cargo stops at the first target that fails
+        # Not complete after a failure: cargo stops at the first target that fails.
+        complete=output.selected.whole and not filtered and not failed,
         names_all_failing=len(unique) >= failed and not output.cut,
         names_all_passed=sum(status in {"ok", "PASS"} for status, _, _ in verdicts) >= passed > 0,
         error=error_of(unique),
@@ -140,7 +139,7 @@ def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
 
 
 def _listed(lines: list[str]) -> list[str]:
-    """The names under ``failures:``, at the end of a target's tests."""
+    """Return the names under ``failures:``, at the end of a target's tests."""
     found: list[str] = []
     listing = False
     for line in lines:
@@ -151,7 +150,7 @@ def _listed(lines: list[str]) -> list[str]:
 
 
 def _sections(lines: list[str]) -> dict[str, tuple[str, str, str]]:
-    """What each failed test printed: message, path and line of its panic."""
+    """Return the message, path and line of each failed test's panic."""
     found: dict[str, tuple[str, str, str]] = {}
     title = ""
     for index, line in enumerate(lines):

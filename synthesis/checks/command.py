@@ -1,7 +1,7 @@
-"""What a command line says about a run: whether it is a check at all, and what it was narrowed to.
+"""Analyse a command line: whether it runs a check, and which tests it selects.
 
-A command line is read as a shell would split it, never run. What cannot be split (an open quote) is split at white
-space: a guess about a command may cost an issue that stays open a while longer, nothing else.
+A command line is split as a shell would split it, and never run. A command that cannot be split (an open
+quote) is split at white space. A wrong guess does little harm: an issue stays open a while longer.
 """
 
 import re
@@ -16,13 +16,13 @@ MAX_COMMAND = 10_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One program of a command line, without what wraps it (``timeout 60``, ``uv run``, ``python -m``).
+    """One program of a command line, without its wrappers (``timeout 60``, ``uv run``, ``python -m``).
 
     Attributes:
         program: Base name of the program.
-        arguments: Its arguments, subcommand included.
-        follower: What joins it to the next step: ``|``, ``&&``, ``||``, ``;``, ``&`` or nothing.
-        group_follower: What stands behind the brackets around it: of ``(a && b) | c``, a's is ``|``.
+        arguments: Its arguments, including the subcommand.
+        follower: The operator before the next step: ``|``, ``&&``, ``||``, ``;``, ``&`` or empty.
+        group_follower: The operator after the enclosing brackets: ``|`` for ``a`` in ``(a && b) | c``.
     """
 
     program: str
@@ -32,12 +32,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """What a command narrows a run to.
+    """The checks that a command selects.
 
     Attributes:
-        whole: Nothing narrows it.
-        paths: Files, directories, packages or modules that it is narrowed to; empty for all of them.
-        names: Names, parts of names or patterns of checks that it is narrowed to; empty for all of them.
+        whole: Whether the command runs everything.
+        paths: Selected files, directories, packages or modules; empty for all.
+        names: Selected names, parts of names or patterns of checks; empty for all.
     """
 
     whole: bool
@@ -46,18 +46,22 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 _TASK = re.compile(
-    r"(?:^|[:_.\-/])(?:unit|e2e|integration)?(?:tests?|specs?|lint|check|checks|build|compile|fmt|format|vet|typecheck"
-    r"|type-check|types|tsc|ci|verify|validate|dup|clippy|mypy|ruff|eslint|pytest|jest|vitest|coverage)(?:$|[:_.\-\d])"
+    r"(?:^|[:_.\-/])(?:unit|e2e|integration)?"
+    r"(?:tests?|specs?|lint|check|checks|build|compile|fmt|format|vet|typecheck"
+    r"|type-check|types|tsc|ci|verify|validate|dup|clippy|mypy|ruff|eslint|pytest|jest|vitest|coverage)"
+    r"(?:$|[:_.\-\d])"
 )
 _SCRIPT = re.compile(
-    r"^(?:run[-_]?)?(?:tests?|lint|checks?|build|ci)(?:\.\w+)?$|^run[-_]?tests?[-_.]|^test_\w+\.py$|[-_](?:tests?|lint)\.\w+$"
+    r"^(?:run[-_]?)?(?:tests?|lint|checks?|build|ci)(?:\.\w+)?$"
+    r"|^run[-_]?tests?[-_.]|^test_\w+\.py$|[-_](?:tests?|lint)\.\w+$"
 )
 
 _WRAPPERS: dict[str, int] = {
-    "sudo": 0, "time": 0, "nice": 0, "env": 0, "exec": 0, "command": 0, "nohup": 0, "stdbuf": 0, "xvfb-run": 0,
-    "timeout": 1, "gtimeout": 1, "npx": 0, "bunx": 0, "pnpx": 0, "then": 0, "do": 0, "if": 0, "!": 0, "{": 0, "(": 0,
+    "sudo": 0, "time": 0, "nice": 0, "env": 0, "exec": 0, "command": 0, "nohup": 0, "stdbuf": 0,
+    "xvfb-run": 0, "timeout": 1, "gtimeout": 1, "npx": 0, "bunx": 0, "pnpx": 0, "then": 0, "do": 0, "if": 0,
+    "!": 0, "{": 0, "(": 0,
 }  # fmt: skip
-"""Programs that run another one, and how many arguments of their own come first."""
+"""Programs that run another program, with the number of their own arguments that come first."""
 
 _RUN_WRAPPERS = {
     "uv",
@@ -72,7 +76,7 @@ _RUN_WRAPPERS = {
     "bundle",
     "pixi",
 }
-"""Programs whose ``run`` or ``exec`` runs another one."""
+"""Programs whose subcommand ``run`` or ``exec`` runs another program."""
 
 _WRAPPER_VALUES = {
     "-n",
@@ -91,14 +95,15 @@ _WRAPPER_VALUES = {
 }
 
 _ALWAYS = {
-    "pytest", "py.test", "unittest", "tox", "nox", "mypy", "pyright", "basedpyright", "flake8", "pylint", "pyflakes",
-    "bandit", "doctest", "compileall", "py_compile", "jest", "vitest", "mocha", "ava", "tap", "eslint", "tsc", "vue-tsc",
-    "biome", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "kotlinc", "ctest", "ninja", "rspec",
-    "rubocop", "minitest", "phpunit", "phpstan", "shellcheck", "golangci-lint", "staticcheck", "gofmt", "goimports",
-    "gotestsum", "codespell", "typos", "vulture", "markdownlint", "stylelint", "hadolint", "runtests.py",
-    "check_document", "trial", "nose2", "clang-tidy", "cppcheck", "yamllint", "prettier", "black", "isort",
+    "pytest", "py.test", "unittest", "tox", "nox", "mypy", "pyright", "basedpyright", "flake8", "pylint",
+    "pyflakes", "bandit", "doctest", "compileall", "py_compile", "jest", "vitest", "mocha", "ava", "tap",
+    "eslint", "tsc", "vue-tsc", "biome", "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac",
+    "kotlinc", "ctest", "ninja", "rspec", "rubocop", "minitest", "phpunit", "phpstan", "shellcheck",
+    "golangci-lint", "staticcheck", "gofmt", "goimports", "gotestsum", "codespell", "typos", "vulture",
+    "markdownlint", "stylelint", "hadolint", "runtests.py", "check_document", "trial", "nose2", "clang-tidy",
+    "cppcheck", "yamllint", "prettier", "black", "isort",
 }  # fmt: skip
-"""Programs whose every run is a check."""
+"""Programs of which every run is a check."""
 
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "go": frozenset({"test", "build", "vet", "fmt", "install"}),
@@ -120,30 +125,40 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Programs of which some subcommands are checks."""
 
-_TASK_RUNNERS = {"make", "gmake", "just", "task", "rake", "gradle", "gradlew", "mise", "npm", "pnpm", "yarn", "bun",
-                 "turbo", "nx", "invoke", "composer", "mage", "lerna", "hatch", "pdm", "poe", "ant", "mix"}  # fmt: skip
-"""Programs whose argument names a task of the project: a check where that name says so."""
+_TASK_RUNNERS = {
+    "make", "gmake", "just", "task", "rake", "gradle", "gradlew", "mise", "npm", "pnpm", "yarn", "bun",
+    "turbo", "nx", "invoke", "composer", "mage", "lerna", "hatch", "pdm", "poe", "ant", "mix",
+}  # fmt: skip
+"""Programs whose argument names a task of the project. The task's name decides whether it is a check."""
 
-_NAME_FLAGS = {"-k", "-m", "-run", "--run", "-t", "--testNamePattern", "--test-name-pattern", "-g", "--grep", "-f",
-               "--fgrep", "--filter", "-test.run", "--test", "-e", "--example", "-bench"}  # fmt: skip
-"""Flags whose value narrows a run to names."""
+_NAME_FLAGS = {
+    "-k", "-m", "-run", "--run", "-t", "--testNamePattern", "--test-name-pattern", "-g", "--grep", "-f",
+    "--fgrep", "--filter", "-test.run", "--test", "-e", "--example", "-bench",
+}  # fmt: skip
+"""Flags whose value selects checks by name."""
 
-_NARROWING_FLAGS = {"--lf", "--last-failed", "--sw", "--stepwise", "--onlyChanged", "--onlyFailures", "--changed",
-                    "--findRelatedTests", "--deselect", "--ignore", "--tag", "--only-failures", "--shard", "--lib",
-                    "--doc", "-short", "--related", "--bail-early", "--skip", "--diff"}  # fmt: skip
+_NARROWING_FLAGS = {
+    "--lf", "--last-failed", "--sw", "--stepwise", "--onlyChanged", "--onlyFailures", "--changed",
+    "--findRelatedTests", "--deselect", "--ignore", "--tag", "--only-failures", "--shard", "--lib",
+    "--doc", "-short", "--related", "--bail-early", "--skip", "--diff",
+}  # fmt: skip
 
 _VALUE_FLAGS = {
-    "-p", "-n", "-c", "-o", "-W", "-j", "-C", "-r", "-tags", "-timeout", "-count", "-parallel", "-coverprofile", "-covermode",
-    "-cover", "-coverpkg", "-cpu", "-ldflags", "-mod", "--maxfail", "--tb", "--config", "--config-file", "--ext",
-    "--max-warnings", "--features", "--rootdir", "--cov", "--durations", "--color", "--select", "--jobs", "--settings",
-    "--verbosity", "--reporter", "--manifest-path", "--target", "--timeout", "--numprocesses", "--dist", "--format", "-E",
-    "--output-format", "--exclude", "--project", "--package", "--parallel", "--target-dir", "-I", "-D", "-L", "-std", "-s", "--cache-dir", "-x",
+    "-p", "-n", "-c", "-o", "-W", "-j", "-C", "-r", "-tags", "-timeout", "-count", "-parallel",
+    "-coverprofile", "-covermode", "-cover", "-coverpkg", "-cpu", "-ldflags", "-mod", "--maxfail", "--tb",
+    "--config", "--config-file", "--ext", "--max-warnings", "--features", "--rootdir", "--cov", "--durations",
+    "--color", "--select", "--jobs", "--settings", "--verbosity", "--reporter", "--manifest-path", "--target",
+    "--timeout", "--numprocesses", "--dist", "--format", "-E", "--output-format", "--exclude", "--project",
+    "--package", "--parallel", "--target-dir", "-I", "-D", "-L", "-std", "-s", "--cache-dir", "-x",
 }  # fmt: skip
-"""Flags whose value is the next word and narrows nothing (the lists of the runners are joined: a clash is harmless)."""
+"""Flags whose value is the next word and selects nothing.
+
+One set serves all runners; a clash between two of them is harmless.
+"""
 
 _COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++")
 _PLAIN_FLAGS = {("--test", "node"), ("-e", "tox"), *(("-c", compiler) for compiler in _COMPILERS)}
-"""Flags without a value where another program's have one."""
+"""Flags that take no value for this program, although the same flag of another program takes one."""
 
 _SCRIPT_ENDS = (".py", ".sh", ".js", ".ts", ".rb")
 _SHELLS = {"bash", "sh", "zsh", "dash"}
@@ -170,7 +185,7 @@ _OPERATOR = re.compile(r"^[|&;()<>]+$")
 _GLUED = re.compile(r"[()]|[^()]+")
 _LIMIT = re.compile(r"^(?:-n?|--lines=)?(\d{1,9})$")
 DEFAULT_LINES = 10
-"""Lines that ``head`` and ``tail`` show where nothing else is said."""
+"""Number of lines that ``head`` and ``tail`` show by default."""
 
 _STATUS_SIGN = re.compile(r"\$\?|\$\{PIPESTATUS\[0\]\}|\$\{pipestatus\[1\]\}")
 _OPENING = {"(", "{"}
@@ -181,7 +196,7 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
 
 @lru_cache(maxsize=256)
 def steps(command: str) -> tuple[Step, ...]:
-    """Split a command line into the programs that it runs, each without what wraps it.
+    """Split a command line into the programs that it runs, each without its wrappers.
 
     >>> [step.program for step in steps("cd app && timeout 60 uv run pytest -q 2>&1 | tail -5")]
     ['cd', 'pytest', 'tail']
@@ -212,7 +227,7 @@ def steps(command: str) -> tuple[Step, ...]:
 
 
 def _step(words: list[str], follower: str) -> list[Step]:
-    """The step of these words; of ``bash -c "a && b"`` those that the shell runs."""
+    """Return the step of these words; for ``bash -c "a && b"``, the steps that the shell runs."""
     match _unwrap(words):
         case [shell, flag, script, *_] if shell in _SHELLS and _SHELL_COMMAND.match(flag):
             inner = list(steps(script))
@@ -224,14 +239,14 @@ def _step(words: list[str], follower: str) -> list[Step]:
 
 
 def _in_group(inner: list[Step], follower: str) -> list[Step]:
-    """The steps of a group with what stands behind its bracket; to its last step that is next."""
+    """Return the steps of a group with the operator after its bracket, which also follows its last step."""
     inner = [msgspec.structs.replace(step, group_follower=follower) for step in inner]
     return [*inner[:-1], *(msgspec.structs.replace(step, follower=follower) for step in inner[-1:])]
 
 
 def _tokens(command: str) -> list[str]:
     heredoc = _HEREDOC.search(command)
-    if heredoc:  # what follows is a program's input, not commands
+    if heredoc:  # the rest is a program's input, not commands
         command = command[: heredoc.start()]
     command = re.sub(r"\\\n", " ", command)
     command = re.sub(r"\d?>&\d|&>\s*/dev/null|\d?>\s*/dev/null", " ", command).replace("\n", " ; ")
@@ -247,7 +262,7 @@ def _tokens(command: str) -> list[str]:
 
 
 def _unwrap(words: list[str]) -> list[str]:
-    """Drop environment assignments and programs that only run another one."""
+    """Remove environment assignments and programs that only run another program."""
     words = list(words)
     for _ in range(8):
         while words and (_ASSIGNMENT.match(words[0]) or words[0].startswith("-")):
@@ -263,7 +278,7 @@ def _unwrap(words: list[str]) -> list[str]:
 
 
 def _inner(name: str, rest: list[str]) -> list[str] | None:
-    """What a wrapper runs; ``None`` where the program is no wrapper."""
+    """Return the command that a wrapper runs; ``None`` if the program is not a wrapper."""
     if name in _WRAPPERS:
         rest = _without_flags(rest)
         return rest[_WRAPPERS[name] :] or None
@@ -293,7 +308,7 @@ def _without_flags(words: list[str]) -> list[str]:
 
 
 def is_check_command(command: str) -> bool:
-    """Whether a command line runs tests, a linter or a build.
+    """Return whether a command line runs tests, a linter or a build.
 
     >>> is_check_command("cd app && python -m pytest -q 2>&1 | tail -3"), is_check_command("git commit -m 'run pytest'")
     (True, False)
@@ -332,7 +347,9 @@ def _is_task(program: str, words: list[str]) -> bool:
 
 
 def normal_form(command: str) -> str:
-    """A command without what only changes how its output is shown, so that two runs of it can be told the same.
+    """Remove the parts of a command that only change how its output is shown.
+
+    Two runs of the same command then compare equal.
 
     >>> normal_form("cd app && pytest -q  2>&1 | tail -20") == normal_form("pytest -q")
     True
@@ -347,7 +364,7 @@ def normal_form(command: str) -> str:
 
 
 def masks_exit_status(command: str) -> bool:
-    """Whether the exit status of a command line is not that of its checks: a pipe, ``|| true``, ``; echo``."""
+    """Return whether the exit status is not that of the checks: a pipe, ``|| true``, ``; echo``."""
     found = steps(command)
     if "pipefail" in command:
         return False
@@ -356,7 +373,9 @@ def masks_exit_status(command: str) -> bool:
 
 
 def echoed_status(command: str) -> re.Pattern[str] | None:
-    """The line by which a command line prints the exit status of its checks, as the first group; ``None`` where none does.
+    """Return a pattern for the line in which a command prints the exit status of its checks.
+
+    The status is the pattern's first group. The result is ``None`` if the command prints no such line.
 
     >>> bool(echoed_status('pytest -q; echo "exit: $?"').match("exit: 1"))
     True
@@ -373,17 +392,17 @@ def echoed_status(command: str) -> re.Pattern[str] | None:
 
 
 def cuts_output(command: str, shown: int | None = None) -> bool:
-    """Whether a command line shows only part of what its checks print.
+    """Return whether a command line shows only part of what its checks print.
 
     Args:
         command: The command line.
-        shown: Lines that were shown: ``head`` and ``tail`` cut nothing where they let more through.
+        shown: Number of lines that were shown. ``head`` and ``tail`` cut nothing if their limit is higher.
     """
     return bool(_cutters(command, shown))
 
 
 def cuts_end(command: str, shown: int) -> bool:
-    """Whether a command line cuts off the end of what its checks print: by ``head``, that is."""
+    """Return whether a command line cuts off the end of what its checks print, which ``head`` does."""
     return "head" in _cutters(command, shown)
 
 
@@ -396,7 +415,7 @@ def _cutters(command: str, shown: int | None) -> set[str]:
 
 
 def _all_through(step: Step, shown: int | None) -> bool:
-    """Whether ``head -20`` or ``tail -n 20`` let all through: fewer lines came out of it."""
+    """Return whether ``head -20`` or ``tail -n 20`` cut nothing: fewer lines than its limit were shown."""
     if step.program not in {"head", "tail"} or shown is None:
         return False
     words = [word for word in step.arguments if word not in {"-n", "--lines"}]
@@ -405,7 +424,10 @@ def _all_through(step: Step, shown: int | None) -> bool:
 
 
 def filters_output(command: str) -> bool:
-    """Whether a command line may drop every line that its checks print (``grep``), unlike ``head``, ``tail`` and ``tee``."""
+    """Return whether a command line may drop every line that its checks print.
+
+    ``grep`` may; ``head``, ``tail`` and ``tee`` do not.
+    """
     found = steps(command)
     return any(
         a.follower == "|" and b.program not in {"head", "tail", "tee", "cat"} for a, b in pairwise(found)
@@ -413,7 +435,7 @@ def filters_output(command: str) -> bool:
 
 
 def selection(command: str) -> Selection:
-    """What a command line narrows its checks to; an unknown command (empty) is not taken for a full run.
+    """Return which checks a command line selects; an empty (unknown) command does not count as a full run.
 
     >>> selection("pytest -q"), selection("go test -run TestA ./cli/...").names
     (Selection(whole=True, paths=(), names=()), ('TestA',))
@@ -429,7 +451,7 @@ def selection(command: str) -> Selection:
 
 
 def _narrow(step: Step, paths: list[str], names: list[str]) -> bool:
-    """Collect what a step selects; true where a flag narrows it in a way that names nothing."""
+    """Collect what a step selects; return whether a flag narrows the run without naming anything."""
     narrowed = False
     arguments = iter(_own_arguments(step))
     for word in arguments:
@@ -451,7 +473,7 @@ def _narrow(step: Step, paths: list[str], names: list[str]) -> bool:
 
 
 def _own_arguments(step: Step) -> list[str]:
-    """A step's arguments without its subcommand or the name of its task."""
+    """Return a step's arguments without its subcommand or the name of its task."""
     words = list(step.arguments)
     if ">" in words or ">>" in words:
         words = words[: min(words.index(sign) for sign in (">", ">>") if sign in words)]

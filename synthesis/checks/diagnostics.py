@@ -1,7 +1,7 @@
-"""Linters, type checkers and compilers: one line, or a few, for each finding.
+"""Parsers for linters, type checkers and compilers, which print one or a few lines per finding.
 
-Their outputs differ in one pattern, so they are rows of a table. A finding is named ``path: rule message``: without its
-line, which moves with every edit above it.
+Their outputs differ in one pattern, so they are rows of a table. A finding is named ``path: rule message``.
+The line number is left out because it changes with every edit above it.
 """
 
 import re
@@ -22,13 +22,13 @@ class Linter(msgspec.Struct, frozen=True):
 
     Attributes:
         runner: Its name.
-        line: A finding: groups ``path``, ``line``, ``message`` and, where there is one, ``rule``.
-        programs: Names under which it stands in a command line; for a look-alike they decide.
-        blocks: Reads the findings that take several lines each, where no line is one by itself.
-        failed: A line by which it sums up that it found something: certain that it spoke.
-        passed: A line by which it says that all is well.
-        priority: What a finding of it means.
-        silent: Whether it prints nothing where all is well, so that exit status 0 is its word.
+        line: Pattern of a finding, with groups ``path``, ``line``, ``message`` and optionally ``rule``.
+        programs: Its names in a command line. They decide between programs with similar output.
+        blocks: Reads findings that take several lines each; used if no line matched ``line``.
+        failed: Pattern of the summary line after findings; proves that this program ran.
+        passed: Pattern of the line that reports success.
+        priority: Priority of its findings.
+        silent: Whether it prints nothing on success, so that exit status 0 means that it passed.
         certain: Whether the pattern of a finding is unmistakable by itself.
     """
 
@@ -54,7 +54,7 @@ _PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
 
 
 def _ruff_blocks(lines: list[str]) -> list[Finding]:
-    """Ruff's full form: the rule on one line, an arrow to the place on the next."""
+    """Read Ruff's full format: the rule on one line, an arrow to the place on the next."""
     found: list[Finding] = []
     for line, following in pairwise(lines):
         arrow = _ARROW.match(following)
@@ -65,7 +65,7 @@ def _ruff_blocks(lines: list[str]) -> list[Finding]:
 
 
 def _eslint_blocks(lines: list[str]) -> list[Finding]:
-    """ESLint's ``stylish`` form: a path, then its findings indented; warnings are none."""
+    """Read ESLint's ``stylish`` format: a path, then its findings, indented. Warnings are not findings."""
     found: list[Finding] = []
     path = ""
     for line in lines:
@@ -109,7 +109,8 @@ LINTERS: tuple[Linter, ...] = (
     Linter(
         "tsc",
         re.compile(
-            r"^(?P<path>[^\s:()][^:()]{0,300}?)(?:\((?P<line>\d{1,7}),\d+\): |:(?P<line2>\d{1,7}):\d+ - )error (?P<rule>TS\d+): (?P<message>.*)$"
+            r"^(?P<path>[^\s:()][^:()]{0,300}?)(?:\((?P<line>\d{1,7}),\d+\): |:(?P<line2>\d{1,7}):\d+ - )"
+            r"error (?P<rule>TS\d+): (?P<message>.*)$"
         ),
         ("tsc", "vue-tsc"),
         re.compile(r"^Found \d+ errors?(?: in .*)?\.?$"),
@@ -128,11 +129,13 @@ LINTERS: tuple[Linter, ...] = (
     Linter(
         "ruff",
         re.compile(
-            rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,5}}\d{{1,4}}|invalid-syntax|SyntaxError):? (?:\[\*\] )?(?P<message>.*)$"
+            rf"^{_PLACE}:\d+: (?P<rule>[A-Z]{{1,5}}\d{{1,4}}|invalid-syntax|SyntaxError):? "
+            r"(?:\[\*\] )?(?P<message>.*)$"
         ),
         ("ruff",),
         re.compile(
-            r"^(?:Found \d+ errors?(?: \(.*\))?\.|Would fix \d+ errors?\.?.*|\d+ files? would be reformatted.*|ruff failed)$"
+            r"^(?:Found \d+ errors?(?: \(.*\))?\.|Would fix \d+ errors?\.?.*"
+            r"|\d+ files? would be reformatted.*|ruff failed)$"
         ),
         re.compile(r"^(?:All checks passed!|\d+ files? already formatted)$"),
         silent=True,
@@ -195,7 +198,7 @@ LINTERS: tuple[Linter, ...] = (
         None,
         ("rustc", "cargo"),
         None,
-        # of tests that were built nothing is known yet, but where one ran, all was built
+        # A finished build of tests does not mean that they passed. But if a test ran, all was built.
         re.compile(r"^(?: +Finished (?!`?test\b)[`\[\w].* target\(s\) in |  Executable |test result: )"),
         "high",
         certain=True,
@@ -211,7 +214,8 @@ LINTERS: tuple[Linter, ...] = (
     Linter(
         "annotation",
         re.compile(
-            r"^::error [^:]*?\bfile=(?P<path>[^,:]{1,300})(?:[^:]*?,line=(?P<line>\d{1,7}))?[^:]*::(?P<message>.*)$"
+            r"^::error [^:]*?\bfile=(?P<path>[^,:]{1,300})(?:[^:]*?,line=(?P<line>\d{1,7}))?[^:]*::"
+            r"(?P<message>.*)$"
         ),
         (),
         certain=True,
@@ -228,16 +232,17 @@ _BUILDING = {
     "go": {"build", "vet", "install"},
     "cargo": {"build", "b", "check", "c", "clippy"},
 }
-"""Subcommands that build and run nothing."""
+"""Subcommands that build without running anything."""
 
 _GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\w./-]{{1,60}})\])?$")
 _VARIABLE = re.compile(r"(?<![\w.])\d+(?:-\d+)?(?![\w.])")
 
 
 def parse_diagnostics(output: Output, linters: Sequence[Linter] = LINTERS) -> list[CheckReport]:
-    """The reports of every linter, type checker and compiler that spoke, most certain patterns first.
+    """Return the reports of all linters, type checkers and compilers found, in the order of the table.
 
-    A line belongs to the first row that takes it, so that look-alikes do not claim it twice.
+    A line belongs to the first row that matches it, so that two programs with similar output do not both
+    claim it.
     """
     ran = steps(output.command)
     programs = {step.program for step in ran if _compiles(step)}
@@ -259,7 +264,10 @@ def parse_diagnostics(output: Output, linters: Sequence[Linter] = LINTERS) -> li
 
 
 def _compiles(step: Step) -> bool:
-    """Whether a step may be a compiler's or a linter's: of a program that also runs tests, one that only builds."""
+    """Return whether a step may run a compiler or a linter.
+
+    For a program that also runs tests, only a subcommand that builds without running tests counts.
+    """
     wanted = _BUILDING.get(step.program)
     builds_test = (step.program, step.arguments[:2]) == ("go", ("test", "-c"))
     return wanted is None or builds_test or bool(wanted & set(step.arguments[:1]))
@@ -327,7 +335,7 @@ def _failed(runner: str, output: Output, found: list[Finding]) -> CheckReport:
 def parse_generic(output: Output) -> CheckReport | None:
     """Read ``path:line: message [rule]``, the form that nearly every other checker can print.
 
-    Without a rule in brackets a line is only believed where the exit status says that something failed.
+    A line without a rule in brackets counts only if the exit status reports a failure.
     """
     matches = [match for line in output.lines if ":" in line and (match := _GENERIC.match(line))]
     believed = [match for match in matches if match["rule"] or output.status]

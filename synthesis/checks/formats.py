@@ -1,7 +1,7 @@
-"""Formats that many runners share: TAP, JUnit XML, node's own runner and RSpec.
+"""Parsers for TAP, JUnit XML, node's own runner and RSpec.
 
-JUnit XML is read with patterns, not with an XML parser: a report that was cut in the middle still names what failed,
-and no entity is ever expanded.
+JUnit XML is read with patterns, not with an XML parser. So a truncated report still names the failures, and
+no entity is ever expanded.
 """
 
 import re
@@ -11,11 +11,12 @@ from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, error_of, finding, names
 
 _TAP = re.compile(
-    r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?(?:\s+# (SKIP|TODO|skip|todo)\b.*?)?(?: # time=[\d.]+m?s)?( \{)?$"
+    r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
+    r"(?:\s+# (SKIP|TODO|skip|todo)\b.*?)?(?: # time=[\d.]+m?s)?( \{)?$"
 )
 _TAP_FAILED = re.compile(r"^# (?:fail +[1-9]|failed [1-9]|\{ total: .*\bfail: [1-9])")
 MAX_DEPTH = 20
-"""Names of the tests around a test that are kept."""
+"""Maximum number of names in the path of a nested test."""
 
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
 _SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
@@ -37,7 +38,7 @@ _RSPEC_TITLE = re.compile(r"^  \d+\) (\S.*)$")
 
 
 def parse_tap(output: Output) -> CheckReport | None:
-    """Read the Test Anything Protocol (versions 12 to 14, with subtests); ``None`` where there is none."""
+    """Parse the Test Anything Protocol, versions 12 to 14, with subtests; return ``None`` if there is none."""
     plan = next((int(match[1][:9]) for line in output.lines if (match := _PLAN.match(line))), None)
     if plan is None and not any(line.startswith("TAP version ") for line in output.lines):
         return None
@@ -67,7 +68,10 @@ def parse_tap(output: Output) -> CheckReport | None:
 
 
 def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
-    """Each test point by the names around it; a parent that only repeats its subtests' failure is left out."""
+    """Return the test points as passed, skipped and failing, named with the names of their parents.
+
+    A parent that only repeats the failure of its subtests is left out.
+    """
     passed: list[str] = []
     skipped: list[str] = []
     failing: dict[str, str] = {}
@@ -97,7 +101,7 @@ def _tap_message(lines: list[str]) -> str:
 
 
 def parse_junit(output: Output) -> CheckReport | None:
-    """Read JUnit XML; ``None`` where there is none."""
+    """Parse JUnit XML; return ``None`` if there is none."""
     cases = list(_CASE.finditer(output.text))
     if not cases or "<testsuite" not in output.text:
         return None
@@ -158,7 +162,7 @@ def _attributes(text: str) -> dict[str, str]:
 
 
 def parse_node(output: Output) -> CheckReport | None:
-    """Read the ``spec`` reporter of ``node --test``; ``None`` where there is none."""
+    """Parse the ``spec`` reporter of ``node --test``; return ``None`` if there is none."""
     counts = {match[1]: int(match[2][:9]) for line in output.lines if (match := _NODE_TOTAL.match(line))}
     if "pass" not in counts or "fail" not in counts:
         return None
@@ -177,7 +181,7 @@ def parse_node(output: Output) -> CheckReport | None:
 
 
 def _node_failing(lines: list[str]) -> list[Finding]:
-    """The list of failures at the end, where each is named at the margin with its place above and its error below."""
+    """Return the failures listed at the end; each has its place above its name and its error below."""
     start = next((i for i, line in enumerate(lines) if line.strip() == "✖ failing tests:"), None)
     found: list[Finding] = []
     for index in range(start + 1 if start is not None else len(lines), len(lines)):
@@ -190,7 +194,7 @@ def _node_failing(lines: list[str]) -> list[Finding]:
 
 
 def parse_rspec(output: Output) -> CheckReport | None:
-    """Read RSpec's output; ``None`` where there is none."""
+    """Parse the output of RSpec; return ``None`` if there is none."""
     total = next((match for line in reversed(output.lines) if (match := _RSPEC.match(line))), None)
     if total is None:
         return None

@@ -1,8 +1,8 @@
-"""What is left of a run whose summary is missing: cut by a pipe, killed, or never reached.
+"""Parser for incomplete runs: the summary was cut off by a pipe, or the run was killed before it.
 
-A runner's parser wants the lines with which it announces itself and sums up. Where they are gone, one line that only a
-failing run prints still tells that it failed, and often what. So this is a table of such lines; none of them ever
-tells that a run passed.
+A runner's parser needs the lines with which the runner announces itself and summarises. Without them, a line
+that only a failing run prints still shows that the run failed, and often what failed. This module is a table
+of such lines. None of them shows that a run passed.
 """
 
 import re
@@ -19,8 +19,8 @@ class Fragment(msgspec.Struct, frozen=True):
 
     Attributes:
         runner: The runner.
-        line: The line: groups ``check``, ``suite`` and ``message`` where it names them.
-        programs: Programs of which one must stand in the command where others might print such a line, too.
+        line: Pattern of the line, with groups ``check``, ``suite`` and ``message`` if it names them.
+        programs: If not empty, the command must contain one of these, since others print such lines too.
     """
 
     runner: str
@@ -78,7 +78,7 @@ FRAGMENTS: tuple[Fragment, ...] = (
 
 
 def parse_fragments(output: Output) -> CheckReport | None:
-    """Read what is left of a failing run; ``None`` where nothing is, or the exit status says that all is well."""
+    """Parse an incomplete failing run; return ``None`` if no line matches or the exit status is 0."""
     if output.status == 0:
         return None
     programs = {step.program for step in steps(output.command)}

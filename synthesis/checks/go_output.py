@@ -1,4 +1,4 @@
-"""``go test`` as text and as ``-json``, and the compiler's errors within it."""
+"""Parser for ``go test``, as text and as ``-json``, and for the compiler errors in its output."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds
 _RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")
 _PACKAGE = re.compile(r"^(?:\[[\w:-]+\] )?(ok|FAIL|---|\?)\s+(\S+)(?:\s+(.*))?$")
 _OK = re.compile(r"^(?:\[[\w:-]+\] )?(?:ok\s|\?\s|PASS$)")
-"""The last line of a run in which no package failed: else ``FAIL`` stands there."""
+"""The last line of a run in which no package failed; after a failure it is ``FAIL``."""
 
 _COMPILE = re.compile(r"^(?:\[[\w:-]+\] )?# (\S+)(?: \[(\S+)\])?$")
 _ERROR = re.compile(r"^(?:\[[\w:-]+\] )?(?:vet: )?(\S+?\.go):(\d+)(?::\d+)?: (.+)$")
@@ -32,11 +32,11 @@ _TIME = re.compile(r"^(?:[\d.]+s|\(cached\)|\[no test)")
 
 _VERDICTS = {"pass": "PASS", "fail": "FAIL", "skip": "SKIP"}
 MAX_APART = 4
-"""Lines of output between a test's verdict as text and as data."""
+"""Maximum number of outputs between a test's result as text and as JSON."""
 
 
 class _Record(msgspec.Struct):
-    """What has been read so far."""
+    """The results that have been read so far."""
 
     passed: list[tuple[str, str]] = msgspec.field(default_factory=list)
     skipped: list[tuple[str, str]] = msgspec.field(default_factory=list)
@@ -44,7 +44,7 @@ class _Record(msgspec.Struct):
     suites: list[str] = msgspec.field(default_factory=list)
     failed_packages: int = 0
     bare_fail: bool = False
-    """Whether ``FAIL`` stands after the last package's line: a test may print it, too."""
+    """Whether ``FAIL`` follows the last package's line. Earlier ones do not count: a test may print it."""
 
     bare_pass: bool = False
     broke_off: bool = False
@@ -60,7 +60,7 @@ class _JsonLine(msgspec.Struct):
 
 
 def parse_go(output: Output) -> CheckReport | None:
-    """Read the output of ``go test``; ``None`` where there is none."""
+    """Parse the output of ``go test``; return ``None`` if there is none."""
     record = _Record()
     _read(list(_plain(output.lines)), record)
     if not record.seen:
@@ -87,7 +87,10 @@ def parse_go(output: Output) -> CheckReport | None:
 
 
 def _shows_a_pass(record: _Record, output: Output) -> bool:
-    """Whether packages passed, and none that failed can have been cut off: as data their end does not tell."""
+    """Return whether packages passed and no failed one can have been cut off.
+
+    The last line of JSON output does not show whether a package failed.
+    """
     if not (record.suites or record.bare_pass):
         return False
     last = next((line for line in reversed(output.lines) if line.strip()), "")
@@ -106,7 +109,7 @@ def _critical(item: Finding) -> Finding:
 
 
 def _plain(lines: list[str]) -> Iterator[str]:
-    """The lines of the text form; packages that run at once interleave in the JSON form and are put apart."""
+    """Yield the lines of the text format; packages that interleave in the JSON format are separated."""
     decoder = msgspec.json.Decoder(_JsonLine)
     outputs: dict[str, list[str]] = {}
     ended: dict[str, str] = {}
@@ -136,7 +139,7 @@ def _ends(text: str) -> bool:
 
 
 def _read(lines: list[str], record: _Record) -> None:
-    """One pass: the tests of a package come before the line that names it."""
+    """Read all lines in one pass; the tests of a package come before the line that names it."""
     tests: list[tuple[str, str]] = []
     logs: dict[str, tuple[str, str, str]] = {}
     compile_errors: dict[str, tuple[str, str, str]] = {}
@@ -187,7 +190,7 @@ def _close(
     compile_errors: dict[str, tuple[str, str, str]],
     panic: str,
 ) -> None:
-    """A package's own line: its tests are known now, or it could not be built."""
+    """Process a package's own line: either its tests are complete, or it could not be built."""
     package, rest = match[2], match[3] or ""
     if rest.startswith("[") and match[1] == "FAIL":
         path, line, message = compile_errors.get(package, ("", "", ""))

@@ -1,4 +1,4 @@
-"""jest, vitest and mocha."""
+"""Parsers for jest, vitest and mocha."""
 
 import re
 
@@ -28,7 +28,7 @@ _VITEST_PLACE = re.compile(r"^ +❯ (\S+?):(\d+):\d+$")
 _MOCHA = re.compile(r"^ +(\d+) (passing|failing|pending)(?: \(.{1,20}\))?$")
 _MOCHA_TITLE = re.compile(r"^ {2}(\d+)\) (\S.*)$")
 _MOCHA_MARK = re.compile(r"^ {2,}\d+\) \S")
-"""A failing test among the ticked ones; the list of the failures stands after the totals."""
+"""A failing test among the passed ones; the list of the failures follows the totals."""
 
 _COUNT = re.compile(r"(\d{1,9}) (failed|passed|skipped|todo|total)")
 MESSAGE_LINES = 3
@@ -36,7 +36,7 @@ _UNLOADED = "Test suite failed to run"
 
 
 def parse_jest(output: Output) -> CheckReport | None:
-    """Read jest's output; ``None`` where there is none."""
+    """Parse the output of jest; return ``None`` if there is none."""
     total = next((match[1] for line in reversed(output.lines) if (match := _JEST_TOTAL.match(line))), "")
     files = [(match[1], match[2]) for line in output.lines if (match := _JEST_FILE.match(line))]
     suites = next((match[1] for line in reversed(output.lines) if (match := _JEST_SUITES.match(line))), "")
@@ -74,7 +74,7 @@ def parse_jest(output: Output) -> CheckReport | None:
 
 
 def _jest_failing(lines: list[str], counts: dict[str, int]) -> list[Finding]:
-    """The sections of the failures; the end repeats them all under ``Summary of all failing tests``."""
+    """Return the failures from their sections; ``Summary of all failing tests`` repeats them at the end."""
     found: list[Finding] = []
     suite = ""
     for index, line in enumerate(lines):
@@ -116,7 +116,7 @@ def _jest_message(lines: list[str], start: int) -> tuple[str, str, str]:
 
 
 def _ticked(lines: list[str], files: list[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The tests that a verbose run ticks, named by the blocks around them: (passed, skipped)."""
+    """Return the passed and the skipped tests of a verbose run, named with their enclosing blocks."""
     passed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
     blocks: list[tuple[int, str]] = []
@@ -140,7 +140,7 @@ def _ticked(lines: list[str], files: list[str]) -> tuple[list[tuple[str, str]], 
 
 
 def parse_vitest(output: Output) -> CheckReport | None:
-    """Read vitest's output; ``None`` where there is none."""
+    """Parse the output of vitest; return ``None`` if there is none."""
     lines = output.lines
     total = next((match[1] for line in reversed(lines) if (match := _VITEST_TOTAL.match(line))), "")
     files = next((match[1] for line in reversed(lines) if (match := _VITEST_FILES.match(line))), "")
@@ -189,7 +189,7 @@ def _vitest_failure(lines: list[str], index: int, match: re.Match[str]) -> Findi
 
 
 def _vitest_passed(lines: list[str]) -> list[tuple[str, str]]:
-    """The tests that the verbose reporter ticks, one line each: `` ✓ path > block > test 1ms``."""
+    """Return the tests that the verbose reporter marks as passed: `` ✓ path > block > test 1ms``."""
     found: list[tuple[str, str]] = []
     for line in lines:
         match = _TICK.match(line)
@@ -211,7 +211,7 @@ def _critical(item: Finding) -> Finding:
 
 
 def parse_mocha(output: Output) -> CheckReport | None:
-    """Read mocha's output (the ``spec`` and ``dot`` reporters); ``None`` where there is none."""
+    """Parse the output of mocha (reporters ``spec`` and ``dot``); return ``None`` if there is none."""
     lines = output.lines
     totals = [(index, match) for index, line in enumerate(lines) if (match := _MOCHA.match(line))]
     last = max((index for index, match in totals if match[2] == "passing"), default=None)
@@ -235,7 +235,10 @@ def parse_mocha(output: Output) -> CheckReport | None:
 
 
 def _mocha_failing(lines: list[str], start: int) -> list[Finding]:
-    """The numbered sections after the totals: the blocks around a test, then its name with a colon, then the error."""
+    """Return the failures from the numbered sections after the totals.
+
+    A section holds the blocks around a test, then its name with a colon, then the error.
+    """
     found: list[Finding] = []
     for index in range(start, len(lines)):
         match = _MOCHA_TITLE.match(lines[index])

@@ -1,7 +1,7 @@
-"""The output of a run as a parser sees it: clean lines, bounded, with the command that made it.
+"""The output of a run as a parser sees it: clean, bounded lines, and the command that printed them.
 
-However long an output is, the work is bounded: of one that is larger than the window its head and its tail are read,
-since runners announce themselves at the start and sum up at the end.
+The work is bounded for any length of output. If an output is larger than the window, only its head and its
+tail are read, because runners announce themselves at the start and summarise at the end.
 """
 
 import re
@@ -24,15 +24,16 @@ TAIL_CHARS = 4_000_000
 MAX_LINE = 8_000
 _LONGEST_MARK = 80
 MAX_AFTER_STATUS = 20
-"""Lines at the end in which an exit status that the command prints is looked for."""
+"""Number of last lines that are searched for an exit status that the command printed."""
 
-# ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``) and two-character escapes.
+# ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``) and two-character
+# escapes.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]{1,2}[0-~]|[@-Z\\^_])")
 _LEFT_OUT = re.compile(
     r"^\W{0,6}[\d,]* ?(?:characters|bytes|chars|lines|output) (?:left out|truncated|omitted)\W{0,6}$",
     re.IGNORECASE,
 )
-"""The line that stands where our own tools, or another host's, cut an output."""
+"""The line that our own tools, or those of another host, leave where they truncated an output."""
 
 _STAMP = re.compile(
     r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: |$)"
@@ -46,19 +47,19 @@ _LABELS = (
     re.compile(r"^([\w./-]{1,60}:[A-Za-z][\w.-]{0,40}): "),  # turbo
     re.compile(r"^\[([\w@:./-]{1,60})\](?: |$)"),  # concurrently, mise
 )
-"""What stands in front of every line where a host or a task runner shows the output of several programs."""
+"""Labels in front of each line where a host or a task runner shows the output of several programs."""
 
 _FRONTED = 0.9
-"""Share of the lines that must bear it."""
+"""Minimum share of the lines that carry a time stamp or label."""
 
 _LEAST = 3
-"""Lines that a label must front at least: one alone may be a finding."""
+"""Minimum number of lines with a label: a single one may be a finding."""
 
 _SAMPLE = 2_000
-"""Lines that are looked at to tell."""
+"""Number of lines that are examined for time stamps and labels."""
 
 _FEW = 4
-"""Lines that a label must front on average: the first column of a table differs from row to row."""
+"""Minimum average number of lines per label: the first column of a table differs from row to row."""
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,14 +67,14 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         lines: Lines without colours, carriage returns and line ends.
-        text: The same, joined by newlines.
-        command: The command line, where it is known.
-        exit_code: The exit status, where it is known.
-        selected: What the command narrows the run to.
+        text: The lines joined by newlines.
+        command: The command line, if known.
+        exit_code: The exit status, if known.
+        selected: The checks that the command selects.
         masked: Whether the exit status is that of another program (``pytest | tail``).
-        cut: Whether part of the output is missing: the window, a pipe into ``head``, ``tail`` or ``grep``, or
-            our own tools.
-        gap: Whether something is missing that was neither before nor behind what is shown.
+        cut: Whether part of the output is missing, because of the window, a pipe into ``head``, ``tail`` or
+            ``grep``, or our own tools.
+        gap: Whether part of the output is missing between its first and its last shown line.
         end_cut: Whether the end is missing.
     """
 
@@ -89,14 +90,14 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> int | None:
-        """The exit status of the check itself; ``None`` where it is unknown or hidden by a pipe."""
+        """The exit status of the check itself; ``None`` if it is unknown or hidden by a pipe."""
         return None if self.masked else self.exit_code
 
     @property
     def silent_success(self) -> bool:
-        """Whether a program that prints nothing where all is well can be taken to have passed.
+        """Whether a program that prints nothing on success can be assumed to have passed.
 
-        By its exit status, or, where a pipe hides that, by an output in which there is not one word.
+        The exit status decides. If a pipe hides it, an empty output does.
         """
         if self.status is not None:
             return self.status == 0
@@ -105,7 +106,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_output(text: str, command: str, exit_code: int | None) -> Output:
-    """Clean an output: colours out, only the last state of a progress line, bounded in size and in line length."""
+    """Clean an output: remove colours, keep the last state of a progress line, bound size and line length."""
     windowed = len(text) > HEAD_CHARS + TAIL_CHARS
     if windowed:
         text = text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
@@ -130,21 +131,21 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
 
 
 def _told_status(command: str, lines: list[str]) -> int | None:
-    """The exit status that the command line itself printed (``; echo $?``)."""
+    """Return the exit status that the command line itself printed (``; echo $?``)."""
     pattern = echoed_status(command) if "echo" in command else None
     found = [match[1] for line in lines[-MAX_AFTER_STATUS:] if pattern and (match := pattern.match(line))]
     return int(found[-1]) if found else None
 
 
 def _final_state(line: str) -> str:
-    """What a terminal shows of a line that was written over with carriage returns."""
+    """Return what a terminal shows of a line that was overwritten with carriage returns."""
     if "\r" not in line:
         return line
     return next((part for part in reversed(line.split("\r")) if part.strip()), "")
 
 
 def _unfronted(lines: list[str]) -> list[str]:
-    """The lines without the time stamps and labels in front of nearly all of them; each label's lines together."""
+    """Remove time stamps and labels that precede nearly all lines; group the lines of each label."""
     for _ in range(3):  # a label, then a time stamp within it
         told = [line for line in lines if line]
         sample = told[:_SAMPLE]

@@ -1,6 +1,6 @@
-"""pytest: its short summary, its verbose lines and its progress lines.
+"""Parser for pytest: short summary, verbose lines and progress lines.
 
-A test of pytest itself, or of a plugin, prints whole sessions of its own: the last summary is the run's.
+A test of pytest itself, or of a plugin, prints whole sessions. So the last summary is that of the run.
 """
 
 import re
@@ -19,7 +19,8 @@ from agentx.synthesis.checks.report import (
 )
 
 _COUNTS = re.compile(
-    r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*|no tests ran|no tests collected[^=]{0,40})"
+    r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*"
+    r"|no tests ran|no tests collected[^=]{0,40})"
     r" in \d[\d.]*\s?s(?:econds)?(?: \([\d:]+\))?(?: =+)?$"
 )
 _SUMMARY = re.compile(r"^=+ short test summary info =+$")
@@ -43,7 +44,8 @@ _HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(\S.*?) _{3,}$
 _LOCATION = re.compile(r"^(\S+?):(\d+): (?:\S.*)?$")
 _CONFTEST = re.compile(r"^ImportError while loading conftest '(.{1,500})'\.?$")
 _USAGE = re.compile(
-    r"^(?:ERROR: (?:usage: |file or directory not found|not found: |found no collectors).*|\S*pytest: error: .*)$"
+    r"^(?:ERROR: (?:usage: |file or directory not found|not found: |found no collectors).*"
+    r"|\S*pytest: error: .*)$"
 )
 _BROKEN = (
     "!!! Interrupted:",
@@ -54,11 +56,11 @@ _BROKEN = (
     "!!! stopping after",
 )
 MAX_AFTER_BREAK = 8
-"""Lines between the mark of a session that was stopped and its last line."""
+"""Maximum distance, in lines, between the mark of a stopped session and its last line."""
 
 
 def parse_pytest(output: Output) -> CheckReport | None:
-    """Read pytest's output; ``None`` where there is none."""
+    """Parse the output of pytest; return ``None`` if there is none."""
     lines = output.lines
     ends = [i for i, line in enumerate(lines) if line[:1] in "=0123456789n" and _COUNTS.match(line)]
     conftest = next((match[1] for line in lines if (match := _CONFTEST.match(line))), "")
@@ -107,7 +109,8 @@ def _session(output: Output, end: int | None) -> CheckReport:
         failing = [_critical(item) if "::" not in item.check else item for item in failing]
     unique = distinct(failing)
     all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
-    failed_names = {item.check for item in unique}  # a test whose subtest failed is told as passed, too
+    # pytest also reports a test as passed whose subtest failed.
+    failed_names = {item.check for item in unique}
     passed = [pair for pair in passed if pair[0] not in failed_names]
     stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I(")
     outcome = _outcome(output, counts, bad=bool(failed or unique or stopped), ended=end is not None)
@@ -131,7 +134,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
 
 
 def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) -> Outcome:
-    """A session without its last line failed, unless a pipe cut that line off."""
+    """Return the outcome; a session without its last line failed, unless a pipe cut that line off."""
     if bad:
         return "failed"
     if not ended:
@@ -146,13 +149,13 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
 
 
 def _silenced(command: str) -> bool:
-    """Whether the last line is left out on demand (``-qq``)."""
+    """Return whether the command suppresses the last line (``-qq``)."""
     words = [word for step in steps(command) for word in step.arguments]
     return sum(len(word) - 1 for word in words if _QUIET.match(word)) + words.count("--quiet") > 1
 
 
 def _all_dots(lines: list[str]) -> bool:
-    """Whether the progress lines came to 100% and show no failure."""
+    """Return whether the progress lines reach 100% and show no failure."""
     shown = [line for line in lines if _DOTS.match(line) or _PROGRESS.match(line)]
     whole = bool(shown) and shown[-1].endswith("[100%]")
     bad = any(" error" in line for line in lines if line.startswith("collect"))
@@ -166,15 +169,15 @@ def _counts(text: str) -> dict[str, int]:
 
 
 def _results(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
-    """What each named check gave, as (status, name, message), and the files whose progress was shown."""
+    """Return the result of each named check as (status, name, message), and the files with progress lines."""
     start = max((i for i, line in enumerate(lines) if _SUMMARY.match(line)), default=None)
     results: list[tuple[str, str, str]] = []
     suites: list[str] = []
     body = next(
         (i for i, line in enumerate(lines) if line.startswith("==") and _SECTION.match(line)), len(lines)
     )
-    for line in lines[:body]:  # what a section quotes may itself look like results
-        if start is None and (match := _RESULT.match(line)):  # the summary's title was cut off
+    for line in lines[:body]:  # text that a section quotes may itself look like results
+        if start is None and (match := _RESULT.match(line)):  # the title of the summary was cut off
             name, message = _split_result(match[2])
             results.append((match[1].removeprefix("SUB"), name, message))
         elif "::" in line and (match := _VERBOSE.match(line)) and (match[1] or match[3]):
@@ -221,7 +224,7 @@ def _critical(item: Finding) -> Finding:
 
 
 def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
-    """Add the whole message and the place from the section of each failure: the summary cuts its lines."""
+    """Add the whole message and the place from each failure's section, because the summary cuts its lines."""
     sections: dict[str, tuple[str, int]] = {}
     title, message, place = "", "", 0
     for line in [*lines, "___ end ___"]:
@@ -251,7 +254,7 @@ def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
 
 
 def _in_sections(lines: list[str], known: set[str]) -> list[Finding]:
-    """The failures by their sections alone, where no summary names them: the title, and the file that is quoted first."""
+    """Return the failures that no summary names, from their sections: the title and the first quoted file."""
     found: list[Finding] = []
     title, message = "", ""
     for line in lines:

@@ -1,6 +1,6 @@
-"""The one table of parsers, and :func:`parse_output`, which picks among them.
+"""The table of parsers, and :func:`parse_output`, which selects among them.
 
-Adding a runner is one function and one row: ``docs/check-parsers.md``.
+A new runner needs one function and one row: see ``docs/check-parsers.md``.
 """
 
 import re
@@ -27,8 +27,8 @@ class Parser(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The runner.
-        hints: One of these stands in every output of it; where none does, the parser is not asked.
-        parse: Gives the report, or ``None`` where the output is not this runner's after all.
+        hints: Every output of the runner contains one of these; without a hint, the parser is not called.
+        parse: Returns the report, or ``None`` if the output is not from this runner.
     """
 
     name: str
@@ -59,35 +59,43 @@ PARSERS: tuple[Parser, ...] = (
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
 
 _SUMS_UP_LAST = frozenset({"pytest", "unittest", "django", "sympy"})
-"""Runners whose last line says how the whole run went."""
+"""Runners whose last line gives the result of the whole run."""
 
 _SUMS_UP = _SUMS_UP_LAST | {"jest", "vitest", "rspec", "go test"}
-"""Runners whose last lines do."""
+"""Runners whose last lines give the result of the whole run."""
 
 _ECHOES: dict[str, frozenset[str]] = {
     "tap": frozenset({"node"}),
     "unittest": frozenset({"pytest", "go test", "cargo"}),
     "junit": frozenset({"pytest", "unittest", "django", "go test", "cargo", "jest", "vitest", "mocha"}),
 }
-"""Formats that a test may print while it runs: not believed where one of these runners spoke too."""
+"""Formats that a test may print itself: ignored if the output also contains one of these runners."""
 
-# Signs by which a shell, a task runner or an interpreter says that a program failed, where the exit status is unknown.
+# Messages by which a shell, a task runner or an interpreter reports a failed program. They are used where
+# the exit status is unknown.
 _STOPPED = (
-    r"make(?:\[\d+\])?: \*\*\* .*(?:Error \d+|Stop\.|Killed|Terminated|Segmentation fault)|npm (?:ERR!|error) |ERR_PNPM_|\s?ELIFECYCLE\b"
+    r"make(?:\[\d+\])?: \*\*\* .*(?:Error \d+|Stop\.|Killed|Terminated|Segmentation fault)"
+    r"|npm (?:ERR!|error) |ERR_PNPM_|\s?ELIFECYCLE\b"
     r"|error Command failed |mise ERROR |.{0,60}ERROR task failed$|error: Recipe |task: Failed to run task "
-    r"|(?:##\[error\])?(?:Error: )?(?:Process completed|.{0,60}\bexit(?:ing|ed)?) with (?:exit )?(?:code|status) [1-9]\d*\b"
-    r"|error: test failed|error: \d+ targets? failed|FAIL Required test coverage |ERROR: Coverage for |Coverage failure: "
+    r"|(?:##\[error\])?(?:Error: )?(?:Process completed|.{0,60}\bexit(?:ing|ed)?) with "
+    r"(?:exit )?(?:code|status) [1-9]\d*\b"
+    r"|error: test failed|error: \d+ targets? failed"
+    r"|FAIL Required test coverage |ERROR: Coverage for |Coverage failure: "
     r"|Jest: .*(?:threshold|Coverage)"
 )
-"""Those that hold even where a runner says that its tests passed."""
+"""Messages that mean a failure even if a runner reports that its tests passed."""
 
 _TASK_FAILED = re.compile(rf"^(?:{_STOPPED})")
 _FAILURE = re.compile(
     rf"^(?:{_STOPPED}|make(?:\[\d+\])?: \*\*\* "
-    r"|(?:\w*sh|\(eval\))(?::| ).{0,200}(?:command not found|[Nn]o such file or directory|[Pp]ermission denied)"
-    r"|.{0,100}: command not found$|fatal: |Segmentation fault|Killed$|error(?:\[\w+\])?: |Error: |ERROR:? |panic: "
-    r"|[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): |\[ERROR\] |[\w.+-]{1,40}: (?:fatal )?error: "
-    r"|\s?Exception during run: |Oops! Something went wrong!|error TS\d+: |go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
+    r"|(?:\w*sh|\(eval\))(?::| ).{0,200}"
+    r"(?:command not found|[Nn]o such file or directory|[Pp]ermission denied)"
+    r"|.{0,100}: command not found$|fatal: |Segmentation fault|Killed$"
+    r"|error(?:\[\w+\])?: |Error: |ERROR:? |panic: "
+    r"|[Ee]xit (?:code|status) [1-9]\d*$|(?:\w+\.)*\w*(?:Error|Exception): "
+    r"|\[ERROR\] |[\w.+-]{1,40}: (?:fatal )?error: "
+    r"|\s?Exception during run: |Oops! Something went wrong!|error TS\d+: "
+    r"|go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
     r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
 )
 _SOUNDS_BAD = re.compile(r"[Ff]ail|FAIL|[Ee]rror|ERROR|would be")
@@ -99,14 +107,14 @@ TIMEOUT_STATUS = 124
 
 
 def parse_reports(text: str, *, command: str = "", exit_code: int | None = None) -> tuple[CheckReport, ...]:
-    """What every runner in an output said: a command line may run several, one after the other.
+    """Return a report for each runner in an output; one command line may run several runners.
 
-    Where no runner is recognised, the exit status decides, and the report's runner is ``exit``.
+    If no runner is recognised, the exit status decides, and the report's runner is ``exit``.
 
     Args:
-        text: What the command printed, however long, with whatever in it.
-        command: The command line; tells what a run was narrowed to and whether a pipe hides its exit status.
-        exit_code: The exit status, where one is known.
+        text: Output of the command: any length, any content.
+        command: The command line; shows which checks it selects and whether a pipe hides the exit status.
+        exit_code: The exit status, if known.
     """
     output = read_output(text, command, exit_code)
     reports = [
@@ -131,12 +139,12 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
 
 
 def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
-    r"""What a check run said, in one report; where several runners spoke, theirs are joined.
+    r"""Return one report for a check run; the reports of several runners are merged.
 
     Args:
-        text: What the command printed.
-        command: The command line, where it is known.
-        exit_code: The exit status, where it is known.
+        text: Output of the command.
+        command: The command line, if known.
+        exit_code: The exit status, if known.
 
     >>> report = parse_output("FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s", command="pytest -q | tail -2")
     >>> report.runner, report.outcome, report.failing[0].check
@@ -174,7 +182,7 @@ def _optional(report: CheckReport | None) -> list[CheckReport]:
 
 
 def _without_echoes(reports: list[CheckReport]) -> list[CheckReport]:
-    """Drop what a weaker pattern read out of a stronger runner's output (TAP inside node, say) and empty reports."""
+    """Remove empty reports, and those that a weak pattern found in another runner's output (TAP in node)."""
     runners = {report.runner for report in reports}
     kept = [report for report in reports if not (_ECHOES.get(report.runner, frozenset()) & runners)]
     telling = [report for report in kept if report.outcome != "unknown"]
@@ -182,7 +190,10 @@ def _without_echoes(reports: list[CheckReport]) -> list[CheckReport]:
 
 
 def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
-    """Whether what looks like a linter's finding was printed by a test: then nothing in the command names the linter."""
+    """Return whether a test printed what looks like a linter's finding.
+
+    That is assumed if nothing in the command names the linter.
+    """
     names = " ".join(" ".join((step.program, *step.arguments)) for step in steps(output.command))
     words = {"golangci-lint": "lint", "go build": "build", "gcc": "build", "tsc": "t"}
     if report.runner == "rustc":
@@ -195,7 +206,7 @@ def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
 
 
 def _doubted(report: CheckReport, output: Output) -> CheckReport:
-    """A pass is no more than likely where what would tell of a failure may be what is missing."""
+    """Change a pass to ``unknown`` if the missing part of the output may have reported a failure."""
     certain = _SUMS_UP_LAST if output.end_cut else _SUMS_UP
     missing = output.status is None and (output.gap or output.end_cut) and report.runner not in certain
     if report.outcome != "passed" or not missing:
@@ -204,7 +215,7 @@ def _doubted(report: CheckReport, output: Output) -> CheckReport:
 
 
 def _explained(report: CheckReport, output: Output) -> CheckReport:
-    """A report that says what went wrong, if only by the line of the output that sounds most like it."""
+    """Return the report with an error text, taken from the output if a failed report has none."""
     if report.outcome != "failed" or report.error:
         return report
     line = next((line for line in output.lines if _SOUNDS_BAD.search(line)), "") or _last_line(output)
@@ -212,7 +223,7 @@ def _explained(report: CheckReport, output: Output) -> CheckReport:
 
 
 def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None:
-    """What the exit status says, or where it is hidden, what the lines say that shells and task runners print."""
+    """Return a report from the exit status; if it is hidden, from the messages of shells and task runners."""
     name = printable(normal_form(output.command), 200)
     if output.status == 0:
         return (
@@ -231,14 +242,17 @@ def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None
 
 
 def timed_out(text: str, exit_code: int | None) -> bool:
-    """Whether a run was ended by a time limit: status 124 (timeout(1)), or killed and saying so at its end."""
+    """Return whether a time limit ended a run.
+
+    The sign is status 124 (timeout(1)). Without an exit status, it is a message at either end of the output.
+    """
     return exit_code == TIMEOUT_STATUS or (
         exit_code is None and bool(_TIMED_OUT.search(text[-500:]) or _TIMED_OUT.search(text[:500]))
     )
 
 
 def not_runnable(report: CheckReport, exit_code: int | None) -> bool:
-    """Whether nothing could be run at all: a missing program or module."""
+    """Return whether nothing could be run because a program or a module is missing."""
     return report.runner == "exit" and (exit_code in {126, 127} or bool(_NOT_RUNNABLE.search(report.error)))
 
 

@@ -1,7 +1,7 @@
-"""What a run of a check said, in one shape for every runner.
+"""The report of a check run, one type for all runners.
 
-Everything here comes out of the mouth of an untrusted program. So names, paths and messages are made printable and
-bounded before they enter a report: no control character, no newline, no invisible character, no endless text.
+All content comes from an untrusted program. So names, paths and messages are made printable and bounded
+before they enter a report: no control characters, newlines or invisible characters, and limited length.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import Priority
 
 MAX_NAME = 200
-"""Characters of a check's, suite's or path's name."""
+"""Maximum length of the name of a check, suite or path, in characters."""
 
 MAX_MESSAGE = 400
-"""Characters of a finding's message."""
+"""Maximum length of a finding's message, in characters."""
 
 MAX_LINE_DIGITS = 9
 
 MAX_NAMES = 20_000
-"""Names of one sort (failing, passed, skipped, suites) that a report holds."""
+"""Maximum number of names of one sort (failing, passed, skipped, suites) in a report."""
 
 Outcome = Literal["passed", "failed", "unknown"]
 
@@ -32,12 +32,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         check: Its name as the runner gives it; for a linter or compiler ``path: rule message``.
-        suite: What the check belongs to where the runner tells it apart: a test file, a Go package; else empty.
+        suite: The test file, Go package or similar that holds the check, if the runner names it; else empty.
         path: File that the failure points to, as the runner prints it.
-        line: Line in it, from 1; 0 for unknown.
+        line: Line in the file, from 1; 0 if unknown.
         message: First line of the failure, at most 400 characters.
-        priority: ``critical`` where nothing could be collected or built, ``high`` for a failing test or compile
-            error, ``normal`` for a lint finding.
+        priority: ``critical`` if nothing could be collected or built, ``high`` for a failing test or a
+            compile error, ``normal`` for a lint finding.
     """
 
     check: str
@@ -49,31 +49,31 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckName(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A check that was seen, by name and by what it belongs to."""
+    """The name and the suite of a check that did not fail."""
 
     check: str
     suite: str = ""
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one runner said in one run.
+    """The result of one runner in one run.
 
     Attributes:
-        runner: What ran (``pytest``, ``go test``, ``ruff``, …); ``exit`` where only the exit status is known.
-        outcome: ``unknown`` where neither the output nor the exit status tells.
-        failing: The checks that failed, in the order in which the runner names them.
-        passed: The checks that passed, where the runner names them.
-        skipped: The checks that were collected and not run, where the runner names them.
+        runner: The runner (``pytest``, ``go test``, ``ruff``, …); ``exit`` if only the exit status is known.
+        outcome: ``unknown`` if neither the output nor the exit status decides.
+        failing: The checks that failed, in the runner's order.
+        passed: The checks that passed, if the runner names them.
+        skipped: The checks that were collected and not run, if the runner names them.
         suites: Suites that ran to their end, whether or not all of their checks passed.
-        collected: Checks that the run found.
-        ran: Checks that it executed.
-        failed: Checks that failed, by the runner's own count.
-        complete: Whether this was a full run: nothing in the command or the output narrowed it to a selection, and it
-            came to its end.
-        names_all_failing: Whether every check that failed is in ``failing``: false for a run that broke off and for an
-            output that was cut.
-        names_all_passed: Whether every check that passed is in ``passed``.
-        error: The first line that tells what went wrong, bounded; empty where nothing did.
+        collected: Number of checks that the run found.
+        ran: Number of checks that it executed.
+        failed: Number of checks that failed, by the runner's own count.
+        complete: Whether this was a full run: neither the command nor the output restricted it to a
+            selection, and it reached its end.
+        names_all_failing: Whether ``failing`` holds every check that failed; false for an interrupted run
+            and for a truncated output.
+        names_all_passed: Whether ``passed`` holds every check that passed.
+        error: The first line that names the failure, bounded; empty if nothing failed.
     """
 
     runner: str
@@ -92,7 +92,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def printable(text: str, limit: int) -> str:
-    r"""Make a stranger's text one bounded line of visible characters.
+    r"""Turn untrusted text into one bounded line of visible characters.
 
     >>> printable("a\x1b[31m\nb\u202e", 10)
     'a[31m b'
@@ -102,7 +102,9 @@ def printable(text: str, limit: int) -> str:
 
 
 def printable_name(text: str) -> str:
-    """Make a name printable; one that is too long is cut and keeps apart from others by a digest of the whole.
+    """Make a name printable; a name that is too long is cut and ends in a digest of the whole.
+
+    The digest keeps long names with the same beginning distinct.
 
     >>> printable_name("tests/test_a.py::test_b[1]")
     'tests/test_a.py::test_b[1]'
@@ -123,7 +125,7 @@ def finding(
     message: str = "",
     priority: Priority = "high",
 ) -> Finding:
-    """Make a finding of what a runner printed: everything is made printable and bounded."""
+    """Build a finding from what a runner printed, with all texts printable and bounded."""
     digits = str(line)
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_LINE_DIGITS else 0
     return Finding(
@@ -137,12 +139,12 @@ def finding(
 
 
 def error_of(failing: Sequence[Finding], otherwise: str = "") -> str:
-    """What a run failed by, in one line: its first failing check with its message, or else what is said."""
+    """Return why a run failed, in one line: the first failing check with its message, or ``otherwise``."""
     return printable(f"{failing[0].check}: {failing[0].message}" if failing else otherwise, MAX_MESSAGE)
 
 
 def distinct(findings: list[Finding]) -> tuple[Finding, ...]:
-    """The findings without those without a name and without repeats of the same check, bounded."""
+    """Remove findings without a name and repeats of the same check; bound the number."""
     seen: dict[tuple[str, str], Finding] = {}
     for item in findings:
         if item.check:
@@ -153,11 +155,11 @@ def distinct(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def names(pairs: list[tuple[str, str]]) -> tuple[CheckName, ...]:
-    """Make checks of ``(name, suite)`` pairs, without repeats, bounded."""
+    """Build check names from ``(name, suite)`` pairs, without duplicates, bounded."""
     unique = dict.fromkeys(pairs[: 2 * MAX_NAMES])
     return tuple(CheckName(printable_name(name), printable_name(suite)) for name, suite in unique)[:MAX_NAMES]
 
 
 def suite_names(suites: list[str]) -> tuple[str, ...]:
-    """Make suites printable, without repeats, bounded."""
+    """Make suite names printable, without duplicates, bounded."""
     return tuple(printable_name(suite) for suite in dict.fromkeys(suites))[:MAX_NAMES]

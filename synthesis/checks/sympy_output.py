@@ -1,4 +1,4 @@
-"""SymPy's own runner (``bin/test``)."""
+"""Parser for SymPy's own test runner (``bin/test``)."""
 
 import re
 
@@ -22,7 +22,7 @@ _TEST = re.compile(r"^(test\w*) (ok|[EFfsTXwK])\b")
 
 
 def parse_sympy(output: Output) -> CheckReport | None:
-    """Read the output of SymPy's runner; ``None`` where there is none."""
+    """Parse the output of SymPy's runner; return ``None`` if there is none."""
     if not any(_START.match(line) for line in output.lines):
         return None
     end = next((match for line in reversed(output.lines) if (match := _END.match(line))), None)

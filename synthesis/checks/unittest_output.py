@@ -1,4 +1,4 @@
-"""unittest, and Django's test runner, which prints the same with its own preamble."""
+"""Parser for unittest, and for Django's test runner, which prints the same after its own preamble."""
 
 import re
 
@@ -21,7 +21,8 @@ _BARE = re.compile(r"^(ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected suc
 _RAN = re.compile(r"^Ran (\d+) tests? in \d")
 _END = re.compile(r"^(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$")
 _DJANGO = re.compile(
-    r"^(Testing against Django installed in |Creating test database for alias |Found \d+ test\(s\)|System check identified )"
+    r"^(Testing against Django installed in |Creating test database for alias "
+    r"|Found \d+ test\(s\)|System check identified )"
 )
 _PLACE = re.compile(r'^  File "([^"]{1,500})", line (\d+)')
 _NO_MESSAGE = re.compile(r" \[<object object at 0x[0-9a-f]{4,16}>\]")
@@ -30,7 +31,7 @@ _LOADER = ("unittest.loader._FailedTest", "unittest.loader.ModuleImportFailure")
 
 
 def parse_unittest(output: Output) -> CheckReport | None:
-    """Read the output of unittest or Django's runner; ``None`` where there is none."""
+    """Parse the output of unittest or Django's runner; return ``None`` if there is none."""
     lines = output.lines
     ran_at = max(
         (i for i, line in enumerate(lines) if line.startswith("Ran ") and _RAN.match(line)), default=None
@@ -77,7 +78,7 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
 
 
 def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> CheckReport:
-    """The run broke off: before the first test (nothing could be imported) or amid them."""
+    """Report a run that broke off before the first test (nothing could be imported) or between tests."""
     error = _last_error(output.lines)
     return CheckReport(
         runner=runner,
@@ -91,7 +92,7 @@ def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> 
 
 
 def _verbose(lines: list[str]) -> list[tuple[str, str]]:
-    """(name, status) of each test of a verbose run; a docstring or a log line may stand between the two."""
+    """Return (name, status) of each test of a verbose run; a docstring or log line may separate the two."""
     results: list[tuple[str, str]] = []
     pending = ""
     for line in lines:
@@ -108,14 +109,18 @@ def _verbose(lines: list[str]) -> list[tuple[str, str]]:
 
 
 def _failing(lines: list[str], *, cut: bool) -> list[Finding]:
-    """The sections of the failures: a title between two rules, of which a cut may have taken the first, then a traceback."""
+    """Return the failures from their sections: a title between two rules, then a traceback.
+
+    If the output was cut, the first rule may be missing.
+    """
     found: list[Finding] = []
     for index, line in enumerate(lines):
         match = _TITLE.match(line)
         ruled = index > 0 and lines[index - 1].startswith("=====")
         if not match or not (ruled or (cut and _NAME.match(match[2]))):
             continue
-        name = _ADDRESS.sub(" at 0x…", _NO_MESSAGE.sub("", match[2]))  # else no two runs name a subtest alike
+        # Without this, the names of a subtest would differ between two runs.
+        name = _ADDRESS.sub(" at 0x…", _NO_MESSAGE.sub("", match[2]))
         path, number, message = _traceback(lines, index + 1)
         loader = any(mark in name for mark in _LOADER)
         found.append(
@@ -132,7 +137,10 @@ def _failing(lines: list[str], *, cut: bool) -> list[Finding]:
 
 
 def _traceback(lines: list[str], start: int) -> tuple[str, int, str]:
-    """Place and message of a failure: the outermost frame that is not of a library, the last line at the margin."""
+    """Return the place and message of a failure.
+
+    The place is the outermost frame outside a library, the message the unindented line after the frames.
+    """
     path, number, message = "", 0, ""
     for line in lines[start : start + 400]:
         if line.startswith(("======", "Ran ")) or (line.startswith("-----") and message):
@@ -154,7 +162,8 @@ def _traceback(lines: list[str], start: int) -> tuple[str, int, str]:
 def _suite(name: str) -> str:
     match = _NAME.match(name)
     method, _, place = match[1].partition(" (") if match else ("", "", "")
-    return place.rstrip(")").removesuffix(f".{method}")  # from Python 3.11 on the place ends with the method
+    # Since Python 3.11 the place ends with the method.
+    return place.rstrip(")").removesuffix(f".{method}")
 
 
 def _lowered(item: Finding) -> Finding:
@@ -171,7 +180,7 @@ def _failed_count(counts: str) -> int:
 
 
 def _last_error(lines: list[str]) -> str:
-    """The last line of a traceback, or of Django's system check, at the end of the output."""
+    """Return the error line of the last traceback, or of Django's system check, in the output."""
     for index in range(len(lines) - 1, -1, -1):
         if lines[index].startswith(("Traceback (most recent call last):", "django.core.")):
             tail = [

@@ -1,6 +1,7 @@
-"""What synthesis concludes, as an event: ``Concluded`` carries the watermark and the changes to memory in one line.
+"""The conclusions of synthesis as an event: ``Concluded`` holds the watermark and the changes to memory.
 
-So a conclusion is atomic, a rebuild never calls a model, and every change to memory has an author and a cause.
+The event is one line of the history. So a conclusion is atomic, a rebuild never calls a model, and every
+change to memory has an author and a cause.
 """
 
 from typing import Any
@@ -11,18 +12,22 @@ from agentx.storage.events.types import Payload
 from agentx.synthesis.memory.items import Detail, Evidence, Link, MemoryItem, Scope, Status, Trust
 
 PERSON = "person"
-"""The ``extractor`` of a change that a person made by hand."""
+"""The ``extractor`` of a change that the user made by hand."""
 
 MODEL = "model"
-"""The ``extractor`` of what a language model concluded; it reads at its own pace, so its watermark is one of its own."""
+"""The ``extractor`` of a language model's conclusions. It has its own watermark, as it reads at its own pace."""
 
 
 MAINTENANCE = "maintenance"
-"""The ``extractor`` of what nights do to memory; its watermark is one of its own, too."""
+"""The ``extractor`` of nightly memory maintenance, which also has its own watermark."""
 
 
 MAX_ITEM_BYTES = 12_000
-"""What a change may take: a line of the history holds it, with what nights add to it. No demand or note is longer."""
+"""Maximum size of a change as JSON.
+
+A line of the history then holds the item together with what maintenance adds to it. No demand or note may be
+longer.
+"""
 
 
 class Add(msgspec.Struct, frozen=True, tag="add"):
@@ -32,7 +37,7 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_defaults=True):
-    """New values for some fields of an item; a field that is not given stays as it is."""
+    """New values for some fields of an item; the other fields stay unchanged."""
 
     id: str
     text: str | msgspec.UnsetType = msgspec.UNSET
@@ -53,7 +58,7 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
     detail: Detail | msgspec.UnsetType = msgspec.UNSET
 
     def fields(self) -> dict[str, Any]:
-        """The fields that are given, by name, without the id."""
+        """Return the given fields by name, without the id."""
         values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "id"}
         return {name: value for name, value in values.items() if value is not msgspec.UNSET}
 
@@ -62,20 +67,20 @@ Change = Add | Patch
 
 
 def fits(change: Change) -> bool:
-    """Whether a change is no longer than an item may be."""
+    """Return whether a change is within :data:`MAX_ITEM_BYTES`."""
     return len(msgspec.json.encode(change)) <= MAX_ITEM_BYTES
 
 
 class Concluded(Payload, frozen=True):
-    """Changes to memory, and how far the facts were read to conclude them.
+    """Changes to memory, with the watermark up to which the facts were read.
 
     Attributes:
-        extractor: What concluded: an extractor's name, :data:`PERSON`, :data:`MODEL` or :data:`MAINTENANCE`.
+        extractor: The author: an extractor's name, :data:`PERSON`, :data:`MODEL` or :data:`MAINTENANCE`.
         version: The extractor's version.
-        through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all other extractors. A
-            person's change leaves it where it was.
-        changes: In the order in which they apply.
-        model: The model that was asked; empty where none was. The tokens and the cost are those of asking it.
+        through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all
+            other extractors. A change by the user leaves it unchanged.
+        changes: The changes, in the order in which they apply.
+        model: The model that was called; empty if none was. The tokens and the cost are those of this call.
     """
 
     extractor: str

@@ -1,14 +1,14 @@
-"""What a setting can do beyond its workspace: the mark that every field of the configuration bears.
+"""The effect of a setting beyond its workspace; every field of the configuration is marked with one.
 
-A workspace that came from elsewhere brings its settings along, and with them whatever they run, call and read. So the
-fields that have an effect are bound to a person's trust, and one without a mark counts as having one.
+A workspace that was copied from elsewhere brings its settings along, and with them what they run, call and
+read. So a setting with an effect needs the user's trust. A field without a mark counts as having an effect.
 """
 
 from enum import StrEnum
 
 
 class Effect(StrEnum):
-    """What a setting makes AgentX do."""
+    """The effect that a setting has when AgentX uses it."""
 
     RUNS = "runs a program"
     CALLS = "calls an address"

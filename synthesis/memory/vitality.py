@@ -1,7 +1,7 @@
-"""How alive a memory is: what is not used fades, by the curve that the policy table gives its kind.
+"""The vitality of a memory: an unused item fades along the decay curve of its kind in the policy table.
 
-Nothing of it is stored: it is worked out from when an item was made and last used, at the time of the last event of the
-state that is read. So an old state shows what it showed then.
+Vitality is not stored. It is computed from the times of an item's creation and last use, as of the last event
+of the state that is read. So an old state shows the same values as at its time.
 """
 
 import math
@@ -11,27 +11,28 @@ from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.memory.policies import POLICIES
 
 HALF_LIFE_DAYS = 30.0
-"""Logistic: a memory that was never used again is half alive after so long; each use moves that by as much."""
+"""Logistic decay: the age at which the vitality is 0.5, for an item of strength 1; it grows with the strength."""
 
 FADING_DAYS = 5.0
-"""Logistic: the width of the fall around that day."""
+"""Logistic decay: the width of the drop around that day."""
 
 FORGETTING_DAYS = 7.0
-"""Ebbinghaus: the time constant of a memory of strength 1."""
+"""Ebbinghaus decay: the time constant of an item of strength 1."""
 
 _LARGEST_EXPONENT = 700.0
 
 
 def vitality(item: MemoryItem, now: str) -> float:
-    """How alive an item is, from 0 to 1.
+    """Return the vitality of an item, from 0 to 1.
 
-    With ``t`` the days since it was last used (or made) and ``S`` its strength: logistic
-    ``1 / (1 + exp((t - 30 S) / 5))``, Ebbinghaus ``exp(-t / (7 S))`` (H. Ebbinghaus, "Über das Gedächtnis", 1885, in
-    the form of MemoryBank, Zhong et al. 2023), step ``score / 10``, and 1 where the kind does not decay.
+    With ``t`` the days since it was last used (or created) and ``S`` its strength: logistic
+    ``1 / (1 + exp((t - 30 S) / 5))``, Ebbinghaus ``exp(-t / (7 S))`` (H. Ebbinghaus, "Über das Gedächtnis",
+    1885, in the form of MemoryBank, Zhong et al. 2023), step ``score / 10``. It is 1 if the kind does not
+    decay or the item is pinned.
 
     Args:
-        item: What is remembered.
-        now: As :attr:`agentx.synthesis.state.state.State.at` has it.
+        item: The memory item.
+        now: A time in the format of :attr:`agentx.synthesis.state.state.State.at`.
 
     >>> from agentx.synthesis.memory.items import MemoryItem
     >>> item = MemoryItem(id="k-1", kind="knowledge", text="x", created_at="2026-01-01T00:00:00.000000Z")
@@ -51,7 +52,7 @@ def vitality(item: MemoryItem, now: str) -> float:
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Days from one event's time to another's; 0 where one is unknown, damaged, or not earlier.
+    """Return the days between the times of two events; 0 if one is unknown or damaged, or ``later`` is not later.
 
     >>> days_between("2026-01-01T00:00:00.000000Z", "2026-01-02T12:00:00.000000Z")
     1.5
