@@ -38,7 +38,7 @@ _RSPEC_TITLE = re.compile(r"^  \d+\) (\S.*)$")
 
 
 def parse_tap(output: Output) -> CheckReport | None:
-    """Parse the Test Anything Protocol, versions 12 to 14, with subtests; return ``None`` if there is none."""
+    """Parse the Test Anything Protocol (12 to 14, with subtests); return ``None`` if there is none."""
     plan = next((int(match[1][:9]) for line in output.lines if (match := _PLAN.match(line))), None)
     if plan is None and not any(line.startswith("TAP version ") for line in output.lines):
         return None

@@ -1,7 +1,8 @@
-"""Cuts text along its own structure into passages that can be found: definitions, sections, turns.
+"""Split text along its structure into passages for search: definitions, sections, conversation turns.
 
-Files go through :func:`chunk_file`, turns of a conversation through :func:`chunk_message`; :func:`outline` lists what a
-long file defines. A piece is cut at lines and bounded in bytes, so that it fits what an embedding model reads.
+Files go through :func:`chunk_file`, turns of a conversation through :func:`chunk_message`. :func:`outline`
+lists the definitions of a long file. A piece is cut at lines and bounded in bytes, so that it fits the input
+of an embedding model.
 
 May import: storage.
 """

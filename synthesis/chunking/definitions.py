@@ -1,7 +1,7 @@
 """Definitions in source code, found with tree-sitter: one table per language, one walk for all.
 
-A grammar is loaded when the first file of its language is read. The walk goes into classes, namespaces and
-conditional blocks, never into the bodies of functions, and tolerates code that does not parse.
+A grammar is loaded when the first file of its language is read. The walk enters classes, namespaces and
+conditional blocks, never the bodies of functions. It tolerates code that does not parse.
 """
 
 import re
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 MAX_DEPTH = 24
-"""How deep definitions and conditional blocks may nest before the walk stops."""
+"""Nesting depth of definitions and conditional blocks at which the walk stops."""
 
 MAX_SIGNATURE = 200
-"""Characters kept of a signature."""
+"""Maximum length of a signature, in characters."""
 
 MAX_DOC = 160
-"""Characters kept of a documentation line."""
+"""Maximum length of a documentation line, in characters."""
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """What a language's syntax tree calls things.
+    """The node types of a language's syntax tree.
 
     Attributes:
-        module: Module of its wheel.
-        kinds: Node types that define something, with the kind of what they define.
-        transparent: Node types that definitions stand inside of without being named by them.
-        factory: The function of the module that gives the grammar.
+        module: Python module of the grammar.
+        kinds: Node types of definitions, each with the kind of definition.
+        transparent: Node types that may enclose definitions but add no name to their symbols.
+        factory: The function of the module that returns the grammar.
     """
 
     module: str
@@ -175,7 +175,7 @@ GRAMMARS: dict[str, Grammar] = {
     ".hpp": _CPP,
     ".hxx": _CPP,
 }
-"""The languages that are cut at their definitions, by suffix."""
+"""The languages that are split at their definitions, by file suffix."""
 
 _CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
 _TYPES = _CONTAINERS - {"module"}
@@ -193,14 +193,14 @@ _STRING_PREFIX = re.compile(r"^[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')")
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where the walk stands.
+    """The current place of the walk.
 
     Attributes:
-        scope: Symbol of what encloses it.
-        kind: Kind of that.
-        lead: Row at which what belongs to the definition begins (comments, decorators, ``export``); -1 for its own.
-        comment: The comment in front of it.
-        depth: How many nodes enclose it.
+        scope: Symbol of the enclosing definition.
+        kind: Kind of the enclosing definition.
+        lead: First row of the comments, decorators or ``export`` that belong to the definition; -1 for none.
+        comment: The comment in front of the definition.
+        depth: Number of enclosing nodes.
     """
 
     scope: str = ""
@@ -211,7 +211,7 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[OutlineEntry]:
-    """The definitions of a source file in the order of its lines, outer before inner."""
+    """Return the definitions of a source file in the order of its lines, outer before inner."""
     from tree_sitter import Parser  # noqa: PLC0415  (loaded when the first source file is read)
 
     source = text.encode()
@@ -229,7 +229,7 @@ def _language(module: str, factory: str) -> "Language":
 
 
 def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iterator[OutlineEntry]:
-    """Visit the children of a node, each with the comments that stand right above it."""
+    """Visit the children of a node, each with the comments directly above it."""
     wrapper, start, end, comment = place.lead, -1, -2, ""
     for node in parent.children:
         row = node.start_point.row
@@ -277,7 +277,10 @@ def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iter
 
 
 def _defines(node: "Node") -> bool:
-    """Whether a node of a defining type does define: an assignment does if it holds a function, a struct if it has a body."""
+    """Return whether a node of a defining type is a definition.
+
+    An assignment must hold a function, a struct must have a body.
+    """
     if node.type in _NAMED_BY_VALUE:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         return value is not None and value.type in _HELD_FUNCTIONS
@@ -285,7 +288,10 @@ def _defines(node: "Node") -> bool:
 
 
 def _name(node: "Node", source: bytes) -> str:
-    """The name that a definition gives; Go's methods are named with their receiver, C's inside their declarators."""
+    """Return the name of a definition.
+
+    The name of a Go method includes its receiver. In C the name is inside the declarators.
+    """
     named = node.child_by_field_name("name")
     if node.type == "impl_item":
         named = node.child_by_field_name("type")
@@ -309,7 +315,7 @@ def _name(node: "Node", source: bytes) -> str:
 
 
 def _first_declarator(node: "Node") -> "Node | None":
-    """The declarator of a C++ reference, which its grammar gives no field."""
+    """Return the declarator of a C++ reference or a parenthesised one, which has no field in the grammar."""
     if node.type not in {"reference_declarator", "parenthesized_declarator"}:
         return None
     return next((child for child in node.named_children), None)
@@ -326,7 +332,7 @@ def _signature(node: "Node", source: bytes) -> str:
 
 
 def _doc(node: "Node", source: bytes, comment: str) -> str:
-    """First line of a Python docstring, otherwise of the comment in front."""
+    """Return the first line of a Python docstring, otherwise of the comment in front."""
     body = node.child_by_field_name("body")
     first = (
         body.named_children[0]
@@ -345,13 +351,13 @@ def _doc(node: "Node", source: bytes, comment: str) -> str:
 
 
 def _stands_alone(node: "Node", source: bytes) -> bool:
-    """Whether nothing but white space stands before a comment on its line."""
+    """Return whether only white space precedes a comment on its line."""
     start = source.rfind(b"\n", 0, node.start_byte) + 1
     return not source[start : node.start_byte].strip()
 
 
 def _last_row(node: "Node") -> int:
-    """Row of a node's last character: a node that ends with the line feed does not hold the next row."""
+    """Return the row of a node's last character; a node that ends with a line feed excludes the next row."""
     end = node.end_point
     return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
 

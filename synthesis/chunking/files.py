@@ -1,4 +1,4 @@
-"""Files in pieces: which structure a file has is told by its name, everything else by its lines."""
+"""Split files into pieces. The suffix decides which structure to look for; its lines contain the rest."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
@@ -10,13 +10,13 @@ from agentx.synthesis.chunking.definitions import GRAMMARS, definitions
 from agentx.synthesis.chunking.pieces import Block, OutlineEntry, Piece, blocks_of, name_words, pack
 
 CODE_LIMIT = 500_000
-"""Characters; a longer source file is generated, and is cut by its lines without being parsed."""
+"""Maximum characters of a parsed source file. A longer one is probably generated and is split by lines."""
 
 DATA_LINE_BYTES = 16_000
-"""What is taken of one line that is no prose (minified code, a data dump); the rest of the line is left out."""
+"""Bytes that are read of a line that is not prose (minified code, a data dump); the rest is left out."""
 
 PROSE_LINE_BYTES = 4_000_000
-"""What is taken of one line of prose, where a paragraph or a whole report can be a line."""
+"""Bytes that are read of a line of prose, where a paragraph or a whole report can be one line."""
 
 _PROSE = frozenset({"", ".md", ".markdown", ".mdx", ".rst", ".txt", ".text", ".adoc", ".org", ".tex", ".log"})
 _HEADINGS: dict[str, tuple[Callable[[Sequence[str]], Iterator[headings.Heading]], str]] = {
@@ -35,17 +35,17 @@ _TABLES = frozenset({".csv", ".tsv"})
 
 
 def chunk_file(path: str, text: str) -> list[Piece]:
-    r"""Cut a file into pieces along its structure.
+    r"""Split a file into pieces along its structure.
 
-    Code is cut at its definitions, prose at its headings, everything else into windows of lines. Lines are what a line
-    feed ends. A text that holds a NUL or what is not UTF-8 (a lone surrogate) is no text: it has no pieces.
+    Code is split at its definitions, prose at its headings, and everything else into windows of lines. A line
+    ends at a line feed. A text with a NUL or a lone surrogate (not UTF-8) is binary and has no pieces.
 
     Args:
-        path: Its path with forward slashes; the suffix tells the structure, and its words go into the context.
+        path: Its path with forward slashes. The suffix decides the structure; its words go into the context.
         text: Its whole content.
 
     Returns:
-        Pieces in the order of their lines, which together hold every line that is not blank.
+        Pieces in the order of their lines. Together they hold every line that is not blank.
 
     >>> [(p.symbol, p.start_line, p.end_line) for p in chunk_file("a.md", "# Aim\n\nShort.\n")]
     [('Aim', 1, 3)]
@@ -62,7 +62,7 @@ def chunk_file(path: str, text: str) -> list[Piece]:
 
 
 def outline(path: str, text: str) -> list[OutlineEntry]:
-    r"""What a file defines, or its headings, in the order of its lines; empty where it has no such structure.
+    r"""Return the definitions or headings of a file in the order of its lines; empty if it has none.
 
     >>> [(e.symbol, e.kind, e.signature) for e in outline("a.py", "def f(x: int) -> int:\n    return x\n")]
     [('f', 'function', 'def f(x: int) -> int')]
@@ -80,7 +80,7 @@ def _entries(suffix: str, text: str, lines: Sequence[str]) -> list[OutlineEntry]
 
 
 def _context(path: str, symbol: str, extra: str) -> str:
-    """Words for ranking: the path, the symbol, and the words that their names are made of."""
+    """Return words for ranking: the path, the symbol, and the single words in their names."""
     words = name_words(f"{PurePosixPath(path).stem} {symbol}".strip())
     return " ".join(part for part in (path, symbol, words, extra) if part)
 

@@ -1,4 +1,4 @@
-"""Sections of prose and of configuration: headings are found by their lines alone, in one pass."""
+"""Find the sections of prose and of configuration files by their heading lines, in one pass."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,10 +8,10 @@ import msgspec
 from agentx.synthesis.chunking.pieces import OutlineEntry
 
 SEPARATOR = " > "
-"""Between a heading and one below it in a symbol."""
+"""Separator between a heading and its subheading in a symbol."""
 
 MAX_TITLE = 100
-"""Characters kept of one heading."""
+"""Maximum length of a heading, in characters."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -23,7 +23,7 @@ _YAML_KEY = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
 
 
 class Heading(msgspec.Struct, frozen=True):
-    """A heading: the index of its first line, how many lines it takes, its level from 1, and its words."""
+    """A heading: the index of its first line, its number of lines, its level from 1, and its text."""
 
     line: int
     height: int
@@ -32,7 +32,7 @@ class Heading(msgspec.Struct, frozen=True):
 
 
 def markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """ATX and setext headings (CommonMark 0.31, 4.2 and 4.3), outside fenced code and front matter."""
+    """Yield ATX and setext headings (CommonMark 0.31, 4.2 and 4.3) outside fenced code and front matter."""
     index = _front_matter_end(lines)
     for number, code in enumerate(fenced(lines[index:]), start=index):
         if code:
@@ -45,7 +45,10 @@ def markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def fenced(lines: Iterable[str]) -> Iterator[str]:
-    """Of each line, the fence of the code that it belongs to (CommonMark 0.31, 4.5), of fences too; empty for none."""
+    """Yield for each line the fence of its code block (CommonMark 0.31, 4.5); empty outside code.
+
+    A fence line belongs to its block.
+    """
     fence = ""
     for line in lines:
         opened = _FENCE.match(line)
@@ -66,7 +69,10 @@ def fenced(lines: Iterable[str]) -> Iterator[str]:
 
 
 def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Titles under (and over) a row of one punctuation character, as in reStructuredText; levels by first use."""
+    """Yield reStructuredText headings: a title with a row of one punctuation character below it.
+
+    A row above the title is optional. Levels follow the order in which the styles first appear.
+    """
     styles: list[tuple[str, bool]] = []
     for number in range(1, len(lines)):
         row = _ADORNMENT.match(lines[number])
@@ -75,8 +81,9 @@ def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
             continue
         if len(lines[number].rstrip()) < len(title):
             continue
-        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()  # noqa: PLR2004 (two lines up)
-        above = "" if number < 2 else lines[number - 2]  # noqa: PLR2004 (two lines up)
+        # The 2 means two lines up.
+        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()  # noqa: PLR2004
+        above = "" if number < 2 else lines[number - 2]  # noqa: PLR2004
         if above.strip() and not over:
             continue
         style = (row[1], over)
@@ -86,21 +93,21 @@ def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def table_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """``[table]`` lines of TOML and INI files."""
+    """Yield the ``[table]`` lines of TOML and INI files."""
     for number, line in enumerate(lines):
         if found := _TABLE.match(line):
             yield Heading(number, 1, 1, _title(found[1]))
 
 
 def key_headings(lines: Sequence[str]) -> Iterator[Heading]:
-    """Keys of the outermost mapping of a YAML file."""
+    """Yield the keys of the outermost mapping of a YAML file."""
     for number, line in enumerate(lines):
         if found := _YAML_KEY.match(line):
             yield Heading(number, 1, 1, found[1])
 
 
 def sections(headings: Sequence[Heading], lines: Sequence[str], kind: str) -> list[OutlineEntry]:
-    """Headings as outline entries: each runs to the next heading of its level or above."""
+    """Return headings as outline entries; a section ends at the next heading of its level or above."""
     ends = [len(lines)] * len(headings)
     open_ones: list[int] = []
     entries: list[OutlineEntry] = []
@@ -122,14 +129,14 @@ def sections(headings: Sequence[Heading], lines: Sequence[str], kind: str) -> li
 
 
 def _front_matter_end(lines: Sequence[str]) -> int:
-    """Index of the first line after YAML front matter; 0 where there is none."""
+    """Return the index of the first line after YAML front matter; 0 if there is none."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     return next((n + 1 for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in {"---", "..."}), 0)
 
 
 def _first_line(lines: Sequence[str], start: int) -> str:
-    """The first line that says something within a few lines of a heading; empty where another heading comes first."""
+    """Return the first text line shortly after a heading; empty if another heading or code comes first."""
     text = next((line.strip() for line in lines[start : start + 4] if line.strip()), "")
     return "" if text.startswith(("#", "```", "~~~", "[")) else text[:160]
 

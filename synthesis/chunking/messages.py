@@ -1,4 +1,4 @@
-"""Turns of a conversation in pieces: a turn is found by its own words, by the question it answers, and by its date."""
+"""Split conversation turns into pieces that are found by their words, the question before, and the date."""
 
 import re
 from datetime import datetime
@@ -9,29 +9,29 @@ from agentx.storage.text import encodable
 from agentx.synthesis.chunking.pieces import Block, Piece, pack
 
 PREVIOUS_CHARACTERS = 240
-"""What is kept of the questions of the turn before: their end."""
+"""Maximum characters of the previous turn's questions; their end is kept."""
 
 READ_BEFORE_CHARACTERS = 4_000
-"""What is looked through of the turn before, from its end."""
+"""Number of last characters of the previous turn that are searched for questions."""
 
 MESSAGE_LINE_BYTES = 4_000_000
-"""What is taken of one line of a message."""
+"""Bytes that are read of one line of a message."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") -> list[Piece]:
-    """Cut a turn into pieces, each with the context that it needs to be found.
+    """Split a turn into pieces, each with the context that search needs to find it.
 
-    Of the turn before, only its questions: "Two weeks." says little without them, while what else was said there is
-    found where it was said. A turn of several pieces speaks for itself, and the question would make all of them look
-    like the turn that asked it.
+    Only the questions of the previous turn go into the context. "Two weeks." means little without them, while
+    the rest of that turn is found in its own pieces. A turn of several pieces gets no questions: it is clear
+    without them, and the questions would make all of its pieces look like the previous turn.
 
     Args:
-        text: What was said.
-        previous: What was said just before; empty for the first turn.
-        at: When, ISO 8601; left out where it cannot be read.
-        actor: Who said it: ``user``, ``user:Ann``, ``agent:writer``.
+        text: The turn.
+        previous: The previous turn; empty for the first turn.
+        at: Time of the turn, ISO 8601; left out if it cannot be parsed.
+        actor: The author: ``user``, ``user:Ann``, ``agent:writer``.
 
     >>> chunk_message("Two weeks.", "How long were you in Rome?", "2026-11-20T09:31:05Z", "user:Ann")[0].context
     'Friday, 20 November 2026 Ann How long were you in Rome?'
@@ -58,7 +58,8 @@ def _date_words(at: str) -> str:
     return f"{_DAYS[moment.weekday()]}, {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
 
 
-# The C locale's words: strftime would give those of the machine, and the same history must give the same pieces.
+# The words of the C locale: strftime would use the machine's locale, but the same history must give the same
+# pieces everywhere.
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     "January",

@@ -1,8 +1,8 @@
-"""Pieces, and how blocks of lines become them: whole where they fit, together where small, split where long.
+"""Make pieces from blocks of lines: small blocks are joined, long blocks are split.
 
-Invariant: every line that is not blank stands in at least one piece, and two pieces share a line only where a long
-block was split with a deliberate overlap. Sizes are bytes of UTF-8, because they follow tokens in every script far
-better than characters do: 1,200 bytes are about 270 tokens of English and 300 of code.
+Invariant: every line that is not blank is in at least one piece. Two pieces share a line only if a long
+block was split with a deliberate overlap. Sizes are bytes of UTF-8: in every script, the number of tokens
+follows bytes far better than characters. 1,200 bytes are about 270 tokens of English or 300 of code.
 """
 
 import re
@@ -11,36 +11,36 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 MAX_BYTES = 1_200
-"""Most that a piece holds; MiniLM reads 256 tokens."""
+"""Maximum size of a piece; MiniLM reads 256 tokens."""
 
 SMALL_BYTES = 300
-"""A block under this is too little to be found alone and joins its neighbour."""
+"""A smaller block is too short to be found alone and is joined to its neighbour."""
 
 JOINED_BYTES = 800
-"""Most that blocks which were joined hold together."""
+"""Maximum total size of joined blocks."""
 
 OVERLAP_LINES = 3
-"""Most lines that one part of a split block repeats from the part before."""
+"""Maximum number of lines that a part of a split block repeats from the previous part."""
 
 OVERLAP_BYTES = 240
-"""Most bytes that it repeats."""
+"""Maximum number of bytes that a part repeats from the previous part."""
 
 MAX_SYMBOL = 120
-"""Characters kept of a symbol."""
+"""Maximum length of a symbol, in characters."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A passage as it is cut from a text.
+    """A passage of a text.
 
     Attributes:
-        text: The lines themselves, joined by line feeds; a part of one line where the line alone is too long.
+        text: The lines, joined by line feeds; a part of one line if the line alone is too long.
         start_line: First line, from 1; 0 for a turn of a conversation.
         end_line: Last line, inclusive.
-        symbol: Definition or heading that it belongs to ("Client.fetch", "Results > Table 2"); several that were
-            joined are separated by a comma.
-        context: Words to put in front for ranking only.
+        symbol: Definition or heading that it belongs to ("Client.fetch", "Results > Table 2"); several are
+            separated by commas.
+        context: Words to put in front, for ranking only.
     """
 
     text: str
@@ -54,12 +54,12 @@ class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A definition or a section of a file.
 
     Attributes:
-        symbol: Its name with that of what encloses it: ``Client.fetch``, ``Results > Table 2``.
-        kind: ``function``, ``method``, ``class``, ``interface``, ``struct``, ``enum``, ``trait``, ``impl``, ``type``,
-            ``module``, ``macro``, ``heading`` or ``section``.
-        start_line: First line, from 1, with the comments and decorators that belong to it.
+        symbol: Its name after the names of its enclosing entries: ``Client.fetch``, ``Results > Table 2``.
+        kind: ``function``, ``method``, ``class``, ``interface``, ``struct``, ``enum``, ``trait``, ``impl``,
+            ``type``, ``module``, ``macro``, ``heading`` or ``section``.
+        start_line: First line, from 1, including its comments and decorators.
         end_line: Last line, inclusive.
-        signature: What it says of itself before its body, on one line, at most 200 characters.
+        signature: The text before its body, on one line, at most 200 characters.
         doc: First line of its documentation, at most 160 characters.
     """
 
@@ -72,7 +72,7 @@ class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Lines that belong together; indices from 0, ``end`` is one past the last."""
+    """A range of lines that belong together; indices from 0, ``end`` is one past the last."""
 
     start: int
     end: int
@@ -80,7 +80,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def blocks_of(entries: Sequence[OutlineEntry], lines: int) -> Iterator[Block]:
-    """Part a file's lines by the innermost entry that holds each; entries come in order, outer before inner."""
+    """Group a file's lines by their innermost entry; entries are in order, outer before inner."""
     owners = [-1] * lines
     for index, entry in enumerate(entries):
         length = entry.end_line - entry.start_line + 1
@@ -93,13 +93,13 @@ def blocks_of(entries: Sequence[OutlineEntry], lines: int) -> Iterator[Block]:
 
 
 def pack(lines: Sequence[str], blocks: Iterator[Block], *, overlap: bool, line_bytes: int) -> Iterator[Piece]:
-    """Make pieces of blocks.
+    """Make pieces from blocks.
 
     Args:
         lines: All lines of the text.
-        blocks: Blocks in the order of their lines, none sharing a line.
-        overlap: Whether parts of a block that was split repeat a few lines.
-        line_bytes: Most that is taken from one line; the rest of a longer one is left out.
+        blocks: Blocks in the order of their lines; no two share a line.
+        overlap: Whether the parts of a split block repeat a few lines.
+        line_bytes: Maximum bytes read from one line; the rest of a longer line is left out.
     """
     sizes = [len(line.encode()) + 1 for line in lines]
     held: Block | None = None
@@ -115,7 +115,7 @@ def pack(lines: Sequence[str], blocks: Iterator[Block], *, overlap: bool, line_b
 
 
 def name_words(symbol: str) -> str:
-    """The words of a name written in camel or snake case, each once, where they say more than the name itself.
+    """Split a name in camel or snake case into words, each once; empty if that adds nothing to the name.
 
     >>> name_words("HTTPClient.fetchOrders"), name_words("client.fetch")
     ('http client fetch orders', '')
@@ -125,7 +125,7 @@ def name_words(symbol: str) -> str:
 
 
 def _trim(lines: Sequence[str], block: Block) -> Block | None:
-    """The block without blank lines at its edges; ``None`` where nothing is left."""
+    """Return the block without blank lines at its edges; ``None`` if nothing is left."""
     start, end = block.start, block.end
     while start < end and not lines[start].strip():
         start += 1
@@ -135,7 +135,7 @@ def _trim(lines: Sequence[str], block: Block) -> Block | None:
 
 
 def _join(sizes: Sequence[int], first: Block, second: Block) -> Block | None:
-    """Both as one, where one of them is small and they fit together; ``None`` where they stand apart."""
+    """Join two blocks if one of them is small and both fit together; return ``None`` otherwise."""
     before, after = sum(sizes[first.start : first.end]), sum(sizes[second.start : second.end])
     whole = sum(sizes[first.start : second.end])
     if whole > JOINED_BYTES or min(before, after) >= SMALL_BYTES:
@@ -151,7 +151,7 @@ def _join(sizes: Sequence[int], first: Block, second: Block) -> Block | None:
 def _cut(
     lines: Sequence[str], sizes: Sequence[int], block: Block, *, overlap: bool, line_bytes: int
 ) -> Iterator[Piece]:
-    """One piece where the block fits, otherwise parts that end where the structure is loosest."""
+    """Yield one piece if the block fits, otherwise parts that end where the structure allows it best."""
     symbol, start = block.symbol[:MAX_SYMBOL], block.start
     while start < block.end:
         if sizes[start] > MAX_BYTES:
@@ -168,7 +168,10 @@ def _cut(
 
 
 def _part_end(lines: Sequence[str], sizes: Sequence[int], start: int, limit: int) -> int:
-    """Where a part that begins at ``start`` ends (one past its last line): what fits, back to the loosest place."""
+    """Return the end (one past the last line) of a part that begins at ``start``.
+
+    Take the lines that fit, then go back to the best break: a blank line, else the least indented line.
+    """
     end, size = start + 1, sizes[start]
     while end < limit and size + sizes[end] <= MAX_BYTES:
         size += sizes[end]
@@ -180,7 +183,7 @@ def _part_end(lines: Sequence[str], sizes: Sequence[int], start: int, limit: int
 
 
 def _overlap_start(lines: Sequence[str], sizes: Sequence[int], start: int, end: int) -> int:
-    """Where the next part begins: some lines before ``end``, unless a blank line parts the two anyway."""
+    """Return the start of the next part: a few lines before ``end``, or ``end`` if a blank line is there."""
     if not lines[end].strip():
         return end
     first, size = end, 0
@@ -195,7 +198,7 @@ def _indent(line: str) -> int:
 
 
 def _slices(line: str, line_bytes: int) -> Iterator[str]:
-    """Parts of one long line, cut at a space where there is one, up to ``line_bytes`` in all."""
+    """Yield parts of one long line, split at a space if possible, up to ``line_bytes`` in total."""
     start, left = 0, line_bytes
     while start < len(line) and left > 0:
         end = start + len(line[start : start + MAX_BYTES].encode()[:MAX_BYTES].decode(errors="ignore"))

@@ -1,4 +1,4 @@
-"""Turns text into vectors: MiniLM on this machine, or a hosted model; without either, search is lexical.
+"""Convert text to vectors, with MiniLM on this machine or a hosted model; without either, search is lexical.
 
 May import: storage, synthesis.model.
 """

@@ -1,9 +1,10 @@
-"""Builds all-MiniLM-L6-v2 as an ONNX graph from its official weights, and quantises it to int8: no torch.
+"""Build all-MiniLM-L6-v2 as an ONNX graph from its official weights and quantise it to int8, without torch.
 
-The architecture is BERT's encoder (Devlin et al. 2019) with the figures of the model's ``config.json``; the sentence
-vector is the mean over the tokens, scaled to unit length, as the model's ``modules.json`` says. The graph reads one text
-at a time, so it knows no padding: int8 activations are scaled by the largest of a batch, and a text must have the same
-vector whatever stands beside it.
+The architecture is BERT's encoder (Devlin et al. 2019) with the sizes in the model's ``config.json``. The
+sentence vector is the mean over the tokens, scaled to unit length, as the model's ``modules.json`` specifies.
+
+The graph reads one text at a time and has no padding. In a batch, int8 activations are scaled by the largest
+one, so a text's vector would depend on the other texts.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Array = npt.NDArray[Any]
-else:  # heavy: loaded where a model is made
+else:  # heavy: loaded when a model is built
     Array = Any
 
 LAYERS = 6
@@ -28,7 +29,7 @@ Weights = Mapping[str, Array]
 
 
 class _Graph:
-    """Collects nodes and constants; each operation is named by the value that it makes."""
+    """Collects nodes and constants; each operation has the name of its output value."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -63,9 +64,10 @@ class _Graph:
 
 
 def build(weights: Weights) -> Any:
-    """The model as an ONNX graph in float32.
+    """Return the model as an ONNX graph in float32.
 
-    The input is ``input_ids``, int64 of shape (1, tokens); the output ``embedding`` is float32 of shape (1, 384).
+    The input ``input_ids`` is int64 of shape (1, tokens). The output ``embedding`` is float32 of shape
+    (1, 384).
 
     Args:
         weights: The tensors of ``model.safetensors``, by name.
@@ -89,17 +91,18 @@ def build(weights: Weights) -> Any:
         graph.constants,
     )
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    # Tells the quantiser that there is nothing to prepare; it would log a warning at the root otherwise.
+    # Marks the model as prepared; otherwise the quantiser would log a warning at the root logger.
     helper.set_model_props(model, {"onnx.quant.pre_process": "onnxruntime.quant"})
     return model
 
 
 def quantise(source: Path, target: Path) -> None:
-    """Write the int8 form of a float32 model: weights per channel, activations as they come.
+    """Write the int8 form of a float32 model: weights per channel, activations at run time.
 
-    Weights use 7 of their 8 bits: on processors without VNNI the sums of full int8 products overflow.
+    Weights use 7 of their 8 bits, because the sums of full int8 products overflow on processors without VNNI.
     """
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415  (heavy, used once per machine)
+    # Heavy, and used once per machine.
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
     quantize_dynamic(source, target, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
 
@@ -115,7 +118,7 @@ def _shared_constants(graph: _Graph) -> None:
 
 def _embeddings(graph: _Graph, weights: Weights) -> str:
     words = graph.constant("words", weights["embeddings.word_embeddings.weight"])
-    # Every token is of the first type: the two tables of constants are one.
+    # Every token is of the first type, so the two tables of constants are merged into one.
     table = (
         weights["embeddings.position_embeddings.weight"]
         + weights["embeddings.token_type_embeddings.weight"][0]
@@ -161,7 +164,7 @@ def _attention(graph: _Graph, weights: Weights, prefix: str, hidden: str) -> str
 
 def _pool(graph: _Graph, hidden: str) -> None:
     graph.add("ReduceSum", [hidden, "one"], "pooled", keepdims=0)
-    # The mean differs from the sum only in length, which the norm takes away.
+    # The mean differs from the sum only in length, which the normalisation removes.
     graph.add("LpNormalization", ["pooled"], "embedding", axis=-1, p=2)
 
 

@@ -1,4 +1,4 @@
-"""Opens the embedder that a setting names."""
+"""Open the embedder that a setting names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,24 +10,24 @@ from agentx.synthesis.embedding.minilm import MiniLM
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 
 HOSTED_PREFIX = "litellm:"
-"""Begins the name of a hosted model."""
+"""Prefix of the name of a hosted model."""
 
 
 def open_embedder(
     spec: str, cache_dir: Path, embed_hosted: Callable[[str], EmbedTexts] | None = None
 ) -> Embedder | None:
-    """The embedder that a setting names; nothing is loaded, fetched or asked until it is used.
+    """Return the embedder that a setting names; nothing is loaded, fetched or called until its first use.
 
     Args:
         spec: ``none``, ``minilm`` or ``litellm:<model>``.
         cache_dir: The user's cache directory of this project.
-        embed_hosted: For a hosted model: gives the function that asks the model of a name.
+        embed_hosted: For a hosted model: returns the function that calls the model with the given name.
 
     Returns:
-        The embedder, or ``None`` where search is to be lexical.
+        The embedder, or ``None`` for lexical search.
 
     Raises:
-        ModelUnavailable: MiniLM is not installed or was changed, or nothing can ask a hosted model.
+        ModelUnavailable: MiniLM is not installed or was changed, or hosted models cannot be called here.
         UsageError: No such embedder.
 
     >>> open_embedder("none", Path("/nowhere")) is None
@@ -52,7 +52,8 @@ def _open_minilm(folder: Path) -> MiniLM:
         )
     if not is_whole(folder):
         raise ModelUnavailable(
-            f"The embedding model in {folder} is not what was installed, so it is not used and search is lexical. "
+            f"The embedding model in {folder} is not what was installed, so it is not used and search is "
+            "lexical. "
             "Run `agentx models install minilm` to put it right."
         )
     return MiniLM(folder)

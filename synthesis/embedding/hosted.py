@@ -1,4 +1,4 @@
-"""A hosted embedding model, asked through whatever the caller hands in: no vendor is known here."""
+"""A hosted embedding model, called through a function from the caller; this module knows no vendor."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,25 +8,25 @@ from agentx.synthesis.embedding.port import ModelUnavailable, unit
 from agentx.synthesis.model.port import ModelError
 
 EmbedTexts = Callable[[list[str]], list[list[float]]]
-"""Asks the model; gives one vector per text, in their order."""
+"""Calls the model; returns one vector per text, in order."""
 
 BATCH = 64
-"""Texts of one request."""
+"""Number of texts in one request."""
 
 READ_CHARACTERS = 8_000
-"""What is sent of one text; hosted models read 512 tokens and more."""
+"""Maximum characters sent of one text; hosted models read 512 tokens or more."""
 
 
 class HostedEmbedder:
-    """A model behind an API.
+    """An embedding model behind an API.
 
     Args:
-        model: Its name, as litellm knows it.
-        embed: Asks it; may raise :class:`~agentx.synthesis.model.port.ModelError`.
+        model: Its name in litellm.
+        embed: Calls the model; may raise :class:`~agentx.synthesis.model.port.ModelError`.
 
     Attributes:
         name: ``litellm:<model>``.
-        batch: Texts of one request.
+        batch: Number of texts in one request.
     """
 
     batch = BATCH
@@ -38,18 +38,18 @@ class HostedEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of its vectors; 0 until it has answered once."""
+        """Length of its vectors; 0 before the first answer."""
         return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of passages, in their order.
+        """Return the vectors of passages, in order.
 
         Raises:
-            ModelUnavailable: It could not be asked, or its answer is not one vector per text, all of one length.
+            ModelUnavailable: The call failed, or the answer is not one vector per text, all of one length.
         """
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH):
-            # An API refuses an empty text, and nothing can carry a lone surrogate.
+            # APIs reject empty texts, and a lone surrogate cannot be encoded.
             batch = [encodable(t[:READ_CHARACTERS]) or " " for t in texts[start : start + BATCH]]
             try:
                 answer = self._embed(batch)
@@ -59,7 +59,7 @@ class HostedEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        """Vector of a question.
+        """Return the vector of a query.
 
         Raises:
             ModelUnavailable: As for passages.
@@ -70,8 +70,9 @@ class HostedEmbedder:
         lengths = {len(values) for values in answer} | ({self._dimensions} if self._dimensions else set())
         if len(answer) != expected or len(lengths) != 1 or 0 in lengths:
             raise ModelUnavailable(
-                f"{self.name} answered {len(answer)} vectors of lengths {sorted(lengths)} to {expected} texts; "
-                "an embedding model gives one of the same length for each. Choose another with `agentx config`."
+                f"{self.name} answered {len(answer)} vectors of lengths {sorted(lengths)} to {expected} "
+                "texts; an embedding model gives one of the same length for each. "
+                "Choose another with `agentx config`."
             )
         self._dimensions = lengths.pop()
         return [unit(values) for values in answer]

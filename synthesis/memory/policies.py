@@ -1,7 +1,7 @@
 """The policy table: all differences between the kinds of memory items, one row per kind.
 
-A row gives the least trusted source that may create an item, its section in a context, the maximum number shown,
-and whether the user may add one by hand. Only what the row names ends an item of that kind.
+A row gives the least trusted source that may create an item, its section in a context, the maximum number
+shown, and whether the user may add one by hand. Only what the row names ends an item of that kind.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         least_trust: The least trusted source that may create an item of this kind.
         section: Its section in a context while it is active; ``recalled`` items are retrieved when relevant.
         always: Whether it is in every context, whatever the budget; it may be shortened, never dropped.
-        shown: Maximum number of items shown, the strongest or latest first; 0 for all.
+        shown: Maximum number of items shown, namely the strongest or the latest; 0 for all.
         by_hand: Whether the user may add one.
         decay: How it fades while it is not used.
         ended_by: Description of what ends it.

@@ -11,7 +11,7 @@ from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.memory.policies import POLICIES
 
 HALF_LIFE_DAYS = 30.0
-"""Logistic decay: the age at which the vitality is 0.5, for an item of strength 1; it grows with the strength."""
+"""Logistic decay: days without use until an item of strength 1 has vitality 0.5; scales with the strength."""
 
 FADING_DAYS = 5.0
 """Logistic decay: the width of the drop around that day."""
@@ -52,7 +52,7 @@ def vitality(item: MemoryItem, now: str) -> float:
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Return the days between the times of two events; 0 if one is unknown or damaged, or ``later`` is not later.
+    """Return the days between two event times; 0 if one is unknown or damaged, or ``later`` is not later.
 
     >>> days_between("2026-01-01T00:00:00.000000Z", "2026-01-02T12:00:00.000000Z")
     1.5

@@ -1,4 +1,4 @@
-"""Model clients: one small protocol, litellm behind it, and a scripted model that plays recorded turns.
+"""Model clients: one small protocol, a client for litellm, and a scripted model that plays recorded turns.
 
 May import: storage.
 """

@@ -1,4 +1,4 @@
-"""From a model's name to a model that can be asked."""
+"""Open a model client by the model's name."""
 
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelClient, ModelError
@@ -9,12 +9,12 @@ SCRIPT = "script:"
 
 
 def open_model(spec: str, *, api_base: str | None = None, api_key: str | None = None) -> ModelClient:
-    """Make the client that a model's name stands for; nothing is imported or asked yet.
+    """Create the client for a model's name; nothing is imported or called yet.
 
     Args:
-        spec: ``script:FILE`` for recorded turns, otherwise provider and model as litellm writes them.
-        api_base: Address of the server, where it is not the provider's own.
-        api_key: Key, where it is not in the provider's own variable.
+        spec: ``script:FILE`` for recorded turns, otherwise provider and model in litellm's form.
+        api_base: Address of the server, if it is not the provider's own.
+        api_key: Key, if it is not in the provider's own variable.
 
     Raises:
         ModelError: No model is named, or the script cannot be read.
@@ -25,7 +25,8 @@ def open_model(spec: str, *, api_base: str | None = None, api_key: str | None = 
     spec = spec.strip()
     if not spec:
         raise ModelError(
-            "no model is set; name one with `--model PROVIDER/NAME`, with `agentx config set model.name PROVIDER/NAME`, "
+            "no model is set; name one with `--model PROVIDER/NAME`, "
+            "with `agentx config set model.name PROVIDER/NAME`, "
             "or in AGENTX_MODEL (openai/gpt-4o-mini, anthropic/claude-sonnet-4-5, ollama/llama3.2, …); "
             "`--model script:FILE` plays recorded turns offline"
         )

@@ -1,4 +1,4 @@
-"""The port of a model: messages and tools go in, a stream of parts comes out."""
+"""The interface of a model client: it takes messages and tools and returns a stream of parts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -9,11 +9,11 @@ from agentx.storage.errors import AgentXError
 
 
 class ModelError(AgentXError):
-    """A model could not answer; the sentence says what to set or to try.
+    """A model could not answer; the message says what to set or to try.
 
     Attributes:
-        retryable: Whether the same call may go through later.
-        usage: What asking in vain used, as far as that is known.
+        retryable: Whether the same call may succeed later.
+        usage: Usage of the failed calls, as far as it is known.
     """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
@@ -40,7 +40,7 @@ class ChatMessage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolSchema(msgspec.Struct, frozen=True):
-    """A tool as a model is told of it; ``parameters`` is a JSON schema of an object."""
+    """A tool as it is described to a model; ``parameters`` is the JSON schema of an object."""
 
     name: str
     description: str
@@ -48,13 +48,13 @@ class ToolSchema(msgspec.Struct, frozen=True):
 
 
 class TextPart(msgspec.Struct, frozen=True):
-    """Some text of the answer, as it arrives."""
+    """A part of the answer's text, as it arrives."""
 
     text: str
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a call used; ``cost_usd`` is 0 where the price is not known."""
+    """The tokens and the cost of a call; ``cost_usd`` is 0 if the price is not known."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -72,7 +72,7 @@ class Reply(msgspec.Struct, frozen=True):
     """The whole answer, as the last part of every stream.
 
     Attributes:
-        cut_off: Whether the provider's limit on output ended it in the middle.
+        cut_off: Whether the provider's output limit truncated the answer.
     """
 
     text: str
@@ -83,25 +83,25 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ModelClient(Protocol):
-    """A model that can be asked."""
+    """The protocol of a model client."""
 
     name: str
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
     ) -> Iterator[TextPart | Reply]:
-        """Ask; yields text as it comes and ends with exactly one :class:`Reply`.
+        """Call the model; yield text as it arrives and end with exactly one :class:`Reply`.
 
         Raises:
-            ModelError: The model could not be reached, refused, or answered in no form that can be read.
+            ModelError: The model could not be reached, refused, or gave an unreadable answer.
         """
         ...
 
 
 @runtime_checkable
 class Tempered(Protocol):
-    """A model that can be told how freely to answer."""
+    """A model whose temperature can be set."""
 
     def tempered(self, temperature: float) -> ModelClient:
-        """The same model at a temperature; 0 is the least free."""
+        """Return the same model at a temperature; 0 gives the least random answers."""
         ...

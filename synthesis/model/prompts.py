@@ -1,4 +1,4 @@
-"""The texts that models are asked with, from files in ``synthesis/prompts``."""
+"""Load the prompts from the files in ``synthesis/prompts``."""
 
 from functools import lru_cache
 from importlib.resources import files
@@ -9,10 +9,10 @@ import msgspec
 
 @lru_cache
 def prompt(name: str) -> str:
-    """The text of a file in ``synthesis/prompts``."""
+    """Return the text of a file in ``synthesis/prompts``."""
     return (files("agentx.synthesis") / "prompts" / name).read_text("utf-8")
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """A JSON schema from a file in ``synthesis/prompts``: the shape of an answer."""
+    """Return a JSON schema from a file in ``synthesis/prompts``, which defines the shape of an answer."""
     return msgspec.json.decode(prompt(name), type=dict[str, Any])

@@ -1,4 +1,4 @@
-"""Asking a model for an answer of one shape: it is asked once more where the answer cannot be read, and then not again."""
+"""Ask a model for an answer of a given shape, with one retry if the answer cannot be read."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,16 +9,16 @@ import msgspec
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 MAX_CHARACTERS = 400_000
-"""A longer answer is none."""
+"""Maximum length of an answer; a longer one counts as unreadable."""
 
 SHOWN_AGAIN = 8_000
-"""So much of a wrong answer is shown to the model that is to mend it."""
+"""Maximum characters of a wrong answer that the model is shown when it must correct it."""
 
 T = TypeVar("T")
 
 
 class AnswerUnreadable(ModelError):
-    """A model's answer is not of the shape that it was asked for."""
+    """A model's answer does not have the requested shape."""
 
 
 def ask(
@@ -30,22 +30,22 @@ def ask(
     *,
     deadline: float,
 ) -> tuple[T, Usage]:
-    """Ask, and once more where the answer cannot be read.
+    """Ask a model, and retry once if the answer cannot be read.
 
     Args:
-        model: Who is asked.
+        model: The model.
         asked: The conversation.
-        shape: The tool that it answers with; nothing runs when it is called.
-        read: Reads a reply, and raises :class:`AnswerUnreadable` where it cannot.
-        repair: What it is told then, with ``{error}`` for what was wrong.
-        deadline: ``time.monotonic()`` by which the answer must be there.
+        shape: The tool with which it answers; calling it runs nothing.
+        read: Parses a reply; raises :class:`AnswerUnreadable` if it cannot.
+        repair: The message before the retry, with ``{error}`` for the error.
+        deadline: Value of ``time.monotonic()`` by which the answer must have arrived.
 
     Returns:
-        The answer, and what both calls used.
+        The answer, and the total usage of the calls.
 
     Raises:
-        AnswerUnreadable: Not even the second answer could be read.
-        ModelError: The model could not be reached, or not in time. Both errors tell what was used.
+        AnswerUnreadable: The second answer could not be read either.
+        ModelError: The model could not be reached, or not in time. Both errors carry the usage.
     """
     first = reply_of(model, asked, [shape], deadline)
     try:
@@ -69,10 +69,12 @@ def ask(
 
 
 def object_of(reply: Reply, tool: str) -> dict[str, Any]:
-    """The JSON object of a reply: the arguments of the tool, or what stands in its text; prose and fences do not matter.
+    """Return the JSON object of a reply: the arguments of the tool, else the object in its text.
+
+    Prose and code fences around the object are ignored.
 
     Raises:
-        AnswerUnreadable: There is none; the sentence can be shown to the model.
+        AnswerUnreadable: There is none; the message can be shown to the model.
     """
     text = next((call.arguments for call in reply.tool_calls if call.name == tool), "") or reply.text
     if len(text) > MAX_CHARACTERS:
@@ -90,16 +92,16 @@ def object_of(reply: Reply, tool: str) -> dict[str, Any]:
 def reply_of(
     model: ModelClient, asked: Sequence[ChatMessage], tools: Sequence[ToolSchema], deadline: float
 ) -> Reply:
-    """What a model replies in time, whole.
+    """Return the complete reply of a model.
 
     Args:
-        model: Who is asked.
+        model: The model.
         asked: The conversation.
-        tools: What it may call.
-        deadline: ``time.monotonic()`` by which the reply must be there.
+        tools: The tools that it may call.
+        deadline: Value of ``time.monotonic()`` by which the reply must have arrived.
 
     Raises:
-        ModelError: The model could not be reached, or not in time, or failed in any other way.
+        ModelError: The model could not be reached, was too late, or failed in any other way.
     """
     left_s = deadline - time.monotonic()
     if left_s <= 0:
@@ -112,8 +114,7 @@ def reply_of(
                 return part
     except ModelError:
         raise
-    except (
-        Exception
-    ) as error:  # a client of one's own may fail in any way, and whoever asks goes on without an answer
+    # A client from elsewhere may raise any exception; the caller must be able to continue without an answer.
+    except Exception as error:
         raise ModelError(f"{model.name} failed: {type(error).__name__}: {error}") from error
     raise ModelError(f"{model.name} ended its stream without a reply")
