@@ -1,8 +1,9 @@
-"""Hosted and local models by name, through litellm; the only module that imports it.
+"""Hosted and local models by name, through litellm. No other module imports litellm.
 
-litellm takes three seconds to import and fetches its price map over the network unless it is told not to, so it is
-imported when a model is first asked, with ``LITELLM_LOCAL_MODEL_COST_MAP`` and ``LITELLM_MODE`` set: the one write to the
-environment in this project. Whatever litellm raises becomes a :class:`ModelError` whose sentence says what to do.
+Importing litellm takes three seconds and, by default, fetches its price map over the network. So it is
+imported at the first call, with ``LITELLM_LOCAL_MODEL_COST_MAP`` and ``LITELLM_MODE`` set. This is the
+project's only write to the environment. Every exception of litellm becomes a :class:`ModelError` that says
+what to do.
 """
 
 import logging
@@ -31,10 +32,10 @@ from agentx.synthesis.model.port import (
 )
 
 EMBEDDING_BATCH = 64
-"""Texts in one embedding request; hosted ones allow 96 to 2,048."""
+"""Number of texts in one embedding request; hosted models allow 96 to 2,048."""
 
 EXTRACT = 240
-"""Characters of a provider's own words that an error quotes."""
+"""Maximum characters of a provider's message that an error quotes."""
 
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 _API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[A-Za-z0-9_\-*]{8,}")
@@ -45,7 +46,8 @@ class _Advice(msgspec.Struct, frozen=True):
     sentence: str
 
 
-# By the name of litellm's exception, most special first: the first that stands among an error's base classes counts.
+# By the name of litellm's exception class, most specific first. The first one among the base classes of an
+# error is used.
 _ADVICE: dict[str, _Advice] = {
     "ContextWindowExceededError": _Advice(
         False,
@@ -72,7 +74,8 @@ _ADVICE: dict[str, _Advice] = {
     "Timeout": _Advice(True, "{model} did not answer in time; run again, or allow more time"),
     "APIConnectionError": _Advice(
         True,
-        "no answer that can be read came from {model} at {where}; check the network, and that the server runs",
+        "no answer that can be read came from {model} at {where}; "
+        "check the network, and that the server runs",
     ),
     "InternalServerError": _Advice(True, "the server of {model} failed; run again later"),
     "ServiceUnavailableError": _Advice(True, "the server of {model} is not available; run again later"),
@@ -93,13 +96,13 @@ class LiteLLMClient:
     """A model that litellm knows by name: ``openai/gpt-4o-mini``, ``anthropic/…``, ``ollama/…``.
 
     Args:
-        name: Provider and model, as litellm writes them.
-        api_key: Key for the provider; the provider's own variable (``OPENAI_API_KEY``, …) where none is given.
-        api_base: Address of the server; the provider's own where none is given.
-        retries: How often a call is made again after a passing failure, as long as nothing was yielded yet.
-        idle_s: Longest silence within an answer that has begun, in seconds.
+        name: Provider and model, in litellm's form.
+        api_key: Key for the provider; default: the provider's own variable (``OPENAI_API_KEY``, …).
+        api_base: Address of the server; default: the provider's own.
+        retries: Maximum number of retries after a transient failure; no retry once text was yielded.
+        idle_s: Maximum pause within an answer that has begun, in seconds.
         backoff_s: Wait before the first retry, in seconds; it doubles each time.
-        temperature: How freely it answers; the provider's own measure where none is given.
+        temperature: Sampling temperature; default: the provider's own.
 
     >>> LiteLLMClient("openai/gpt-4o-mini", api_base="http://localhost:8000/v1").name
     'openai/gpt-4o-mini'
@@ -125,7 +128,7 @@ class LiteLLMClient:
         self.temperature = temperature
 
     def tempered(self, temperature: float) -> "LiteLLMClient":
-        """The same model at a temperature; a provider that knows none answers as it does."""
+        """Return the same model at a temperature; a provider without this setting ignores it."""
         other = copy(self)
         other.temperature = temperature
         return other
@@ -133,15 +136,15 @@ class LiteLLMClient:
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
     ) -> Iterator[TextPart | Reply]:
-        """Ask; yields text as it comes and ends with one :class:`Reply`.
+        """Call the model; yield text as it arrives and end with one :class:`Reply`.
 
         Args:
             messages: The conversation.
-            tools: What the model may call.
-            timeout_s: Limit of the whole call, its retries included, in seconds.
+            tools: The tools that the model may call.
+            timeout_s: Time limit of the whole call including its retries, in seconds.
 
         Raises:
-            ModelError: The model could not be reached, refused, broke off, or answered in no form that can be read.
+            ModelError: The model could not be reached, refused, broke off, or gave an unreadable answer.
         """
         litellm = _litellm()
         request = self._request(litellm, messages, tools)
@@ -173,9 +176,11 @@ class LiteLLMClient:
             "drop_params": True,  # a provider without stream_options still answers
             "api_base": self._api_base,
             "api_key": _key(litellm, self.name, self._api_base, self._api_key),
-            "num_retries": 0,  # retried here, where it is known whether anything was yielded
+            # This class retries itself, because it knows whether any text was yielded.
+            "num_retries": 0,
             "max_retries": 0,
-            "_skip_mcp_handler": True,  # with tools, litellm would otherwise import the optional package `mcp`
+            # With tools, litellm would otherwise import the optional package `mcp`.
+            "_skip_mcp_handler": True,
         }
         if self.temperature is not None:
             request["temperature"] = self.temperature
@@ -186,10 +191,10 @@ class LiteLLMClient:
         return request
 
     def _chunks(self, litellm: Any, request: dict[str, Any], deadline: float) -> Iterator[Any]:
-        """The chunks of one attempt, each in time.
+        """Yield the chunks of one attempt within the time limits.
 
-        The socket is read on another thread: a server that sends comments but no chunk would never let a
-        read run into its own limit.
+        Another thread reads the socket. A server that sends comments but no chunks would otherwise keep the
+        read from ever reaching its own time limit.
         """
         remaining = max(deadline - time.monotonic(), 0.001)
         pump = _Pump(lambda: litellm.completion(**request, timeout=remaining + 1.0))
@@ -225,22 +230,22 @@ def embed_texts(
     """Embed texts with a hosted model.
 
     Args:
-        model: Provider and model, as litellm writes them: ``openai/text-embedding-3-small``.
-        texts: What to embed; sent in batches of :data:`EMBEDDING_BATCH`.
-        timeout_s: Limit of each request, in seconds.
-        api_base: Address of the server; the provider's own where none is given.
-        api_key: Key for the provider; the provider's own variable where none is given.
+        model: Provider and model, in litellm's form: ``openai/text-embedding-3-small``.
+        texts: The texts, sent in batches of :data:`EMBEDDING_BATCH`.
+        timeout_s: Time limit of each request, in seconds.
+        api_base: Address of the server; default: the provider's own.
+        api_key: Key for the provider; default: the provider's own variable.
 
     Returns:
         One vector for each text, in order, all of one length.
 
     Raises:
-        ModelError: The model could not be reached, refused, or gave other than one vector for each text.
+        ModelError: The model could not be reached, refused, or did not return one vector for each text.
     """
     litellm = _litellm()
     vectors: list[list[float]] = []
     for start in range(0, len(texts), EMBEDDING_BATCH):
-        # Providers refuse empty texts; a blank stands for one.
+        # Providers reject empty texts, so a blank replaces them.
         batch = [encodable(text) or " " for text in texts[start : start + EMBEDDING_BATCH]]
         try:
             answer = litellm.embedding(
@@ -253,7 +258,7 @@ def embed_texts(
             )
             rows = sorted(answer.data, key=lambda row: int(row["index"]))
             vectors += [[float(value) for value in row["embedding"]] for row in rows]
-        except Exception as error:  # litellm raises what it likes, bare ValueErrors included
+        except Exception as error:  # litellm raises many types, including bare ValueErrors
             raise _translate(litellm, error, model, api_base, api_key) from error
     if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
         raise ModelError(
@@ -264,7 +269,7 @@ def embed_texts(
 
 
 def price_of(model: str) -> tuple[float, float] | None:
-    """What a million tokens cost in US dollars, shown to a model and written by it; ``None`` where that is not known."""
+    """Return the US dollar prices of a million prompt and a million output tokens; ``None`` if unknown."""
     try:
         each = _litellm().cost_per_token(model=model, prompt_tokens=1_000, completion_tokens=1_000)
     except Exception:  # noqa: BLE001 -- a model without a price raises one of several errors; it is not known
@@ -274,31 +279,33 @@ def price_of(model: str) -> tuple[float, float] | None:
 
 
 def _litellm() -> Any:
-    """The module, imported at the first call and told to be quiet."""
-    # In any other mode it reads an `.env` beside or above itself, or in the current directory: an agent, or whoever made
-    # a clone, could put another address for the key there.
+    """Return the litellm module, imported at the first call, with logging and telemetry off."""
+    # In any other mode litellm reads an `.env` file beside or above itself, or in the current directory. An
+    # agent, or the author of a cloned workspace, could put another server address for the key there.
     os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION")
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Its own deprecations are no matter of ours, and fail its calls where warnings are errors. Said at each call, since
-    # whoever calls may have set the filters back; a filter that stands is not added twice.
+    # litellm's own deprecation warnings do not concern us, and would fail its calls where warnings are
+    # errors. Set at each call, since the caller may have reset the filters; an existing filter is not added
+    # twice.
     warnings.filterwarnings("ignore", module=r"litellm\b")
     import litellm  # noqa: PLC0415 -- heavy: three seconds
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
-    litellm.disable_hf_tokenizer_download = True  # counting a Llama's tokens would go to the network
+    # Counting the tokens of a Llama model would otherwise use the network.
+    litellm.disable_hf_tokenizer_download = True
     return litellm
 
 
 class _Ended(msgspec.Struct, frozen=True):
-    """The last item of a pump: what stopped it, or ``None`` where the stream was whole."""
+    """The last item of a pump: the error that stopped it, or ``None`` if the stream was complete."""
 
     error: Exception | None
 
 
 class _Pump:
-    """Reads a stream on a thread of its own and hands its chunks over."""
+    """Reads a stream on a separate thread and passes its chunks on through a queue."""
 
     def __init__(self, open_stream: Callable[[], Any]) -> None:
         self.parts: SimpleQueue[Any] = SimpleQueue()
@@ -314,22 +321,22 @@ class _Pump:
                 if self.stop.is_set():
                     return
                 self.parts.put(chunk)
-            # The chunks always end with a reason: where none was received, litellm makes one up.
+            # The last chunk always has a finish reason: if none was received, litellm makes one up.
             whole = getattr(stream, "received_finish_reason", "") is not None
             self.parts.put(_Ended(None if whole else _BrokeOffError()))
-        except Exception as error:  # noqa: BLE001 -- handed over to the caller's thread, which translates it
+        except Exception as error:  # noqa: BLE001 -- passed to the caller's thread, which translates it
             self.parts.put(_Ended(error))
         finally:
-            with suppress(Exception):  # closing what is broken already may fail in any way
+            with suppress(Exception):  # closing a broken stream may raise any exception
                 stream.completion_stream.close()
 
 
 class _BrokeOffError(Exception):
-    """The server closed the stream before it said that the answer was whole."""
+    """The server closed the stream before it marked the answer as complete."""
 
 
 class _Answer:
-    """An answer as it is put together from chunks."""
+    """Builds an answer from chunks."""
 
     def __init__(self) -> None:
         self.usage: Any = None
@@ -339,7 +346,7 @@ class _Answer:
         self._finish = ""
 
     def add(self, chunk: Any) -> str:
-        """Take a chunk in; returns its text, fit to be shown."""
+        """Add a chunk and return its text in displayable form."""
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:
             return ""
@@ -353,7 +360,7 @@ class _Answer:
         return encodable(text)
 
     def reply(self, model: str, cost_usd: float) -> Reply:
-        """The whole answer, after its last chunk."""
+        """Return the complete answer, after its last chunk."""
         text = encodable("".join(self._text))
         calls = tuple(
             ToolCall(
@@ -371,9 +378,9 @@ class _Answer:
         return Reply(text, calls, usage, model, cut_off=self._finish == "length")
 
     def _add_call(self, delta: Any) -> None:
-        """Take a piece of a tool call in.
+        """Add a piece of a tool call.
 
-        A piece belongs to the latest call of its index, unless it brings an id other than that call's: some
+        A piece belongs to the latest call with its index, unless its id differs from that call's id: some
         servers number every call 0.
         """
         call = next((call for call in reversed(self._calls) if call["index"] == delta.index), None)
@@ -402,7 +409,7 @@ def _wire_message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _json_object(arguments: str) -> str:
-    """Arguments as a provider takes them back: several refuse a conversation with broken JSON in it."""
+    """Return arguments that a provider accepts: several reject a conversation with malformed JSON in it."""
     try:
         msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
     except msgspec.DecodeError:
@@ -422,7 +429,7 @@ def _cost(litellm: Any, model: str, usage: Any) -> float:
 def _translate(
     litellm: Any, error: Exception, model: str, api_base: str | None, api_key: str | None
 ) -> ModelError:
-    """What a person should read instead of a vendor's error."""
+    """Translate a vendor's error into a :class:`ModelError` with advice for the user."""
     begun = isinstance(error, _BrokeOffError) or not getattr(error, "is_pre_first_chunk", True)
     error = getattr(error, "original_exception", None) or error
     missing = [] if api_key else _missing_keys(litellm, model)
@@ -444,7 +451,10 @@ def _translate(
 
 
 def _names(error: Exception) -> set[str]:
-    """The classes of an error; litellm calls a server that is not there an internal error of it."""
+    """Return the class names of an error, corrected for an unreachable server.
+
+    litellm reports one as an internal server error.
+    """
     names = {base.__name__ for base in type(error).__mro__}
     if "InternalServerError" in names:
         cause: BaseException | None = error.__context__
@@ -456,13 +466,13 @@ def _names(error: Exception) -> set[str]:
 
 
 def _key(litellm: Any, model: str, api_base: str | None, api_key: str | None) -> str | None:
-    """The key to send; a server of one's own often wants none, and its client wants something."""
+    """Return the key to send. A self-hosted server often needs none, but the client requires a value."""
     return api_key or ("none" if api_base and _missing_keys(litellm, model) else None)
 
 
 def _missing_keys(litellm: Any, model: str) -> list[str]:
-    """The variables that could hold this provider's key and are not set."""
-    with suppress(Exception):  # an unknown provider; then nothing is known about its keys
+    """Return the variables that could hold this provider's key and are not set."""
+    with suppress(Exception):  # nothing is known about the keys of an unknown provider
         known = litellm.validate_environment(model)
         if not known["keys_in_environment"]:
             return sorted(name for name in known["missing_keys"] if name.endswith("_API_KEY"))
@@ -470,7 +480,7 @@ def _missing_keys(litellm: Any, model: str) -> list[str]:
 
 
 def _said(error: Exception, api_key: str | None) -> str:
-    """The provider's own words: one bounded line without a key in it."""
+    """Return the provider's message as one bounded line, with keys removed."""
     words = " ".join(str(error).partition("Traceback")[0][: 20 * EXTRACT].split())
     words = _PREFIXES.sub("", words)
     if api_key:

@@ -1,20 +1,20 @@
-"""A model whose words are read from a file: what it says is canned, and everything else of a run is real.
+"""A model that plays recorded turns from a file; everything else in the run is real.
 
-A script is JSON Lines (or one JSON array): one entry for each turn of the model, in order. ::
+A script is JSON Lines (or one JSON array), with one entry for each turn of the model, in order. ::
 
     {"thought": "I look first.", "tool_calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]}
     {"expect": ["never mention Elon Musk"], "answer": "The outlook is in report.md."}
 
-``expect`` names phrases that must stand in what the model is shown for its turn to be played. So a recorded run cannot
-claim that memory put something before the model when it did not.
+``expect`` lists phrases that the messages to the model must contain for the turn to be played. So a recorded
+run cannot claim that memory showed something to the model when it did not.
 
-A turn with ``when`` or ``folder`` stands outside of that order: it is played whenever all phrases of its ``when`` stand in
-what the model is shown, whatever was played before, so any number of agents may be asked at once. ::
+A turn with ``when`` or ``folder`` is not part of this order. It is played whenever the messages contain all
+phrases of its ``when``, whatever was played before. So any number of agents may call the model at once. ::
 
     {"when": ["You are the Writer"], "folder": "words"}
 
-``folder`` holds files, and the turn writes those that the agent may write. So the words of many agents lie where a person reads
-them, one file for each that they make.
+``folder`` names a directory of files; the turn writes those that the agent may write. So the texts of many
+agents are readable files, one for each file that an agent writes.
 """
 
 import re
@@ -28,7 +28,7 @@ import msgspec
 from agentx.synthesis.model.port import ChatMessage, ModelError, Reply, TextPart, ToolCall, ToolSchema, Usage
 
 WRITES = "write_file"
-"""The tool that a ``folder`` is played with; the ``enum`` of its ``path`` names what the agent may write."""
+"""The tool that a ``folder`` turn calls; the ``enum`` of its ``path`` lists what the agent may write."""
 
 _WORDS = re.compile(r"\S+\s*|\s+")
 _ROUND = re.compile(r"\bRound (\d+)")
@@ -36,7 +36,7 @@ _ATTEMPT = re.compile(r"\bAttempt (\d+)")
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call of a script; ``arguments`` as text stands for what a model wrote, well-formed or not."""
+    """A tool call of a script; ``arguments`` as text are passed on unchanged, well-formed JSON or not."""
 
     name: str
     arguments: dict[str, Any] | str = {}
@@ -46,15 +46,17 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One turn of the model.
 
     Attributes:
-        thought: What it says before its tool calls.
+        thought: Text before its tool calls.
         tool_calls: The tools that it calls.
-        answer: What it says to the user; ends its turn.
-        expect: Phrases that must stand in the messages (or in the tools' names) that it is shown; the case
-            of letters and the kind of white space do not matter.
-        when: Phrases, as in ``expect``: the turn is played whenever all of them are shown, and the first such turn wins.
-        folder: Directory, relative to the script, of the files that it writes, as they lie among the artifacts. The words for
-            the second round of ``a/b.md`` are those of ``a/b~2.md``, for the second attempt of the first round ``a/b~1.2.md``:
-            the latest that there are. When its calls were answered it says that it is done.
+        answer: Text for the user; ends its turn.
+        expect: Phrases that its messages (or the names of its tools) must contain; letter case and the kind
+            of white space are ignored.
+        when: Phrases, as in ``expect``. The turn is played whenever all of them are shown; the first such
+            turn wins.
+        folder: Directory, relative to the script, of the files that it writes, with the same paths as among
+            the artifacts. For ``a/b.md``, the text of the second round is in ``a/b~2.md``, that of the second
+            attempt of the first round in ``a/b~1.2.md``. If a version is missing, the latest earlier one is
+            used. After its calls were answered, it answers that it is done.
     """
 
     thought: str = ""
@@ -65,10 +67,10 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a turn that is two things: an answer ends the model's turn, and a folder is all of it.
+        """Refuse a turn that combines an answer or a folder with other content.
 
         Raises:
-            ValueError: It is.
+            ValueError: The turn is such a combination.
         """
         if self.answer and (self.thought or self.tool_calls):
             raise ValueError("an `answer` stands alone; words before a tool call are a `thought`")
@@ -77,21 +79,21 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_free(self) -> bool:
-        """Whether it stands outside of the order."""
+        """Whether it may be played at any time, outside the order."""
         return bool(self.when or self.folder)
 
 
 class ScriptedModel:
     """A model that plays the turns of a script, one for each call.
 
-    The first turn to be played is the one after those that the conversation already holds, so that a run which goes
-    on in another process goes on in its script. Turns outside of the order may be played by many threads at once.
+    It starts after the turns that the conversation already contains, so that a run resumed in another process
+    continues its script. Several threads may play turns outside the order at once.
 
     Args:
         path: The script.
 
     Raises:
-        ModelError: The file cannot be read, or is no script; the sentence names the entry.
+        ModelError: The file cannot be read or is not a script; the message names the entry.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -107,12 +109,13 @@ class ScriptedModel:
     ) -> Iterator[TextPart | Reply]:
         """Play the next turn, word by word.
 
-        Tokens are counted as four characters each, and cost nothing.
+        A token counts as four characters and costs nothing.
 
         Raises:
-            ModelError: The script has run out, or what the turn expects is not in ``messages``, or a folder lacks a file.
+            ModelError: The script has run out, an expected phrase is missing from ``messages``, or a folder
+                lacks a file.
         """
-        del timeout_s  # nothing is waited for
+        del timeout_s  # a script answers at once
         shown = _plain(
             "\n".join([*(message.content for message in messages), *(tool.name for tool in tools)])
         )
@@ -138,7 +141,7 @@ class ScriptedModel:
         yield Reply(text, calls, Usage(len(shown) // 4, written // 4), self.name)
 
     def _choose(self, messages: Sequence[ChatMessage], shown: str) -> tuple[int, ScriptedTurn, str]:
-        """The turn to play, its place, and where it stands outside of the order a mark for its calls."""
+        """Return the place of the turn to play, the turn, and a mark for its calls; empty within the order."""
         for place, turn in self._free:
             if all(_plain(phrase) in shown for phrase in turn.when):
                 return place, turn, blake2b(shown.encode(), digest_size=6).hexdigest()
@@ -156,13 +159,14 @@ class ScriptedModel:
     def _from_folder(
         self, folder: Path, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema]
     ) -> ScriptedTurn:
-        """The turn that writes the files of a folder, or the one that ends the run when they are written."""
+        """Return the turn that writes the files of a folder, or the final turn once they are written."""
         if any(message.role == "assistant" for message in messages):
             return ScriptedTurn(answer="Done.")
         paths = next((_paths_of(tool) for tool in tools if tool.name == WRITES), ())
         if not paths:
             raise ModelError(
-                f"{self.name} plays the folder {folder}, and the agent has no tool {WRITES} with an `enum` of paths; "
+                f"{self.name} plays the folder {folder}, "
+                f"and the agent has no tool {WRITES} with an `enum` of paths; "
                 "play it with a pipeline, or write the calls as `tool_calls`"
             )
         asked = "\n".join(message.content for message in messages)
@@ -180,16 +184,16 @@ def _paths_of(tool: ToolSchema) -> Sequence[str]:
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:
-    """The number that the prompt names first; 1 where it names none."""
+    """Return the first number that the pattern finds in the prompt; 1 if there is none."""
     found = pattern.search(text)
     return int(found[1]) if found else 1
 
 
 def _words_for(path: Path, version: tuple[int, int]) -> str:
-    """The words for a file in a round and an attempt: the latest version of them that is not later than that.
+    """Return the text for a file in a round and an attempt: its latest version up to that point.
 
     Raises:
-        ModelError: There is none.
+        ModelError: There is no such version.
     """
     there: dict[tuple[int, int], Path] = {}
     for file in (path, *path.parent.glob(f"{path.stem}~*{path.suffix}")):
@@ -226,7 +230,8 @@ def _decode(data: bytes, shape: Any, where: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ModelError(
             f"{where} is no turn of a model ({error}); "
-            'write {"thought": …, "tool_calls": [{"name": …, "arguments": {…}}]}, {"answer": …} or {"folder": …}'
+            'write {"thought": …, "tool_calls": [{"name": …, "arguments": {…}}]}, '
+            '{"answer": …} or {"folder": …}'
         ) from error
 
 
