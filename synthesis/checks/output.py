@@ -26,8 +26,7 @@ _LONGEST_MARK = 80
 MAX_AFTER_STATUS = 20
 """Number of last lines that are searched for an exit status that the command printed."""
 
-# ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``) and two-character
-# escapes.
+# ECMA-48: CSI sequences, OSC strings (titles, links), character sets (``tput sgr0``), two-character escapes
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]{1,2}[0-~]|[@-Z\\^_])")
 _LEFT_OUT = re.compile(
     r"^\W{0,6}[\d,]* ?(?:characters|bytes|chars|lines|output) (?:left out|truncated|omitted)\W{0,6}$",

@@ -109,7 +109,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
         failing = [_critical(item) if "::" not in item.check else item for item in failing]
     unique = distinct(failing)
     all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
-    # pytest also reports a test as passed whose subtest failed.
+    # If a subtest fails, pytest still reports the test itself as passed.
     failed_names = {item.check for item in unique}
     passed = [pair for pair in passed if pair[0] not in failed_names]
     stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I(")

@@ -286,8 +286,8 @@ def _litellm() -> Any:
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # litellm's own deprecation warnings do not concern us, and would fail its calls where warnings are
-    # errors. Set at each call, since the caller may have reset the filters; an existing filter is not added
-    # twice.
+    # errors. The filter is set at each call, since the caller may have reset the filters; Python does not
+    # add it twice.
     warnings.filterwarnings("ignore", module=r"litellm\b")
     import litellm  # noqa: PLC0415 -- heavy: three seconds
 

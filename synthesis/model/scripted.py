@@ -141,7 +141,7 @@ class ScriptedModel:
         yield Reply(text, calls, Usage(len(shown) // 4, written // 4), self.name)
 
     def _choose(self, messages: Sequence[ChatMessage], shown: str) -> tuple[int, ScriptedTurn, str]:
-        """Return the place of the turn to play, the turn, and a mark for its calls; empty within the order."""
+        """Return the place of the turn to play, the turn, and a mark for its calls (empty if in order)."""
         for place, turn in self._free:
             if all(_plain(phrase) in shown for phrase in turn.when):
                 return place, turn, blake2b(shown.encode(), digest_size=6).hexdigest()
