@@ -85,8 +85,8 @@ class ChecksSection(_Section):
 class ToolsSection(_Section):
     """Which tools exist and how they run.
 
-    ``run_command`` is off until it is allowed; ``approve`` names tools that need a person's word; ``words`` are
-    spellings that ``check_document`` accepts.
+    ``run_command`` is off by default. ``approve`` names tools whose calls need the user's approval. ``words``
+    are spellings that ``check_document`` accepts.
     """
 
     run_command: Annotated[bool, Effect.RUNS] = False
@@ -98,11 +98,12 @@ class ToolsSection(_Section):
 
 
 class MemorySection(_Section):
-    """What settles a proposal beside a person.
+    """What settles proposals besides the user.
 
-    ``judge``: after a run, the model that ran it reads what the user said, too. ``lapse_days``: a proposal that nobody
-    settled is laid aside after so long; 0 for never. ``maintain``: rules fade, near-duplicates are merged and lessons promoted
-    when work goes on after a night, or only when a person says so (``off``).
+    ``judge``: after a run, the model that ran it also reads the user's messages. ``lapse_days``: days after
+    which a proposal that nobody settled is archived; 0 for never. ``maintain``: decay rules, merge
+    near-duplicates and promote lessons when work resumes after a night (``nightly``), or only on request
+    (``off``).
     """
 
     judge: Annotated[bool, Effect.HARMLESS] = True
@@ -111,12 +112,13 @@ class MemorySection(_Section):
 
 
 class ScribeSection(_Section):
-    """What is noted without being asked for, what comes back by itself, and when a model reads along.
+    """Automatic notes, automatic recall, and when a model reads along.
 
-    ``auto_capture``: notes are taken of what happens. ``capture_assistant``: of what agents say, too. ``auto_recall``: up
-    to ``auto_recall_top_k`` relevant memories stand before each message. ``session_strategy``: what becomes of a session
-    when it ends, ``memory`` (its lessons are kept as memories that fade) or ``none``. ``active_hours``: from and to which
-    hour of the local day a model may be asked on schedule, every ``every_minutes`` at most, for ``timeout_s`` at most.
+    ``auto_capture``: take notes of what happens. ``capture_assistant``: also of what agents say.
+    ``auto_recall``: put up to ``auto_recall_top_k`` relevant memories before each message.
+    ``session_strategy``: keep the lessons of an ended session as memories that decay (``memory``), or nothing
+    (``none``). ``active_hours``: the hours of the local day in which a model may be asked on schedule, at
+    most every ``every_minutes``, each for at most ``timeout_s``.
     """
 
     auto_capture: Annotated[bool, Effect.HARMLESS] = True
@@ -134,10 +136,11 @@ class ScribeSection(_Section):
 class DirectorSection(_Section):
     """Who directs the runs of this workspace, and who carries them out.
 
-    ``model``: who writes directives, ``none`` for code alone; that of ``[model]`` by default. ``executor``: a program and its arguments;
-    without one, the model of ``[model]`` in a loop. ``speaks``: ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it
-    may read and change artifacts and run checks. ``time_limit_s``: how long a run may take. ``keys``: variables that hold keys
-    and that this program, and the programs of a pipeline's roles, find in their environment.
+    ``model``: the model that writes directives, ``none`` for code alone; that of ``[model]`` by default.
+    ``executor``: a program and its arguments; without one, the model of ``[model]`` in a loop. ``speaks``:
+    ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it may read and change
+    artifacts and run checks. ``time_limit_s``: time limit of a run. ``keys``: environment variables with keys
+    that this program, and the programs of a pipeline's roles, are given.
     """
 
     model: Annotated[str, Effect.CALLS] = ""
@@ -149,7 +152,7 @@ class DirectorSection(_Section):
 
 
 class SecretsSection(_Section):
-    """What looks like a secret in a file that an agent would write: ask a person, let it through, or refuse it."""
+    """What to do about a likely secret in a file that an agent writes: ask the user, allow it, or deny it."""
 
     artifacts: Annotated[str, Effect.LOOSENS] = Field(default="confirm", pattern="^(confirm|allow|deny)$")
 
@@ -165,7 +168,7 @@ class SourceSection(_Section):
 
 
 class LinkSection(_Section):
-    """Artifacts of another workspace that agents of this one may read, and after how many hours without a change they are stale."""
+    """Artifacts of another workspace that agents may read, and the hours after which unchanged ones are stale."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{1,63}$")
     path: str
@@ -226,11 +229,11 @@ def parse_config(text: str, path: Path) -> Config:
     return _checked(raw, path)
 
 
-# --- what a setting can do -----------------------------------------------------------------------------------
+# --- what a setting can do ----------------------------------------------------------------------------------
 
 
 def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str, Effect | None]:
-    """What each setting can do beyond the workspace, by full name; ``None`` where the schema does not say.
+    """Return what each setting can do beyond the workspace, by name; ``None`` if the schema does not say.
 
     Args:
         schema: A section; all of the configuration by default.
@@ -248,10 +251,10 @@ def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str
 
 
 def executable(config: Config) -> dict[str, Any]:
-    """The settings that a person's trust is bound to: those that have an effect and differ from the default.
+    """Return the settings that trust is bound to: those that have an effect and differ from the default.
 
-    A default is AgentX's own, so one that a later version adds leaves what is trusted as it is. A setting without
-    a mark counts as one that has an effect.
+    Defaults are AgentX's own, so a setting that a later version adds does not end trust. A setting without a
+    mark counts as one with an effect.
     """
     values, defaults = config.model_dump(mode="json"), _DEFAULTS.model_dump(mode="json")
     return {
@@ -297,7 +300,7 @@ def _at(values: Any, name: str) -> Any:
     return values
 
 
-# --- changing it ---------------------------------------------------------------------------------------------
+# --- changing it --------------------------------------------------------------------------------------------
 
 
 _IN_TOML = {
@@ -320,7 +323,7 @@ def _checked(raw: Mapping[str, Any], path: Path) -> Config:
 
 
 def set_value(root: Path, name: str, value: str) -> Config:
-    """Set one value (``model.name``) in ``agentx.toml``, leaving the rest of the file, comments too, as it is.
+    """Set one value (``model.name``) in ``agentx.toml``; the rest of the file keeps its bytes.
 
     Args:
         root: The workspace's directory.

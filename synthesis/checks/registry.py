@@ -146,7 +146,8 @@ def parse_output(text: str, *, command: str = "", exit_code: int | None = None) 
         command: The command line, if known.
         exit_code: The exit status, if known.
 
-    >>> report = parse_output("FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s", command="pytest -q | tail -2")
+    >>> output = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s"
+    >>> report = parse_output(output, command="pytest -q | tail -2")
     >>> report.runner, report.outcome, report.failing[0].check
     ('pytest', 'failed', 'tests/test_a.py::test_b')
     """

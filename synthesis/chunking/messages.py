@@ -33,7 +33,8 @@ def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") 
         at: Time of the turn, ISO 8601; left out if it cannot be parsed.
         actor: The author: ``user``, ``user:Ann``, ``agent:writer``.
 
-    >>> chunk_message("Two weeks.", "How long were you in Rome?", "2026-11-20T09:31:05Z", "user:Ann")[0].context
+    >>> asked = "How long were you in Rome?"
+    >>> chunk_message("Two weeks.", asked, "2026-11-20T09:31:05Z", "user:Ann")[0].context
     'Friday, 20 November 2026 Ann How long were you in Rome?'
     """
     lines = encodable(text).replace("\0", "\ufffd").split("\n")
