@@ -18,8 +18,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.scheduling.daemon import Daemon, DaemonFailed, SqliteWithMilliseconds, workspaces
+from agentx.storage import clock
 from agentx.storage.errors import UsageError
-from agentx.storage.events import codec
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.events.types import Draft, RunStarted
 from agentx.trust.items import of_schedule
@@ -53,7 +53,7 @@ def agents(tmp_path, monkeypatch):
                     id="often", cron="* * * * *", task="Look.", directed=True, **{"catch_up": "all", **rule}
                 )
                 with monkeypatch.context() as patch:
-                    patch.setattr(codec, "datetime", Earlier)
+                    patch.setattr(clock, "datetime", Earlier)
                     ws.record(Draft(data=made, actor="user"))
             Trust.read(root, own).keep(of_schedule(made))
         return tmp_path / "agents"

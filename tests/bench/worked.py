@@ -63,7 +63,7 @@ class _Clock:
 
     @contextmanager
     def set(self) -> Iterator[None]:
-        with mock.patch("agentx.storage.events.codec.datetime", self):
+        with mock.patch("agentx.storage.clock.datetime", self):
             yield
 
 
