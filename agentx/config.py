@@ -344,7 +344,7 @@ def change_value(root: Path, name: str, value: str) -> tuple[Config | None, Conf
     """
     section, _, key = name.rpartition(".")
     if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
-        raise ConfigInvalid(f"{name!r} names no setting; write it as SECTION.KEY, like model.name.")
+        raise ConfigInvalid(f"Unknown setting {name!r}; write it as SECTION.KEY, for example model.name.")
     path = root / FILE
     text = nofollow.read_text(path) if nofollow.exists(path) else ""
     before: Config | None = None

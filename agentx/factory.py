@@ -82,11 +82,11 @@ def write_layout(root: Path, artifacts: str, project: Path | None = None) -> Pat
         UsageError: ``artifacts`` cannot be used.
     """
     if is_workspace(root):
-        raise NotEmpty(f"{root} is a workspace already; open it, or choose another directory.")
+        raise NotEmpty(f"{root} is already a workspace. Open it, or choose another directory.")
     if nofollow.exists(root) and (not nofollow.is_directory(root) or nofollow.names(root)):
         raise NotEmpty(
-            f"{root} is not empty. Choose a new directory, and bring material in with "
-            "`agentx init --from DIR` or `agentx add`."
+            f"{root} is not empty. Choose a new directory, and import files with `agentx init --from DIR` "
+            "or `agentx add`."
         )
     place = artifacts_root(root, artifacts)
     nofollow.make_directory(root, parents=True)
@@ -112,14 +112,14 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
         ConfigInvalid: ``agentx.toml`` cannot be read.
     """
     if not is_workspace(root):
-        raise NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+        raise NotAWorkspace(f"{root} is not a workspace. Create one with `agentx init {root}`.")
     layout.check(root)
     config = read_config(root)
     place = artifacts_root(root, config.workspace.artifacts)
     if place != root / ARTIFACTS and clones.is_fresh(root):
         raise UsageError(
-            f"{root} is a clone of a workspace that stands beside a project, and there is no such project "
-            f'here. Its files are in {ARTIFACTS}/: write `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, '
+            f"{root} is a clone of a workspace that belongs to a project directory, which is missing "
+            f'here. Its files are in {ARTIFACTS}/: set `artifacts = "{ARTIFACTS}"` in {CONFIG_FILE}, '
             "and open it again."
         )
     if clones.is_fresh(root):
@@ -204,7 +204,7 @@ def _open_write_path(
         if write_path is not None:
             write_path.close()
     cache = readable(root, settings.state_dir)
-    reason = f"{root} is open for reading only. {why}"
+    reason = f"{root} is open read-only. {why}"
     write_path = WritePath(root, codec, artifacts, bus, outer=outer, cache=cache, read_only=reason)
     write_path.load()
     return write_path
@@ -215,13 +215,10 @@ def why_refused(root: Path) -> str:
     for path in (root, *(root / name for name in WRITTEN)):
         if not nofollow.exists(path) or nofollow.may_write(path):
             continue
-        copy = (
-            "To record something, copy the whole directory to one that you can write (`cp -a`), "
-            "and work there."
-        )
+        copy = "To record changes, copy the whole directory to a writable place (`cp -a`), and work there."
         if nofollow.is_on_read_only_media(path if nofollow.is_directory(path) else path.parent):
             return f"The file system of {path} is read-only. {copy}"
-        return f"You have no right to write {path}. {copy}"
+        return f"You do not have permission to write {path}. {copy}"
     return ""
 
 
@@ -231,10 +228,10 @@ def _only_reads(write_path: WritePath, abroad: str) -> bool:
     if found > FORMAT:
         write_path.make_read_only(
             f"{root} was written by a newer version (format {found}; this one knows {FORMAT}), so it is "
-            "open for reading only. Upgrade with `pip install --upgrade agentx-workspace`."
+            "open read-only. Upgrade with `pip install --upgrade agentx-workspace`."
         )
     elif abroad:
-        outside = f"{root} is open for reading only: its files lie outside of it"
+        outside = f"{root} is open read-only: its files are outside the workspace"
         write_path.make_read_only(str(Restricted(outside, restricted(abroad))))
     return bool(write_path.read_only)
 

@@ -267,7 +267,7 @@ class Workspace:
             UsageError: The text is empty.
         """
         if not text.strip():
-            raise UsageError("There is nothing in the message.")
+            raise UsageError("The message is empty.")
         (event,) = self.record(
             Draft(data=UserMessageSent(body=self.body(text)), actor=actor or self.settings.actor)
         )
@@ -295,7 +295,9 @@ class Workspace:
         waiting = self.state.pending.get(call_id)
         if waiting is None or not waiting.awaits_approval:
             names = [call.call_id for call in approvals.waiting(self.engine)]
-            raise UsageError(f"No call {call_id!r} waits. Waiting: {', '.join(names) or 'none'}.")
+            raise UsageError(
+                f"No call {call_id!r} is waiting for approval. Waiting: {', '.join(names) or 'none'}."
+            )
         if approved:
             approvals.grant(self.engine, waiting)
         decided = ApprovalDecided(call_id=call_id, approved=approved, reason=reason)

@@ -110,7 +110,7 @@ def run_task(
     """
     with alone(ws.engine):
         if due.is_settled(ws.state):
-            raise NothingToDo(f"What schedule {due.schedule} had due at {due.at} was run already.")
+            raise NothingToDo(f"Schedule {due.schedule} has already run for {due.at}.")
         run = _Run(
             ws,
             model,
@@ -189,7 +189,7 @@ class _Run:
             said = self.ws.say(message)
             opened = opened or said.seq
         if not opened:
-            raise NothingToDo('There is nothing unfinished to go on with; say what to do: agentx run "…".')
+            raise NothingToDo('There is no unfinished run to resume; give a task: agentx run "…".')
         resumed = opened <= before
         last = self.ws.state.last_run
         if resumed and last and not message:

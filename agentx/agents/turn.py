@@ -68,8 +68,8 @@ def alone(engine: Engine) -> Iterator[None]:
         if lock.held:
             raise
         raise WorkspaceBusy(
-            "Another run goes on in this workspace; what you `agentx say` reaches it. "
-            "Wait for it, or end it with Ctrl-C."
+            "Another run is active in this workspace. Send it a message with `agentx say`, wait for it, "
+            "or end it with Ctrl-C."
         ) from error
 
 

@@ -94,21 +94,21 @@ def find_root(start: Path) -> Path:
             return folder
     if nofollow.is_directory(start / "objects") and _holds_log(start):
         raise NotAWorkspace(
-            f"{start} is a bare repository, as a backup is. Make a workspace of it with "
+            f"{start} is a bare repository, such as a backup. Create a workspace from it with "
             f"`git clone {start} DIR`."
         )
     if _holds_log(start / ".git"):
         raise NotAWorkspace(
-            f"{start} is a workspace whose files were not checked out. Do that with "
+            f"{start} is a workspace whose files are not checked out. Run "
             f"`git -C {start} checkout main -- .`."
         )
     if nofollow.is_file(start / LIVE):
         raise NotAWorkspace(
-            f"{start} has a {LIVE} and no Git repository. Bring its .git directory back from a backup, or "
-            "clone the backup."
+            f"{start} contains a {LIVE} but no Git repository. Restore its .git directory from a backup, "
+            "or clone the backup."
         )
     raise NotAWorkspace(
-        f"{start} is not in a workspace. Make one with `agentx init`, or name one with -C DIR."
+        f"{start} is not in a workspace. Create one with `agentx init`, or select one with -C DIR."
     )
 
 
@@ -141,8 +141,8 @@ def artifacts_root(root: Path, artifacts: str) -> Path:
     place = Path(os.path.normpath(root.absolute() / artifacts))
     if place not in root.absolute().parents:
         raise UsageError(
-            f"workspace.artifacts is {artifacts!r}; it can be 'artifacts', or a directory above the "
-            "workspace like '..'."
+            "workspace.artifacts must be 'artifacts' or a directory above the workspace such as '..', "
+            f"not {artifacts!r}."
         )
     return place
 
@@ -162,8 +162,8 @@ def check(root: Path) -> None:
     """
     if nofollow.is_file(root / ".git"):
         raise LayoutRefused(
-            f"{root}/.git is a file that names a repository elsewhere (a linked worktree or a submodule). A "
-            "workspace needs a repository of its own: make one with `git clone`."
+            f"{root}/.git is a file that points to another repository (a linked worktree or a submodule). "
+            "A workspace needs its own repository; create one with `git clone`."
         )
     own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
     for name in (*_FILES, *sorted(own.difference(_DIRECTORIES))):
@@ -181,7 +181,7 @@ def _require_file(path: Path) -> None:
     nofollow.require_plain(path)
     if nofollow.is_directory(path):
         raise LayoutRefused(
-            f"{path} is a directory where a file belongs. Move it away, and run `agentx repair`."
+            f"{path} is a directory, but must be a file. Move it away, and run `agentx repair`."
         )
 
 
@@ -189,7 +189,7 @@ def _require_directory(path: Path) -> None:
     nofollow.require_plain(path)
     if nofollow.is_file(path):
         raise LayoutRefused(
-            f"{path} is a file where a directory belongs. Move it away, and run `agentx repair`."
+            f"{path} is a file, but must be a directory. Move it away, and run `agentx repair`."
         )
 
 
@@ -207,13 +207,13 @@ def _check_entries(folder: Path) -> None:
 def _check_git(root: Path) -> None:
     git_dir = root / ".git"
     if nofollow.exists(git_dir / "commondir"):
-        raise LayoutRefused(f"{git_dir}/commondir sends Git to another repository. Delete that file.")
+        raise LayoutRefused(f"{git_dir}/commondir redirects Git to another repository. Delete that file.")
     for path in (git_dir / "config", git_dir / "config.worktree"):
         _check_config(root, path)
     for place in _outside_alternates(git_dir):
         raise LayoutRefused(
-            f"{git_dir}/objects/info/alternates takes Git objects from {place}, outside the workspace. Copy "
-            f"them with `git -C {root} repack -a -d` and delete that file."
+            f"{git_dir}/objects/info/alternates borrows Git objects from {place}, outside the workspace. "
+            f"Copy them with `git -C {root} repack -a -d` and delete that file."
         )
 
 
@@ -225,17 +225,15 @@ def _check_config(root: Path, path: Path) -> None:
         return
     if _INCLUDE.search(content):
         raise LayoutRefused(
-            f"{path} includes another file. Copy the settings that you need into it, and delete its include "
+            f"{path} includes another file. Copy the settings you need into it, and delete its include "
             "sections."
         )
     if why := local.problem(path):
-        raise LayoutRefused(
-            f"Git cannot read {path}: {why}. Correct that line with an editor, and try again."
-        )
+        raise LayoutRefused(f"Git cannot read {path}: {why}. Correct that line, and try again.")
     elsewhere = local.setting(path, "core.worktree")
     if elsewhere and Path(os.path.realpath(path.parent / elsewhere)) != root:
         raise LayoutRefused(
-            f"In {path}, core.worktree names {elsewhere!r} as the working files. Remove it with "
+            f"In {path}, core.worktree sets the working tree to {elsewhere!r}. Remove it with "
             f"`git config --file {path} --unset core.worktree`."
         )
 
@@ -273,7 +271,7 @@ def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
     for path, (_, entry) in repo.diff(repo.tree_of(since), repo.tree_of(commit)).items():
         if entry is not None and (reason := _objection(path, entry.mode)):
             raise LayoutRefused(
-                f"Commit {commit[:12]} is not used: in it {path!r} {reason}. Undo that commit with "
+                f"Commit {commit[:12]} cannot be used: {path!r} in it {reason}. Undo that commit with "
                 "`git revert` or `git reset`, or delete this clone."
             )
 
@@ -281,12 +279,12 @@ def check_commit(repo: GitRepository, commit: str, since: str = "") -> None:
 def _objection(path: str, mode: int) -> str:
     """Return why a file of a commit is refused; empty if it is accepted."""
     if not is_inside(path):
-        return "leads out of its directory"
+        return "points outside its directory"
     top, _, below = path.partition("/")
     if top.casefold() in _RESERVED and top not in (ARTIFACTS, CONFIG, LIVE, SEGMENTS):
-        return "has a name that is kept for the engine's caches or for Git"
+        return "has a name that is reserved for the engine's caches or for Git"
     if top in (ARTIFACTS, SEGMENTS) and not below:
         return "is not a directory"
     if top in (CONFIG, LIVE) and below:
-        return "is in a directory that has the name of a file"
+        return "is in a directory that has the name of a reserved file"
     return "" if top == ARTIFACTS or mode in (REGULAR, EXECUTABLE) else "is a link or a submodule"

@@ -55,7 +55,7 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
     text = str(moment).strip()
     if re.fullmatch(r"-?[0-9]{1,18}", text) and (len(text) < _SHORTEST_ID or int(text) <= last):
         if not 0 <= int(text) <= last:
-            raise NoSuchMoment(f"There is no event {text}; the history goes from 1 to {last}.")
+            raise NoSuchMoment(f"There is no event {text}; the history has events 1 to {last}.")
         return int(text)
     if ago := _AGO.fullmatch(text):
         at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
@@ -70,7 +70,7 @@ def _parse(text: str) -> datetime:
         at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise NoSuchMoment(f"{text!r} is no date or time: {error}.") from error
+        raise NoSuchMoment(f"{text!r} is not a date or time: {error}.") from error
 
 
 def _as_recorded(at: datetime) -> str:
@@ -86,7 +86,7 @@ def _at_time(engine: Engine, until: str, said: str) -> int:
         found = event.seq
     if not found:
         raise NoSuchMoment(
-            f"Nothing had happened yet at {said!r}; the history begins later (`agentx log --after 0`)."
+            f"There are no events before {said!r}; the history begins later (`agentx log --after 0`)."
         )
     return found
 
@@ -100,9 +100,9 @@ def _at_commit(engine: Engine, text: str) -> int:
         wanted = ""
     if not wanted:
         raise NoSuchMoment(
-            f"There is no moment {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or time "
-            f"(2026-11-20, 2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least {_SHORTEST_ID} "
-            "characters of its id)."
+            f"Invalid point in time {text[:_SHOWN]!r}. Give an event's number (`agentx log`), a date or "
+            "time (2026-11-20, 2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least "
+            f"{_SHORTEST_ID} characters of its ID)."
         )
     above = engine.write_path.state.seq
     for commit in repo.log(head):
@@ -110,7 +110,7 @@ def _at_commit(engine: Engine, text: str) -> int:
         if commit.id == wanted:
             return through or _taken_on_record(engine, last_recorded(repo, wanted).seq, above)
         above = through or above
-    raise NoSuchMoment(f"The commit {text[:_SHOWN]!r} is not on the branch main, which holds the record.")
+    raise NoSuchMoment(f"The commit {text[:_SHOWN]!r} is not on the branch main, which holds the history.")
 
 
 def _taken_on_record(engine: Engine, below: int, above: int) -> int:

@@ -55,7 +55,7 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
         at = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"{since!r} is no moment: say yesterday, today, or a date or time like 2026-11-20 or "
+            f"Invalid time {since!r}; use yesterday, today, or a date or time such as 2026-11-20 or "
             "2026-11-20T18:00."
         ) from error
     return stamp(at)

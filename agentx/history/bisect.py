@@ -135,7 +135,7 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
             found.append(next(e for e in change.events if name in {made.path for made in changes_of(e)}))
             name = moves(change.files).get(name, name)
     if not found:
-        raise ArtifactMissing(f"There never was a file {path!r} in the artifacts.")
+        raise ArtifactMissing(f"There has never been a file {path!r} in the artifacts.")
     found.reverse()
     chosen = found if every else found[-1:]
     steps = tuple(

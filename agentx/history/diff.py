@@ -117,7 +117,7 @@ def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> 
         NoSuchMoment: The second is before the first.
     """
     if last < first:
-        raise NoSuchMoment(f"Event {last} is before event {first}; give the earlier moment first.")
+        raise NoSuchMoment(f"Event {last} is before event {first}; give the earlier one first.")
     files = files_between(engine, first, last)
     then, now = states_at(engine, first, last)
     return Difference(

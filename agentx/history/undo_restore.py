@@ -101,7 +101,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         engine.write_path.scan()
         last = engine.write_path.state.seq
         if not 0 < at <= last:
-            raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
+            raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
         files = files_between(engine, at)
         back = {name for name in files.then if _at_or_below(name, path)}
         gone = {name for name in engine.write_path.manifest() if _at_or_below(name, path)}
@@ -110,7 +110,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
                 gone.add(name)
                 back.add(before)
         if not back and not gone:
-            raise NoSuchMoment(f"There is no {path!r} in the artifacts, neither now nor after event {at}.")
+            raise NoSuchMoment(f"{path!r} is not in the artifacts, neither now nor after event {at}.")
         contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
         contents |= {name: _content(engine, files.then[name]) for name in sorted(back)}
         return _write(engine, contents, RESTORE, at, actor)
@@ -241,7 +241,7 @@ def _last_change(engine: Engine) -> Change:
         if len(candidates) > bool(after):  # the first change of a window may have begun before it
             return candidates[-1]
         if not after:
-            raise NothingToUndo("There is no change to artifacts left to undo.")
+            raise NothingToUndo("There is no artifact change left to undo.")
         window *= 16
 
 

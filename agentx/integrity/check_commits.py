@@ -132,7 +132,7 @@ class CommitChain:
             if newest and not is_ours(commit):
                 self._check_newest(commit, until)
             newest = False
-            progress("Looking at the commits", self.commits, self.commits + bool(commit.parents))
+            progress("Checking the commits", self.commits, self.commits + bool(commit.parents))
             parent = self._before(commit)
             differences = self._differences(parent, commit)
             if later is not None and is_ours(commit):
@@ -142,8 +142,8 @@ class CommitChain:
                 continue
             if self._reader.is_cut_off(commit.id):
                 self.notes.append(
-                    f"This clone is shallow, so nothing before commit {commit.id[:12]} was looked at; "
-                    "`git fetch --unshallow` brings the rest."
+                    f"This clone is shallow, so nothing before commit {commit.id[:12]} was checked; "
+                    "`git fetch --unshallow` gets the rest."
                 )
             elif parent is None or is_ours(parent) or parent.id == until:
                 self._check_step(commit, parent, differences)
@@ -164,7 +164,7 @@ class CommitChain:
             for commit in self._back(head, ""):
                 if commit.id.startswith(name):
                     return commit.id
-        raise UsageError(f"There is no commit {name!r} in the history; `git log` shows their ids.")
+        raise UsageError(f"There is no commit {name!r} in the history; `git log` lists the commit IDs.")
 
     def _back(self, head: str, until: str) -> Iterator[CommitInfo]:
         """Yield the commits from ``head`` back, along the parents that hold the engine's log."""
@@ -217,7 +217,7 @@ class CommitChain:
             return
         with contextlib.suppress(ObjectDamaged):
             if self._added(made, ours) is None and not self._note_healed(commit, ours):
-                self._tell(where, f"holds another log than commit {ours.id[:12]} before it")
+                self._tell(where, f"has a different log than commit {ours.id[:12]} before it")
 
     # --- one step -------------------------------------------------------------------------------------------
 
@@ -243,11 +243,11 @@ class CommitChain:
         span = (int(named[1]), int(named[2] or named[1])) if named else None
         held = (events[0].seq, events[-1].seq) if events else None
         if span != held:
-            behind = f", and a line behind that is not the next event: {wrong}" if wrong else ""
+            behind = f", followed by a line that is not the next event: {wrong}" if wrong else ""
             self._tell_unless_healed(
                 where,
-                f"says that it holds {_span(span)}, and its log holds {_span(held)} more than the commit "
-                f"before it{behind}",
+                f"says that it adds {_span(span)}, but its log has {_span(held)} more than the commit before "
+                f"it{behind}",
             )
         self._note_contents(events, made)
 
@@ -284,7 +284,7 @@ class CommitChain:
         if not self._heals(commit, parent):
             return False
         self.notes.append(
-            f"Commit {parent.id[:12]} holds a damaged log; commit {commit.id[:12]} holds it restored."
+            f"Commit {parent.id[:12]} has a damaged log; commit {commit.id[:12]} has it restored."
         )
         self._damaged_before = True
         return True
@@ -360,8 +360,9 @@ class CommitChain:
         for oid, (seq, path) in self._lost.items():
             self._tell(
                 _ARTIFACTS + path,
-                f"had a content after event {seq} ({oid[:12]}) that no commit holds",
-                "Nothing can be done where it was never committed; `git gc` may remove what is left of it.",
+                f"had content after event {seq} ({oid[:12]}) that is in no commit",
+                "Content that was never committed cannot be recovered; `git gc` may remove what is left of "
+                "it.",
             )
 
 

@@ -37,7 +37,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
     """
     place = root / CACHE / "index"
     if not nofollow.exists(place / "index.json"):
-        return "there is none yet; the next search makes it"
+        return "there is no index yet; the next search builds it"
     try:
         index = LanceIndex(place)
         try:
@@ -49,7 +49,9 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
                 for passage, event in wanted.items():
                     if passage not in held and _has_text(passage, event, reader):
                         found(
-                            Finding("index", f"The index lacks what event {event.seq} says", passage, _TODO)
+                            Finding(
+                                "index", f"The index lacks the content of event {event.seq}", passage, _TODO
+                            )
                         )
         finally:
             index.close()

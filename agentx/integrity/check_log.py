@@ -136,7 +136,7 @@ class LogLook:
 
     def _fold(self, event: Event, files: dict[str, TreeEntry]) -> None:
         for stray in strays_of(event):
-            self._tell(f"event {event.seq}", f"names {stray.path[:200]!r}, which leads out of the artifacts")
+            self._tell(f"event {event.seq}", f"names {stray.path[:200]!r}, which is outside the artifacts")
         said = [(change.path, entry_after(change)) for change in changes_of(event)]
         for path, entry in said or self._purged_changes.get(event.seq, []):
             self._before[event.seq, path] = (files.get(path), entry)
@@ -151,7 +151,7 @@ class LogLook:
     def _compare_with_commit(self, event: Event, files: dict[str, TreeEntry], end: Logged) -> None:
         """Compare the artifacts that the events lead to with those of their commit."""
         if end.hash and event.hash != end.hash:
-            self._tell(f"event {event.seq}", f"is another one than commit {end.commit[:12]} holds")
+            self._tell(f"event {event.seq}", f"is not the one in commit {end.commit[:12]}")
             return
         try:
             held = self.files_of(end.tree)
@@ -162,7 +162,7 @@ class LogLook:
                 self._tell(
                     f"{ARTIFACTS}/{path}",
                     f"is not in commit {end.commit[:12]} as the events say",
-                    "Open the workspace and compare: `git log -p` and `agentx log` tell what each says.",
+                    "Open the workspace and compare `git log -p` with `agentx log`.",
                 )
 
     # --- long texts and segments ----------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class LogLook:
             self._tell(blob_path(oid), f"{'is damaged' if there else 'is missing'}; event {seq} names it")
         if seq <= end.seq and not self._is_kept(oid, end):
             self._told.add(oid)
-            self._tell(blob_path(oid), f"is in no commit, although event {seq} names it")
+            self._tell(blob_path(oid), f"is in no commit, but event {seq} names it")
 
     def _is_kept(self, oid: str, end: Logged) -> bool:
         try:
@@ -204,7 +204,7 @@ class LogLook:
                 self._tell(path, "is missing")
                 continue
             if not same:
-                self._tell(path, "is not what the commits hold")
+                self._tell(path, "differs from the commits")
 
     def _check_live(self, end: Logged, sealed: Iterable[str]) -> None:
         """Check that the live log, or the segment sealed since, begins with that of the commit."""
@@ -217,7 +217,7 @@ class LogLook:
         except (ObjectDamaged, OSError):
             return  # reported by the check of the commits, or of the lines
         if path not in self._damaged_files and not content.startswith(committed):
-            self._tell(path, f"does not begin with what commit {end.commit[:12]} holds")
+            self._tell(path, f"does not begin with the content of commit {end.commit[:12]}")
 
     def _is_aside(self, line: bytes) -> bool:
         """Return whether the engine has already set a line aside."""
@@ -233,7 +233,7 @@ class LogLook:
     def check_states(self) -> str:
         """Compare the states in use with the fold; return the result in a sentence."""
         if not self._whole:
-            return "not compared: that needs the history from its beginning"
+            return "not compared: this requires the history from its beginning"
         if self.damaged:
             return "not compared: the history is damaged"
         if not self._folded:
@@ -244,11 +244,11 @@ class LogLook:
                     Finding(
                         "state",
                         f"The state after event {state.seq}",
-                        "is not what the events say",
+                        "does not match the events",
                         "agentx rebuild",
                     )
                 )
-        return f"the same as a fold of all {self.events:,} events gives"
+        return f"same as a fold of all {self.events:,} events"
 
     def _tell_line(self, place: str, what: str) -> None:
         self._damaged_files.add(place.partition(":")[0])

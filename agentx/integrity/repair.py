@@ -34,8 +34,8 @@ from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
 _CODEC = Codec(FACTS | CONCLUSIONS)
 _LEFT = (
-    "Nothing here holds what is lost. Fetch it from a clone (`git fetch`) or a backup and repair again; for "
-    "events, `agentx repair --accept-loss` goes on without them."
+    "The lost data is not in this workspace. Fetch it from a clone (`git fetch`) or a backup and "
+    "repair again; for events, `agentx repair --accept-loss` continues without them."
 )
 
 
@@ -70,7 +70,7 @@ def repair(
         HistoryWriteFailed: The disk refuses a write.
     """
     if not layout.is_workspace(root):
-        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Create one with `agentx init {root}`.")
     layout.check(root)
     aside = Aside(root)
     with FileLock(root / ".git" / "agentx.lock", brief=True).hold():

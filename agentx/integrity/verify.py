@@ -104,7 +104,7 @@ def verify(
         UsageError: ``since`` does not name a commit of the history.
     """
     if not layout.is_workspace(root):
-        raise layout.NotAWorkspace(f"{root} is not a workspace. Make one with `agentx init {root}`.")
+        raise layout.NotAWorkspace(f"{root} is not a workspace. Create one with `agentx init {root}`.")
     layout.check(root)
     return _Verification(root, progress or _untold).run(since, states)
 
@@ -134,7 +134,7 @@ class _Verification:
         with self._check("commits") as said:
             chain.check(self._head, start.commit, self._progress)
             self._notes += chain.notes
-            said.append(f"{chain.commits:,} commits, each with the log of the one before it and more")
+            said.append(f"{chain.commits:,} commits, each extending the log of the one before it")
         states = [*states, *self._snapshot()]
         log = LogLook(self._root, self._reader, self._codec, self._findings.append, chain.purged_changes)
         with self._check("history") as said:
@@ -196,9 +196,7 @@ class _Verification:
     def _look_at_artifacts(self, log: LogLook, end: Logged) -> str:
         expected = log.files
         if log.damaged:
-            self._notes.append(
-                "The history is damaged, so the artifacts were compared with the commit alone."
-            )
+            self._notes.append("The history is damaged, so the artifacts were compared only with the commit.")
             with contextlib.suppress(ObjectDamaged):
                 expected = log.files_of(end.tree)
         differing = self._differing(expected)
@@ -239,7 +237,13 @@ class _Verification:
             return ""
         if now == wanted:
             return ""
-        return "is missing" if now is None else _UNRECORDED if wanted is None else "is not as recorded"
+        return (
+            "is missing"
+            if now is None
+            else _UNRECORDED
+            if wanted is None
+            else "differs from the recorded version"
+        )
 
     def _once_more(
         self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]
@@ -257,7 +261,8 @@ class _Verification:
 
 
 _UNRECORDED = "is not recorded"
-_BY_HAND = "Mend it by hand; `git log -p agentx.toml` shows how it was."
+_BY_HAND = "Fix it by hand; `git log -p agentx.toml` shows earlier versions."
 _EDITED = (
-    "If it is your edit, `agentx status` records it; if not, `agentx restore` brings back what is recorded."
+    "If this is your edit, `agentx status` records it; if not, `agentx restore` restores the "
+    "recorded version."
 )

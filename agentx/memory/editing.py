@@ -42,7 +42,7 @@ def listed(state: State, kind: Kind | None, status: Status | None) -> list[Memor
     """
     for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
         if given is not None and given not in known:
-            raise UsageError(f"There is no {given!r}; it is one of {', '.join(known)}.")
+            raise UsageError(f"Unknown value {given!r}; use one of: {', '.join(known)}.")
     return [
         item for item in state.items.values() if kind in (None, item.kind) and status in (None, item.status)
     ]
@@ -56,7 +56,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     """
     item = (state or engine.write_path.state).items.get(name)
     if item is None:
-        raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` shows them all.")
+        raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` lists all items.")
     return item
 
 
@@ -73,9 +73,9 @@ def add(
     if kind not in BY_HAND:
         raise UsageError(f"A {kind} cannot be added by hand; what can: {', '.join(BY_HAND)}.")
     if not text:
-        raise UsageError("A memory item needs a text.")
+        raise UsageError("A memory item needs text.")
     if not 1.0 <= score <= 10.0:  # noqa: PLR2004
-        raise UsageError(f"A score is from 1 to 10, not {score:g}.")
+        raise UsageError(f"A score must be from 1 to 10, not {score:g}.")
     with engine.write_path.exclusive():
         status = standing_as(score) if kind == "rule" else "active"
         detail = _detail(kind, text, scope, until)
@@ -133,7 +133,7 @@ def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
     """Replace an item's text; its check is compiled again."""
     text = one_line(text)
     if not text:
-        raise UsageError("A memory item needs a text; to end it, use `agentx memory retire`.")
+        raise UsageError("A memory item needs text; to end the item, use `agentx memory retire`.")
     with engine.write_path.exclusive():
         item = find(engine, name)
         detail = item.detail
@@ -163,7 +163,7 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
     with engine.write_path.exclusive():
         item = find(engine, name)
         if item.status != "proposed":
-            raise UsageError(f"{name} is {item.status}, no proposal.")
+            raise UsageError(f"{name} is {item.status}, not a proposal.")
         return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
 
 
@@ -176,8 +176,8 @@ def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
 def _record(engine: Engine, name: str, change: Change, actor: str) -> MemoryItem:
     if not fits(change):
         raise UsageError(
-            f"That is too long to be remembered: an item holds {MAX_ITEM_BYTES:,} bytes. "
-            "Say it shorter, or write it to a file."
+            f"The text is too long: an item holds at most {MAX_ITEM_BYTES:,} bytes. Shorten it, or write "
+            "it to a file."
         )
     engine.synthesizer.record((change,), PERSON, actor=actor)
     return find(engine, name)

@@ -53,9 +53,11 @@ class Flows:
         """
         item = self.named(name) or self.engine.snapshot().items.get(name)
         if item is None:
-            raise editing.NoSuchItem(f"There is no flow {name!r}; `agentx flow list --all` shows them all.")
+            raise editing.NoSuchItem(f"There is no flow {name!r}; `agentx flow list --all` lists all flows.")
         if not isinstance(item.detail, FlowDetail):
-            raise UsageError(f"{name} is a {item.kind.replace('_', ' ')}, no flow; see `agentx flow list`.")
+            raise UsageError(
+                f"{name} is a {item.kind.replace('_', ' ')}, not a flow; see `agentx flow list`."
+            )
         return item, item.detail
 
     def check(self, text: str) -> list[FlowMatch]:
@@ -165,7 +167,7 @@ class Flows:
     def _refuse_same_name(self, name: str) -> None:
         if same := self.named(name):
             raise UsageError(
-                f"There is a flow of that name, {same.id}: change it with `agentx flow edit {same.id}`."
+                f"A flow of that name already exists: {same.id}. Change it with `agentx flow edit {same.id}`."
             )
 
 
@@ -214,7 +216,7 @@ def read_steps(text: str) -> list[str]:
         elif open_item and line.strip():
             found[-1].append(listed[1] if listed else line.strip())
     if not found:
-        raise UsageError("No steps are listed there; write them as a numbered list, one step an item.")
+        raise UsageError("No steps found; write them as a numbered list, one item for each step.")
     return [_line(" ".join(parts)) for parts in found]
 
 
@@ -230,15 +232,14 @@ def _lines(texts: Sequence[str]) -> tuple[str, ...]:
 def _checked(name: str, detail: FlowDetail) -> FlowDetail:
     size = sum(map(len, (name, *detail.steps, *detail.triggers)))
     if not name:
-        raise UsageError("A flow needs a name: what it does, as one would ask for it.")
+        raise UsageError("A flow needs a name that says what it does.")
     if not detail.steps:
         raise UsageError(
             "A flow needs steps: give each with `--step`, or a numbered list with `--from FILE`."
         )
     if len(detail.steps) > MAX_STEPS or size > MAX_CHARACTERS:
         raise UsageError(
-            f"A flow has at most {MAX_STEPS} steps and {MAX_CHARACTERS:,} characters; "
-            f"this one has {len(detail.steps)} and {size:,}. "
-            "Make two flows of it, or keep what is long in a file that a step names."
+            f"A flow has at most {MAX_STEPS} steps and {MAX_CHARACTERS:,} characters; this one has "
+            f"{len(detail.steps)} and {size:,}. Split it, or move long text to a file that a step names."
         )
     return detail

@@ -29,15 +29,17 @@ def look_for(engine: Engine, made: str, lesson: str) -> tuple[str, str]:
     """
     kind, _, name = made.partition(":")
     if kind not in MADE:
-        raise UsageError(f"A lesson is made a {', '.join(MADE[:-1])} or {MADE[-1]}, not {made[:40]!r}.")
+        raise UsageError(f"A lesson can become a {', '.join(MADE[:-1])} or {MADE[-1]}, not {made[:40]!r}.")
     if kind == "rule":
         return kind, ""
     names = {"check": _checks, "flow": _flows, "script": _scripts}[kind](engine, name.strip(), lesson)
     if there := next(names, ""):
         return f"{kind}:{there}", ""
     if name:
-        return "", f"There is no {kind} {name[:100]!r} here, so the lesson is still only words."
-    return "", f"No {kind} here says this, so the lesson is still only words; name it: `--made {kind}:NAME`."
+        return "", f"There is no {kind} {name[:100]!r} here, so nothing checks the lesson yet."
+    return "", (
+        f"No {kind} for this lesson was found, so nothing checks it yet; name one with `--made {kind}:NAME`."
+    )
 
 
 def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:

@@ -140,8 +140,8 @@ class Nightly:
         if ended and done.events:
             rules = f"the rule {ended[0]}" if len(ended) == 1 else f"{len(ended)} rules"
             self._engine.write_path.notes.append(
-                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` "
-                "tells of it, and `agentx maintain --undo` takes it back."
+                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` shows "
+                "this, and `agentx maintain --undo` reverts it."
             )
 
 
@@ -168,7 +168,7 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
             if patches := _taking_back(engine, lines):
                 engine.synthesizer.record(patches, PERSON, actor=actor)
                 return [engine.write_path.state.items[patch.id] for patch in patches]
-    raise NothingToTakeBack("There is no maintenance to take back: nothing stands as one has made it.")
+    raise NothingToTakeBack("There is no maintenance to undo, or none of its changes is still in effect.")
 
 
 def _maintenances(engine: Engine) -> list[list[Event]]:

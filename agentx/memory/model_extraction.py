@@ -102,7 +102,7 @@ def judge_in(
         if lock.held:
             raise
         raise WorkspaceBusy(
-            "Another process has a model read what was said just now; wait for it, and look at "
+            "Another process is extracting memories from the latest messages. Wait for it, and see "
             "`agentx memory list`."
         ) from error
 

@@ -169,7 +169,7 @@ class Scribe:
                 try:
                     self.run_when_due()
                 except AgentXError as error:
-                    _LOG.warning("The scribe's run failed, and the next makes up for it: %s", error)
+                    _LOG.warning("The scribe's run failed; the next run will catch up: %s", error)
                 if stopping.wait(look_s):
                     return
 

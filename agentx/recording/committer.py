@@ -139,16 +139,16 @@ class Committer:
         # nothing but HEAD.
         if not self._reading and self.index.held and self.repo.go_back():
             self._notes.append(
-                f"Git had gone to {left!r}; it is back on main, and the new branch stays where it is."
+                f"Git had switched to {left!r}; it is back on main, and the new branch was kept."
             )
             return
         if not self._reading:
             self.index.release()  # otherwise `git switch` could not go back
         self.index_unknown = True
         raise BranchLeft(
-            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the record is kept on the "
-            "branch main. Go back with `git switch main` (where a rebase is going on, `git rebase --abort`), "
-            "then try again."
+            f"In {self._root} Git is on {left.removeprefix('refs/heads/')!r}, but the history is kept on "
+            "the branch main. Switch back with `git switch main` (during a rebase, "
+            "`git rebase --abort`), then try again."
         )
 
     def open(self) -> None:
@@ -198,7 +198,7 @@ class Committer:
         """Undo ``git reset``: move the branch forward again, so that no commit is lost."""
         self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
         self._notes.append(
-            "Git had set the branch back; it was moved forward again, and the files are taken as edits."
+            "Git had moved the branch back; it was moved forward again, and the files are recorded as edits."
         )
 
     def _segments_in(self, tree: str) -> int:
@@ -253,14 +253,15 @@ class Committer:
             end = joined.find(b"\n", at) + 1
             event = next_event(self._codec, joined[at:end], seq + 1, own_hash)
             if event is None:
-                raise HistoryDamaged(f"{LIVE} does not hold event {seq + 1} where it should be.")
+                raise HistoryDamaged(f"{LIVE} does not have event {seq + 1} in its place.")
             at, seq, own_hash = end, event.seq, event.hash
         if not grown and heal_log.drops(self._codec, known.live, joined[:at], first, first_hash):
-            raise HistoryDamaged(f"{LIVE} lacks events that the last commit holds.")
+            raise HistoryDamaged(f"{LIVE} lacks events that are in the last commit.")
         sealed = sum(map(len, contents[:-1]))
         if at < sealed or (grown and at < len(known.live)) or through < max(known.seq, self.seq):
             raise HistoryDamaged(
-                f"{LIVE} ends with event {through}; the commits go on to event {max(known.seq, self.seq)}."
+                f"{LIVE} ends at event {through}, but the commits continue to event "
+                f"{max(known.seq, self.seq)}."
             )
         if whole and (why := self._why_more(joined[at:], seq, own_hash)):
             raise HistoryDamaged(why)
@@ -278,8 +279,8 @@ class Committer:
                 last = event.seq
         if last < self.seq:
             raise HistoryDamaged(
-                f"Event {last + 1} in commit {self.head[:12]} cannot be read, so nothing was sent. "
-                "Run `agentx repair`, then try again."
+                f"Event {last + 1} in commit {self.head[:12]} cannot be read, so nothing was pushed. Run "
+                "`agentx repair`, then try again."
             )
 
     def _read(self, name: str) -> bytes:
@@ -293,7 +294,7 @@ class Committer:
         try:
             place = History(self._root, self._codec).start_of(segments + 1)
         except (OSError, DamagedLine) as error:
-            raise HistoryDamaged(f"{segment_path(segments)} does not end with an event.") from error
+            raise HistoryDamaged(f"{segment_path(segments)} does not end with a valid event.") from error
         return place.seq, place.hash
 
     def _why_more(self, rest: bytes, seq: int, own_hash: str) -> str:
@@ -302,7 +303,7 @@ class Committer:
         if lines and self._is_sealed_twice():
             return ""
         if lines or next_event(self._codec, torn[:-1] + b"\n", seq + 1, own_hash):
-            return f"{LIVE}: what stands behind event {seq} is no event that follows."
+            return f"{LIVE}: the content after event {seq} is not the next event."
         return ""
 
     def _is_sealed_twice(self) -> bool:
@@ -519,7 +520,7 @@ class Committer:
             self._unsynced.extend(paths)
             raise NotSynced(
                 f"{error.filename or self._artifacts} could not be synced: {error.strerror}. What was "
-                "recorded is kept; look at the disk."
+                "recorded is kept; check the disk."
             ) from error
         self.repo.sync()
 

@@ -42,7 +42,10 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
 def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
     """Return a note for each submodule added between two trees."""
     return [
-        f"{path} is a submodule: its files are in another repository, and are neither recorded nor searched."
+        (
+            f"{path} is a submodule: its files belong to another repository and are neither recorded nor "
+            "searched."
+        )
         for path, (_, after) in repo.diff(old, new).items()
         if after is not None and after.mode == SUBMODULE
     ]
@@ -54,8 +57,10 @@ _UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT
 def unfinished(git_dir: Path) -> list[str]:
     """Return a note for each unfinished operation of the user's Git."""
     return [
-        f"Git is in the middle of a {what}: finish it with `git commit`, or go back with "
-        f"`git {what} --abort`. Your edits are recorded then."
+        (
+            f"A Git {what} is in progress: finish it with `git commit`, or cancel it with "
+            f"`git {what} --abort`. Your edits are recorded after that."
+        )
         for name, what in _UNFINISHED.items()
         if nofollow.exists(git_dir / name)
     ]

@@ -59,8 +59,8 @@ def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
         sync_directory(journal.parent)
     except OSError as error:
         raise WriteFailed(
-            f"What was pulled into {root} could not be written: {error.strerror}. The rest is written when "
-            "the workspace is used again."
+            f"Pulled files could not be written to {root}: {error.strerror}. The rest is written when the "
+            "workspace is next used."
         ) from error
 
 

@@ -86,4 +86,4 @@ class Watcher(FileSystemEventHandler):
             try:
                 self._look()
             except Exception:  # noqa: BLE001 - a failed scan (such as on a full disk) must not end the thread
-                _LOG.exception("Looking at the working files failed.")
+                _LOG.exception("Checking the working tree failed.")

@@ -102,13 +102,13 @@ def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]
             how = (
                 f"was restored from {source}"
                 if source
-                else f"was cleared of lines that are set aside in {ORPHANS}"
+                else f"was cleared of invalid lines, which were moved to {ORPHANS}"
             )
             yield Mended(path, how)
     except OSError as error:
         raise HistoryWriteFailed(
-            f"The damaged history of {root} could not be restored: {error.strerror}. Nothing is lost; make "
-            "room or give the right to write, then try again."
+            f"The damaged history of {root} could not be restored: {error.strerror}. Nothing is lost; "
+            "free disk space or fix the permissions, then try again."
         ) from error
 
 
@@ -120,8 +120,8 @@ def require_whole(root: Path, rebuilt: Rebuilt) -> None:
     """
     for lost in rebuilt.lost:
         raise HistoryDamaged(
-            f"{root / lost.path}, line {lost.line}: {lost.events} cannot be read, and no commit holds it. "
-            "Nothing is recorded until it is restored: run `agentx repair`."
+            f"{root / lost.path}, line {lost.line}: {lost.events} cannot be read and no commit contains "
+            "it. Recording is blocked until it is restored: run `agentx repair`."
         )
 
 

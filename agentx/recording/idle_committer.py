@@ -51,7 +51,9 @@ class Keeper:
             except WorkspaceBusy:
                 continue  # a purge holds the lock for as long as it needs
             except (AgentXError, OSError) as error:
-                _LOG.warning("Looking after %s failed, and is tried again: %s", self._write_path.root, error)
+                _LOG.warning(
+                    "Background upkeep of %s failed and will be retried: %s", self._write_path.root, error
+                )
 
     def _look(self) -> None:
         info = nofollow.status(self._write_path.root / LIVE)

@@ -118,8 +118,8 @@ def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
         sync_directory(git_dir)
     except OSError as error:
         raise WriteFailed(
-            f"What is purged from {root} could not all be removed: {error.strerror}. The rest is removed "
-            "when the workspace is used again."
+            f"Purged content could not be removed completely from {root}: {error.strerror}. The rest is "
+            "removed when the workspace is next used."
         ) from error
     return True
 

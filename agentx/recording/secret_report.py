@@ -33,7 +33,7 @@ def notes_on(contents: Mapping[str, Content | None]) -> list[str]:
 
 def note_on(found: list[str]) -> list[str]:
     """Return a warning about secrets found in the user's files; empty if there are none."""
-    return [f"What looks like a secret is now in Git: {tell(found)}."] if found else []
+    return [f"A possible secret is now in Git: {tell(found)}."] if found else []
 
 
 def tell(found: list[str]) -> str:

@@ -207,7 +207,8 @@ class WritePath:
         for name, what in ((purge_journal.NAME, "purge"), (fast_forward.NAME, "pull")):
             if nofollow.exists(self.repo.git_dir / name):
                 raise ReadOnly(
-                    f"A {what} was cut off and has to be finished before anything is read. {self.read_only}"
+                    f"A {what} was interrupted and must be finished before the workspace can be read. "
+                    f"{self.read_only}"
                 )
 
     # --- a damaged log ----------------------------------------------------------------------------
@@ -236,7 +237,7 @@ class WritePath:
 
     def _tell_unsound(self) -> None:
         told = (
-            f"The history is damaged: {self.unsound.removesuffix('.')}. Nothing is changed until it is "
+            f"The history is damaged: {self.unsound.removesuffix('.')}. Changes are blocked until it is "
             "restored: by `agentx repair`, or from the commits before the next write."
         )
         self._seen_unsound = self._stamp()
@@ -335,7 +336,8 @@ class WritePath:
             )
         said = "; ".join(f"{one.what} {one.how}" for one in mended)
         self.notes.append(
-            f"The history was damaged or set back: {said}. What was there is kept in {CACHE}/repaired."
+            f"The history was damaged or reset to an older version: {said}. The previous files are kept "
+            f"in {CACHE}/repaired."
         )
 
     def _start_over(self) -> None:

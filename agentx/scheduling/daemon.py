@@ -46,7 +46,7 @@ QUEUE = "agentx"
 OLDEST_SQLITE = (3, 35)
 """DBOS needs ``RETURNING``. With an older SQLite its queue fails in a thread, and nothing ever runs."""
 
-_AGAIN = "Start it again: nothing is lost, what is due stands in the workspaces."
+_AGAIN = "Start it again: nothing is lost, because due tasks are kept in the workspaces."
 _WAITING = ("ENQUEUED", "PENDING", "DELAYED")
 
 
@@ -121,7 +121,7 @@ def workspaces(folders: Sequence[Path]) -> list[Path]:
         below = sorted(whole.iterdir()) if whole.is_dir() else []
         here = [whole] if is_workspace(whole) else [one for one in below if is_workspace(one)]
         if not here:
-            raise UsageError(f"{folder} is no workspace and holds none; make one with `agentx init`.")
+            raise UsageError(f"{folder} is not a workspace and contains none; create one with `agentx init`.")
         found |= dict.fromkeys(here)
     return list(found)
 
@@ -234,7 +234,9 @@ class Daemon:
         try:
             said: str = receiver.recv()
         except EOFError:
-            said = _json(Passed(error="the process of a run ended without a word; the run is cut off"))
+            said = _json(
+                Passed(error="the process of a run exited without a result; the run was interrupted")
+            )
         finally:
             process.join()
             receiver.close()

@@ -70,16 +70,16 @@ def beat(
             # Marks the run of a dead process as ended; the next directed run takes up what is left of it.
             with alone(ws.engine):
                 return look(ws.state)
-        ws.engine.trust.require("heartbeat", f"a heartbeat would go on with {found.run}")
+        ws.engine.trust.require("heartbeat", f"a heartbeat would resume {found.run}")
         last = ws.state.last_run
         agent = last.agent if last else "main"
         result = run_task(ws, "", model(), limits=limits, observer=observer, agent=agent)
     except WorkspaceBusy:
-        return Beat(status="BUSY", said=f"{found.run} is at work.", run=found.run)
+        return Beat(status="BUSY", said=f"{found.run} is running.", run=found.run)
     except NothingToDo:  # the run ended before it had a conversation
         return Beat(status="HEARTBEAT_OK", said="Nothing is unfinished.")
     return Beat(
-        status="CONTINUED", said=f"{result.run} went on: {result.status}.", run=result.run, result=result
+        status="CONTINUED", said=f"{result.run} was resumed: {result.status}.", run=result.run, result=result
     )
 
 
@@ -96,19 +96,19 @@ def look(state: State) -> Beat:
         call = waiting[0]
         return Beat(
             status="WAITING",
-            said=f"{last.run} waits for your word on {call.tool}: `agentx approve {call.call_id}`.",
+            said=f"{last.run} is waiting for your approval of {call.tool}: `agentx approve {call.call_id}`.",
             run=last.run,
         )
     if last.status == "LIMIT_REACHED":
-        said = f"{last.run} used up its limits ({last.reason}); `agentx run` goes on."
+        said = f"{last.run} reached its limits ({last.reason}); `agentx run` resumes it."
         return Beat(status="STOPPED", said=said, run=last.run)
     if last.resumed >= MOST_TRIES and last.status != "RUNNING":
         said = (
-            f"{last.run} was gone on with {last.resumed} times and is not done ({last.status}); "
-            "`agentx run` goes on."
+            f"{last.run} was resumed {last.resumed} times and is not done ({last.status}); `agentx run` "
+            "resumes it."
         )
         return Beat(status="STOPPED", said=said, run=last.run)
-    return Beat(status="CONTINUED", said=f"{last.run} was cut off ({last.status}).", run=last.run)
+    return Beat(status="CONTINUED", said=f"{last.run} was interrupted ({last.status}).", run=last.run)
 
 
 def _is_directed(state: State) -> bool:

@@ -115,9 +115,9 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
         UsageError: It has no task, or its name is invalid.
     """
     if not _ID.fullmatch(rule.id):
-        raise UsageError(f"{rule.id!r} is no name for a schedule; use letters, digits, '_', '.' and '-'.")
+        raise UsageError(f"{rule.id!r} is not a valid schedule name; use letters, digits, '_', '.' and '-'.")
     if rule.sort == "task" and not rule.task.strip():
-        raise UsageError("The schedule has no task; say what is to be done.")
+        raise UsageError("The schedule has no task; give one.")
     check(rule)
     before = ws.state.schedules.get(rule.id)
     told = before.rule.task if before and before.rule.directed else ""

@@ -86,8 +86,8 @@ def done_by(deadline: float | None, work: Callable[[], T]) -> T:
         raise failed[0]
     if not found:
         raise SearchLate(
-            "The search was not done by the deadline: the index is still being loaded or filled. "
-            "That goes on in the background; ask again in a moment, or give it longer."
+            "The search did not finish by the deadline: the index is still being loaded or filled. This "
+            "continues in the background; try again in a moment, or allow more time."
         )
     return found[0]
 
@@ -216,5 +216,5 @@ class Background:
         try:
             return 0.0 if self._turn() else IDLE_S
         except Exception:  # noqa: BLE001 - the work is on a cache: no fault in it may end the thread
-            _LOG.exception("Background work failed, and is tried again.")
+            _LOG.exception("Background work failed and will be retried.")
             return TROUBLE_S

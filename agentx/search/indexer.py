@@ -371,9 +371,8 @@ class Indexer:
         hits = find(self.index, query, vector, k, where)
         if unread:
             raise SearchLate(
-                f"The deadline left no time to read the last {unread:,} events into the index, so only what "
-                "comes before them was searched. That goes on in the background; ask again in a moment, "
-                "or give it longer.",
+                f"The deadline left no time to index the last {unread:,} events, so only earlier ones were "
+                "searched. Indexing continues in the background; try again in a moment, or allow more time.",
                 hits,
             )
         return hits
@@ -396,7 +395,7 @@ class Indexer:
             return self._mending(work)
         except IndexUnavailable as trouble:
             with self._reading:
-                self._write_path.notes.append(f"{trouble} Until then it is made in memory each time.")
+                self._write_path.notes.append(f"{trouble} Until then the index is built in memory each time.")
                 if self._index is not None:
                     with contextlib.suppress(IndexUnavailable):
                         self._index.close()
@@ -407,7 +406,7 @@ class Indexer:
         """Set a damaged index aside; the next access fills a new one."""
         with self._reading:
             self._write_path.notes.append(
-                f"{damage} The index was set aside and is made again from the history."
+                f"{damage} The index was set aside and is rebuilt from the history."
             )
             if self._index is not None:
                 self._index.close()

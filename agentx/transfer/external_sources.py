@@ -92,8 +92,8 @@ class Sources:
         root = (self._engine.root / section.path).resolve()
         if not nofollow.is_directory(root):
             raise UsageError(
-                f"The source {section.name!r} has no directory {root}; "
-                "mend `sources` in agentx.toml or mount it."
+                f"The source {section.name!r} has no directory {root}; fix `sources` in agentx.toml, or mount "
+                "it."
             )
         manifest = self._load(section.name)
         found, left_out = _files(root, section)
@@ -190,7 +190,7 @@ def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int
         if not stat.S_ISREG(info.st_mode):
             continue  # a link could lead anywhere, and reading a pipe would wait for ever
         if not _is_utf8(path):
-            left_out.append(f"{path!r} is left out: its name is not UTF-8.")
+            left_out.append(f"{path!r} is skipped: its name is not UTF-8.")
         elif (
             info.st_size <= section.max_file_bytes
             and include.match_file(path)

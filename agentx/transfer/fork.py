@@ -89,7 +89,7 @@ def fork(
     head, last = engine.settle()
     at = last if moment is None else resolve_moment(engine, moment)
     if not 0 < at <= last:
-        raise NoSuchMoment(f"There is no event {at}; the history goes from 1 to {last}.")
+        raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
     with _beside(new) as root:
         taken = _taken(engine.write_path.repo, head, at)
         repo = GitRepository.init(root)
@@ -107,9 +107,9 @@ def fork(
 def _check_place(engine: Engine, new: Path) -> None:
     for taken in (engine.root, engine.write_path.artifacts.root):
         if new == taken or taken in new.parents:
-            raise ForkRefused(f"{new} lies in the workspace itself; choose a directory outside {taken}.")
+            raise ForkRefused(f"{new} is inside the workspace; choose a directory outside {taken}.")
     if nofollow.exists(new) and (not nofollow.is_directory(new) or nofollow.names(new)):
-        raise ForkRefused(f"{new} is there already; choose a new directory.")
+        raise ForkRefused(f"{new} already exists; choose a new directory.")
 
 
 @contextlib.contextmanager
@@ -126,7 +126,7 @@ def _beside(new: Path) -> Iterator[Path]:
             finally:
                 nofollow.remove_tree(place, ignore_errors=True)
     except WorkspaceBusy as error:
-        raise WorkspaceBusy(f"Another process makes a fork at {new}; wait for it.") from error
+        raise WorkspaceBusy(f"Another process is creating a fork at {new}; wait for it.") from error
 
 
 def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
@@ -147,7 +147,8 @@ def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
                 events.append(event)
     if last < at:
         raise HistoryDamaged(
-            f"The history breaks off behind event {last}, so event {at} is in no fork; see `agentx doctor`."
+            f"The history ends unexpectedly after event {last}, so it cannot be forked at event {at}; see "
+            "`agentx doctor`."
         )
     sealed, live = log.until(at)
     entries = _entries(log, events, lost) | {path: log.entries[path] for path in sealed}

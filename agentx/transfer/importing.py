@@ -64,10 +64,12 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
     folder = f"{check_folder(to)}/".removeprefix("/")
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
-        raise UsageError(f"There is no {missing[0]}.")
+        raise UsageError(f"{missing[0]} does not exist.")
     own = [str(path) for path in paths if engine.root in (path.resolve(), *path.resolve().parents)]
     if own:
-        raise UsageError(f"{own[0]} is the workspace itself, or lies in it; name what is outside.")
+        raise UsageError(
+            f"{own[0]} is the workspace itself or is inside it; choose a path outside the workspace."
+        )
     files: Iterator[tuple[str, Content | str]] = (
         (f"{folder}{name}", content)
         for path in paths

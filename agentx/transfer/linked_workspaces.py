@@ -97,7 +97,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
                 f"There is no file {path!r} in the workspace that {link!r} links to. {told}"
             )
         if entry.mode == _LINK:
-            raise PathRefused(name, "it is a link in the other workspace; read the file that it leads to.")
+            raise PathRefused(name, "it is a link in the other workspace; read its target instead.")
         data = repo.read_blob(entry.oid)
         engine.write_path.artifacts.check_size(name, len(data))
         at, whole = _changed_at(repo, f"{ARTIFACTS}/{path}", entry)
@@ -117,8 +117,8 @@ def _section(engine: Engine, link: str) -> LinkSection:
     if section is None:
         known = ", ".join(one.name for one in engine.config.links) or "none"
         raise LinkBroken(
-            f"There is no link {link[:64]!r}; declared as `links` in agentx.toml: {known}. "
-            f"Paths in this workspace have no {SEPARATOR!r}."
+            f"There is no link {link[:64]!r}; `links` in agentx.toml declares: {known}. Paths in this "
+            f"workspace do not contain {SEPARATOR!r}."
         )
     return section
 
@@ -128,8 +128,8 @@ def _opened(engine: Engine, section: LinkSection) -> Iterator[GitRepository]:
     """Open the repository of the other workspace, read-only."""
     root = (engine.root / section.path).resolve()
     broken = LinkBroken(
-        f"The link {section.name!r} leads to {root}, which is no workspace; "
-        "mend `links` in agentx.toml or mount it."
+        f"The link {section.name!r} leads to {root}, which is not a workspace; fix `links` in "
+        "agentx.toml, or mount it."
     )
     if not nofollow.is_file(root / LIVE):
         raise broken

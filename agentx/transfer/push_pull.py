@@ -144,8 +144,8 @@ def _check_ours(repo: GitRepository, head: str) -> None:
     said, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
     if last is None or last.seq != said:
         raise HistoryDamaged(
-            f"The log ends at event {last.seq if last else 0} and its commits at event {said}, "
-            "so it was not pushed. Run `agentx verify`, then `agentx repair`."
+            f"The log ends at event {last.seq if last else 0} but its commits end at event {said}, so "
+            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
         )
 
 
@@ -156,8 +156,8 @@ def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> 
     if repo.descends(theirs, head):
         seq = recovery.last_recorded(repo, theirs).seq
         raise RemoteAhead(
-            f"{remote.name} ({remote.shown}) has events up to {seq} that are not here. "
-            f"Get them first: `agentx pull {remote.name}`."
+            f"{remote.name} ({remote.shown}) has events up to {seq} that are missing here. Run "
+            f"`agentx pull {remote.name}` first."
         )
     if not repo.descends(head, theirs):
         raise _diverged(repo, remote, head, theirs)
@@ -196,7 +196,9 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     remote = _remote(engine, name, url)
     theirs = remote.fetch(progress)
     if not theirs:
-        raise RemoteFailed(f"{remote.name} ({remote.shown}) has no branch main yet; `agentx push` makes it.")
+        raise RemoteFailed(
+            f"{remote.name} ({remote.shown}) has no branch main yet; `agentx push` creates it."
+        )
     with write_path.exclusive():
         head = engine.settle()[0]
         if repo.descends(head, theirs) or head == theirs:
@@ -236,8 +238,8 @@ def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
 
 def _refused(remote: Remote, why: str) -> RemoteRefused:
     return RemoteRefused(
-        f"What {remote.name} ({remote.shown}) holds does not go on from this history, "
-        f"so nothing was taken over: {why}"
+        f"The history of {remote.name} ({remote.shown}) does not continue this one, so nothing was "
+        f"pulled: {why}"
     )
 
 
@@ -246,23 +248,23 @@ def _check_kept(ours: CommittedLog, log: CommittedLog) -> None:
     *sealed, live = ours.files
     for path, entry in ours.entries.items():
         if path not in (live, ORPHANS) and log.entries.get(path) != entry:
-            raise HistoryDamaged(f"{path} is not what it was.")
+            raise HistoryDamaged(f"{path} differs from the local version.")
     if not log.content(log.files[len(sealed)]).startswith(ours.content(live)):
-        raise HistoryDamaged("Events that stand here are not there.")
+        raise HistoryDamaged("It lacks events of the local history.")
     for path, entry in log.entries.items():
         if path not in (*log.files, ORPHANS) and path != blob_path(entry.oid):
-            raise HistoryDamaged(f"{path} belongs to no history.")
+            raise HistoryDamaged(f"{path} does not belong to a history.")
 
 
 def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], seq: int, theirs: str) -> None:
     """Check that the chain ends where the commits say, and that everything the events name exists."""
     last, said = events[-1].seq if events else seq, recovery.last_recorded(repo, theirs).seq
     if last != said:
-        raise HistoryDamaged(f"The chain of hashes ends at event {last}; its commits speak of event {said}.")
+        raise HistoryDamaged(f"The hash chain ends at event {last}, but its commits end at event {said}.")
     for event in events:
         for made in strays_of(event):
             raise HistoryDamaged(
-                f"Event {event.seq} names {made.path[:200]!r}, which leads out of the artifacts."
+                f"Event {event.seq} names {made.path[:200]!r}, which is outside the artifacts."
             )
         for path in map(blob_path, named_blobs(event.data)):
             if path not in log.entries:
@@ -280,11 +282,11 @@ def _check_files(repo: GitRepository, events: list[Event], head: str, theirs: st
     found = _artifacts(repo, recovery.last_recorded(repo, theirs).commit)
     said = {path: entry for path, entry in known.items() if entry is not None}
     if wrong := sorted(path for path in said.keys() | found.keys() if said.get(path) != found.get(path)):
-        raise HistoryDamaged(f"{wrong[0]!r} is not what its events say.")
+        raise HistoryDamaged(f"{wrong[0]!r} does not match its events.")
     for path in repo.diff(repo.tree_of(head), repo.tree_of(theirs)):
         check_path(path)
         if path.startswith(f"{CACHE}/"):
-            raise HistoryDamaged(f"{path!r} is a cache, which belongs to no commit.")
+            raise HistoryDamaged(f"{path!r} is a cache file, which must not be committed.")
 
 
 def _artifacts(repo: GitRepository, commit: str) -> dict[str, TreeEntry | None]:
@@ -320,14 +322,14 @@ def _diverged(repo: GitRepository, remote: Remote, head: str, theirs: str) -> Ag
         sentence = f"{remote.name} ({remote.shown}) is the history of another workspace."
     else:
         sentence = (
-            f"The two histories part behind event {common}: here it goes on to event {ends[0][0]} "
-            f"({ends[0][1][:_SHOWN]}…), at {remote.name} ({remote.shown}) to event {ends[1][0]} "
+            f"The two histories diverge after event {common}: the local one ends at event {ends[0][0]} "
+            f"({ends[0][1][:_SHOWN]}…), {remote.name} ({remote.shown}) at event {ends[1][0]} "
             f"({ends[1][1][:_SHOWN]}…)."
         )
     return HistoriesDiverged(
-        f"{sentence} Neither was changed. Keep both: `git clone {remote.shown} NEW` is theirs, "
-        "and this one is yours; `agentx push NAME --url URL` gives it a remote of its own, "
-        "and `agentx fork NEW` a workspace of its own.",
+        f"{sentence} Neither was changed. To keep both, get theirs with "
+        f"`git clone {remote.shown} NEW`; give yours its own remote with "
+        "`agentx push NAME --url URL`, or its own workspace with `agentx fork NEW`.",
         common,
         ends[0],
         ends[1],

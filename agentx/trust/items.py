@@ -44,7 +44,7 @@ def of_schedule(rule: ScheduleSet) -> Item:
     recorded = msgspec.json.decode(msgspec.json.encode(rule), type=ScheduleSet)
     said, defaults = msgspec.to_builtins(recorded), msgspec.to_builtins(_DEFAULTS)
     content = {name: value for name, value in said.items() if value != defaults.get(name)}
-    does = "go on with a run that was cut off"
+    does = "resume an interrupted run"
     if rule.sort != "heartbeat":
         does = f"have an agent do at {rule.cron}: {one_line(rule.task)}"
     return Item("schedule", rule.id, does, content)

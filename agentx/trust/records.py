@@ -114,7 +114,8 @@ def refuse_in_a_run(settings: Settings) -> None:
     """
     if COOKIE in settings.environ:
         raise StoreUnusable(
-            "A program of an agent's run cannot trust or approve anything; a person does, outside of it."
+            "A program in an agent's run cannot trust or approve anything; the user must do that outside "
+            "the run."
         )
 
 
@@ -151,7 +152,7 @@ def find(
             if not why:
                 return found.record, ""
             whys.append(why)
-    told = whys[-1] if whys else f"says nothing of {'trust' if kind == 'trust' else 'an approval'}"
+    told = whys[-1] if whys else f"grants no {'trust' if kind == 'trust' else 'approval'}"
     return None, f"the signed record {path} {told}"
 
 
@@ -163,7 +164,7 @@ def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: 
     if line.key not in accepted:
         return "was signed with a key that is not accepted here"
     if not _verified(line):
-        return "was altered: its signature does not fit"
+        return "was altered: its signature does not match"
     if line.record.workspace != workspace:
         return "is for another workspace"
     try:
@@ -171,12 +172,12 @@ def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: 
         if now >= until:
             return f"expired at {line.record.until}"
         if now < issued - _SKEW:
-            return f"holds from {line.record.issued} on, which this machine's clock has not reached"
+            return f"is valid from {line.record.issued}, which this machine's clock has not reached"
     except (ValueError, TypeError):
-        return "says no time until which it holds"
+        return "has no valid expiry time"
     if line.record.what != what:
         return (
-            "is for other settings than those of agentx.toml"
+            "is for settings other than those in agentx.toml"
             if line.record.kind == "trust"
             else "is for another call"
         )
@@ -214,7 +215,7 @@ def _own_key(store: Store) -> "Ed25519PrivateKey":
             return made
     raw = _bytes(kept.decode("ascii", "replace"))
     if raw is None or len(raw) != 32:  # noqa: PLR2004 - an Ed25519 key
-        raise StoreUnusable(f"The key {store.folder / _OWN} is damaged; remove it, and a new one is made.")
+        raise StoreUnusable(f"The key {store.folder / _OWN} is damaged; remove it, and a new one is created.")
     return Ed25519PrivateKey.from_private_bytes(raw)
 
 

@@ -163,7 +163,7 @@ class Store:
             said = (
                 f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
                 if self._state_dir.name
-                else "You have no home directory"
+                else "There is no home directory"
             )
             raise StoreUnusable(
                 f"{said}, so nothing can be trusted; set AGENTX_STATE_DIR to an absolute path."
@@ -195,16 +195,17 @@ class Store:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self.folder, 0o700)
         except OSError as error:
-            raise StoreUnusable(f"The trust store {self.folder} cannot be made: {error.strerror}.") from error
+            raise StoreUnusable(
+                f"The trust store {self.folder} cannot be created: {error.strerror}."
+            ) from error
 
     @staticmethod
     def _check(found: os.stat_result, path: Path, sort: Callable[[int], bool]) -> None:
         if not sort(found.st_mode):
-            raise StoreUnusable(f"{path} in the trust store is not what it should be; remove it.")
+            raise StoreUnusable(f"{path} in the trust store is not of the expected file type; remove it.")
         if found.st_uid != os.geteuid():
-            raise StoreUnusable(f"{path} belongs to another user, so what it says of trust is ignored.")
+            raise StoreUnusable(f"{path} belongs to another user, so its trust records are ignored.")
         if found.st_mode & _OTHERS_WRITE:
             raise StoreUnusable(
-                f"Others can write {path}, so what it says of trust is ignored: "
-                f"`chmod go-w {path}` keeps them out."
+                f"Other users can write to {path}, so its trust records are ignored; run `chmod go-w {path}`."
             )

@@ -54,7 +54,7 @@ def restricted(why: str) -> str:
     return f"This workspace is restricted: {why}"
 
 
-ADVICE = "A person who trusts its authors can look at it and allow it: `agentx trust`."
+ADVICE = "If you trust its authors, review it and allow it: `agentx trust`."
 
 _WOULD = {
     Effect.RUNS: "{} would run a program",
@@ -179,7 +179,7 @@ class Trust:
             raise Restricted(does, restricted(why))
         if item.digest not in record.items:
             raise Restricted(
-                does, "It is new or was changed, and not by you, since you trusted this workspace"
+                does, "It is new, or was changed by someone else since you trusted this workspace"
             )
 
     def require_commands(self) -> None:
@@ -194,8 +194,8 @@ class Trust:
         if not record.commands:
             raise Restricted(
                 f"run_command would run without isolation. {COMMANDS}",
-                "Nothing isolates commands here, and nobody allowed them without: "
-                "`agentx trust --commands` does",
+                "Commands cannot be isolated here, and running them without isolation is not allowed: "
+                "`agentx trust --commands` allows it",
             )
 
     def last_trusted(self) -> Record | None:
@@ -394,9 +394,9 @@ class Trust:
     def _differs(self, record: Record | None) -> str:
         """Return why a record does not match the current workspace; empty if it does."""
         if record is None:
-            return "it was not made here by you, or is of an earlier version, and nobody has trusted it yet"
+            return "it was not created here by you, or comes from an earlier version, and is not trusted yet"
         if not self.identity or record.workspace != self.identity:
-            return "another workspace lay at its path when you trusted that"
+            return "a different workspace was at this path when you trusted it"
         changed = sorted(
             name
             for name in record.fields.keys() | self.fields.keys()
@@ -438,8 +438,8 @@ class Trust:
         for reach in (Path(self.path), Path(os.path.realpath(self._artifacts))):
             if reach in (place, *place.parents):
                 return (
-                    f"Your state directory {place} lies within reach of this workspace's agents; "
-                    "set AGENTX_STATE_DIR to a directory outside of it."
+                    f"Your state directory {place} is within reach of this workspace's agents; set "
+                    "AGENTX_STATE_DIR to a directory outside it."
                 )
         return ""
 
@@ -451,8 +451,8 @@ class Trust:
             return msgspec.json.decode(content, type=Record)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise StoreUnusable(
-                f"The record of trust {self._store.folder / self._name} is damaged; "
-                "`agentx trust` makes it again."
+                f"The trust record {self._store.folder / self._name} is damaged; `agentx trust` creates it "
+                "again."
             ) from error
 
     def put(self, record: Record) -> None:
@@ -531,7 +531,7 @@ def trusted_workspaces(settings: Settings) -> list[tuple[Record, str]]:
             except AgentXError as error:
                 why = str(error).rstrip(".")
             gone = not os.path.lexists(record.path)
-            found.append((record, "there is nothing at its path any more" if gone else why))
+            found.append((record, "nothing exists at its path any more" if gone else why))
     return sorted(found, key=lambda one: one[0].path)
 
 

@@ -76,7 +76,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
             made.append(part)
             size += len(part)
             if size > MAX_FILLED:
-                raise TemplateInvalid(f"the template comes to more than {MAX_FILLED:,} characters")
+                raise TemplateInvalid(f"the filled template is longer than {MAX_FILLED:,} characters")
     return "".join(made)
 
 
@@ -102,14 +102,16 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except TemplateSyntaxError as error:
-        line = f" (its line {error.lineno})" if error.lineno > 1 else ""
-        raise TemplateInvalid(f"the template is not well-formed{line}: {error.message}") from error
+        line = f" (line {error.lineno})" if error.lineno > 1 else ""
+        raise TemplateInvalid(f"invalid template{line}: {error.message}") from error
     except TemplateError as error:
         raise TemplateInvalid(f"the template cannot be filled: {error.message or error}") from error
     except (ArithmeticError, TypeError, ValueError, AttributeError, LookupError) as error:
         raise TemplateInvalid(f"the template cannot be filled: {error}") from error
     except (RecursionError, MemoryError) as error:
-        raise TemplateInvalid("the template cannot be filled: it is too much") from error
+        raise TemplateInvalid(
+            "the template cannot be filled: it is too deeply nested or too large"
+        ) from error
 
 
 @lru_cache(maxsize=_CACHED)
@@ -151,7 +153,7 @@ class _Limits:
     def call_binop(self, _context: "Context", sign: str, left: Any, right: Any) -> Any:
         small = all(isinstance(one, int | float) and abs(one) <= _MAX_NUMBER for one in (left, right))
         if not small or (sign == "**" and abs(right) > _MAX_POWER):
-            raise TemplateInvalid(f"the template cannot be filled: `{sign}` is for numbers that are not huge")
+            raise TemplateInvalid(f"the template cannot be filled: operands of `{sign}` are too large")
         return _OPERATORS[sign](left, right)
 
     def call(self, _context: "Context", called: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +162,7 @@ class _Limits:
         owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
         method = isinstance(owner, str | dict | list) and name in _ALLOWED
         if not (method or called is _range or isinstance(called, Undefined)):
-            raise TemplateInvalid("the template cannot be filled: it calls what a template cannot call")
+            raise TemplateInvalid("the template cannot be filled: it calls a function that is not allowed")
         return called(
             *args, **{key: one for key, one in kwargs.items() if key not in ("_loop_vars", "_block_vars")}
         )
@@ -182,12 +184,10 @@ class _Limits:
         tree: nodes.Template = parent._parse(source, name, filename)  # noqa: SLF001 - Jinja's extension point
         for one in tree.find_all(nodes.Stmt):
             if type(one).__name__ in _REFUSED:
-                raise TemplateSyntaxError(
-                    f"there is no {{% {type(one).__name__.lower()} %}} here", one.lineno
-                )
+                raise TemplateSyntaxError(f"{{% {type(one).__name__.lower()} %}} is not allowed", one.lineno)
             if isinstance(one, nodes.For):
                 if one.recursive:
-                    raise TemplateSyntaxError("no loop is recursive here", one.lineno)
+                    raise TemplateSyntaxError("recursive loops are not allowed", one.lineno)
                 one.iter = nodes.Filter(one.iter, _ROUNDS, [], [], None, None, lineno=one.lineno)
         return tree
 
@@ -200,16 +200,14 @@ class _Missing:
         value: Any = self
         owner, name = value._undefined_obj, value._undefined_name  # noqa: SLF001 - documented for subclasses
         if isinstance(owner, Mapping):
-            return f"there is no {name!r} in it; there is {', '.join(map(str, owner)) or 'nothing'}"
-        return f"there is no {name!r}"
+            return f"undefined key {name!r}; known: {', '.join(map(str, owner)) or 'none'}"
+        return f"undefined name {name!r}"
 
 
 def _range(*numbers: int) -> range:
     made = range(*numbers)
     if len(made) > MAX_ROUNDS:
-        raise TemplateInvalid(
-            f"the template cannot be filled: a range has no more than {MAX_ROUNDS:,} numbers"
-        )
+        raise TemplateInvalid(f"the template cannot be filled: a range has at most {MAX_ROUNDS:,} numbers")
     return made
 
 
@@ -218,9 +216,7 @@ def _counted(context: "Context", values: Iterable[Any]) -> list[Any]:
     count = context[_ROUNDS]
     count[0] += max(1, len(made))
     if count[0] > MAX_ROUNDS:
-        raise TemplateInvalid(
-            f"the template cannot be filled: its loops take more than {MAX_ROUNDS:,} rounds"
-        )
+        raise TemplateInvalid(f"the template cannot be filled: its loops run more than {MAX_ROUNDS:,} times")
     return made
 
 

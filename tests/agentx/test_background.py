@@ -107,7 +107,7 @@ def test_a_turn_that_fails_is_told_and_the_work_goes_on(worker, monkeypatch, cap
 
     worker(turn).start()
     assert twice.wait(30)
-    assert "tried again" in caplog.text
+    assert "will be retried" in caplog.text
 
 
 def test_one_of_three_processes_owns_the_work_and_a_killed_one_is_followed(tmp_path):

@@ -184,7 +184,7 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
     log.write_bytes(kept)
     from agentx.transfer.push_pull import _check_ours
 
-    with pytest.raises(HistoryDamaged, match="was not pushed"):
+    with pytest.raises(HistoryDamaged, match="nothing was pushed"):
         _check_ours(filled.engine.write_path.repo, commit)
 
 

@@ -125,7 +125,7 @@ def test_a_clone_of_a_task_beside_a_project_does_not_take_the_directory_above(tm
         digest = ws.state.digest
     root = clone(project / ".task", "clone")
     for _ in range(2):
-        with pytest.raises(UsageError, match="beside a project"):
+        with pytest.raises(UsageError, match="belongs to a project directory"):
             Workspace.open(root, settings=lexical)
     (root / "agentx.toml").write_text('[workspace]\nartifacts = "artifacts"\n')
     with Workspace.open(root, settings=lexical) as ws:

@@ -51,7 +51,7 @@ def test_a_proposal_is_settled_once(ws):
         "retired",
     )
     assert ws.memory("constraint")[0].trust == "user"
-    with pytest.raises(UsageError, match="no proposal"):
+    with pytest.raises(UsageError, match="not a proposal"):
         ws.review("c-90", accept=True)
 
 
@@ -109,10 +109,10 @@ def test_a_rule_added_with_a_low_score_stands_as_its_score_says(ws):
 
 
 def test_what_is_too_long_to_remember_is_refused_and_what_no_encoding_holds_is_replaced(ws):
-    with pytest.raises(UsageError, match="too long to be remembered"):
+    with pytest.raises(UsageError, match="text is too long: an item holds"):
         ws.remember("rule", "日本" * 3_000)
     item = ws.remember("decision", "Use \ud800 caf\u202e\x1b[2J.")
     assert item.text == "Use \ufffd caf[2J."
-    with pytest.raises(UsageError, match="too long to be remembered"):
+    with pytest.raises(UsageError, match="text is too long: an item holds"):
         ws.edit_memory(item.id, "日本" * 3_000)
     assert ws.rebuild().state_digest == ws.state.digest

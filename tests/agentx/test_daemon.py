@@ -173,7 +173,7 @@ def test_where_dbos_is_not_installed_it_says_what_to_install_and_what_does_witho
 
 
 def test_a_directory_without_a_workspace_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="is no workspace and holds none"):
+    with pytest.raises(UsageError, match="is not a workspace and contains none"):
         workspaces([tmp_path])
 
 

@@ -310,7 +310,7 @@ def test_damage_that_an_earlier_version_committed_is_restored_from_the_commit_be
     found = verify(task)
     assert found.sound, found.findings
     if options["events"]:
-        assert len([note for note in found.notes if "holds it restored" in note]) == 1
+        assert len([note for note in found.notes if "has it restored" in note]) == 1
     assert not repair(task).mended
     sound()
 

@@ -74,7 +74,7 @@ def test_a_part_of_the_history_is_searched_where_there_is_no_time_for_all(ws, mo
     monkeypatch.setattr("agentx.search.indexer._BATCH_EVENTS", 2)
     for number in range(6):
         ws.tools.write_file(f"f{number}.md", "walrus\n")
-    with pytest.raises(SearchLate, match="no time to read the last") as late:
+    with pytest.raises(SearchLate, match="no time to index the last") as late:
         ws.engine.indexer.search("walrus", 10, Filter(), deadline=time.monotonic() - 1)
     assert [hit.path for hit in late.value.found] == ["f0.md"]
 

@@ -108,7 +108,7 @@ def test_a_fresh_workspace_differs_from_nothing_by_what_it_has(ws):
 
 def test_the_earlier_moment_stands_first(ws):
     ws.say("Hello.")
-    with pytest.raises(NoSuchMoment, match="give the earlier moment first"):
+    with pytest.raises(NoSuchMoment, match="give the earlier one first"):
         ws.diff(2, 1)
 
 

@@ -80,7 +80,7 @@ def test_other_steps_begin_another_record_and_other_words_do_not(ws, deploy):
         ("x", [" "], "needs steps"),
         ("x", [str(number) for number in range(41)], "at most 40 steps"),
         ("x", ["a" * (MAX_CHARACTERS + 1)], "at most 40 steps and 5,000 characters"),
-        ("Deploy to Production", STEPS, "a flow of that name"),
+        ("Deploy to Production", STEPS, "A flow of that name already exists"),
     ],
 )
 def test_what_can_be_no_flow_is_refused_and_nothing_is_recorded(ws, deploy, name, steps, says):
@@ -88,7 +88,7 @@ def test_what_can_be_no_flow_is_refused_and_nothing_is_recorded(ws, deploy, name
     with pytest.raises(UsageError, match=says):
         ws.flows.add(name, steps)
     assert ws.state.seq == before
-    with pytest.raises(UsageError, match="is a rule, no flow"):
+    with pytest.raises(UsageError, match="is a rule, not a flow"):
         ws.flows.retire(ws.remember("rule", "Be calm.").id)
     with pytest.raises(NoSuchItem):
         ws.flows.edit("f-99", name="x")

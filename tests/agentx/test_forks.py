@@ -210,7 +210,7 @@ def test_a_fork_of_a_task_beside_a_project_has_the_files_itself(tmp_path, lexica
             assert fork.artifacts == tmp_path / "new/artifacts"
             assert fork.status().outside == ()
         assert (project / "main.py").read_text() == "print()\n"
-        with pytest.raises(ForkRefused, match="in the workspace itself"):
+        with pytest.raises(ForkRefused, match="inside the workspace"):
             ws.fork(project / "below")
 
 
@@ -218,7 +218,7 @@ def test_a_fork_is_made_where_nothing_lies(filled, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").touch()
     (tmp_path / "empty").mkdir()
-    for place, why in (("full", "there already"), ("task/artifacts/sub", "itself"), ("task", "itself")):
+    for place, why in (("full", "already exists"), ("task/artifacts/sub", "inside"), ("task", "inside")):
         with pytest.raises(ForkRefused, match=why):
             filled.fork(tmp_path / place)
     for at in (0, -1, filled.state.seq + 9):

@@ -456,7 +456,7 @@ def test_what_a_lesson_is_said_to_be_made_is_looked_for_and_not_believed(ws, mad
     ws.remember("constraint", "Answer in French.")
     graded = ws.gates.after("Fixed it", passed=True, lesson="Ask the editors twice.", made=made)
     assert (graded.permanent, graded.lesson.reason) == (False, NOT_PERMANENT)
-    assert "still only words" in graded.unmade
+    assert "so nothing checks" in graded.unmade
     assert graded.proposal is not None
     assert [event.data.made for event in facts(ws, TaskGraded)] == [""]
 

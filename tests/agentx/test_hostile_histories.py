@@ -97,7 +97,7 @@ def test_events_of_a_clone_that_name_paths_outside_reach_nothing(ws, tmp_path, p
     assert git(tmp_path / "clone", "fsck", "--strict", "--no-dangling", "--no-progress") == ""
     objects = git(tmp_path / "clone", "cat-file", "--batch-check", "--batch-all-objects")
     assert of("precious\n") not in objects
-    assert any("leads out of the artifacts" in found.what for found in verify(tmp_path / "clone").findings)
+    assert any("is outside the artifacts" in found.what for found in verify(tmp_path / "clone").findings)
 
 
 def test_a_pull_of_events_that_name_paths_outside_is_refused_though_they_leave_nothing(
@@ -117,7 +117,7 @@ def test_a_pull_of_events_that_name_paths_outside_is_refused_though_they_leave_n
     message = [f"AgentX-Event: {seq + 1}-{seq + 2}" if "AgentX-Event" in line else line for line in message]
     engine = ("-c", "user.name=agentx", "-c", "user.email=engine@engine.agentx.invalid")
     git(tmp_path / "evil", *engine, "commit", "-q", "--amend", "--reset-author", "-m", "\n".join(message))
-    with pytest.raises(RemoteRefused, match="leads out of the artifacts"):
+    with pytest.raises(RemoteRefused, match="is outside the artifacts"):
         ws.pull("evil", url=str(tmp_path / "evil"))
     with contextlib.suppress(AgentXError):
         ws.undo()

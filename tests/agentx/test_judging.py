@@ -143,7 +143,7 @@ def test_a_person_who_settles_meanwhile_wins(ws, elsewhere):
 def test_two_processes_never_have_the_same_read(ws):
     ws.say(WISH)
     lock = FileLock(ws.root / ".git" / "agentx-judge.lock", timeout_s=0)
-    with lock.hold(), pytest.raises(WorkspaceBusy, match="Another process has a model read"):
+    with lock.hold(), pytest.raises(WorkspaceBusy, match="Another process is extracting memories"):
         judge(ws, Model())
     assert concluded(ws) == []
 

@@ -87,7 +87,7 @@ def test_closing_leaves_no_thread_no_lock_and_nothing_pending(tmp_path, lexical)
 
 def test_a_workspace_that_vanishes_is_a_warning_and_not_an_end(ws, caplog):
     (ws.root / "history.jsonl").rename(ws.root / "away")
-    assert until(lambda: "is tried again" in caplog.text)
+    assert until(lambda: "will be retried" in caplog.text)
     (ws.root / "away").rename(ws.root / "history.jsonl")
     ws.say("Still here.")
     assert ws.state.messages[-1].text == "Still here."

@@ -74,11 +74,11 @@ def test_what_did_not_change_for_longer_than_the_link_allows_is_said_to_be_stale
         ("intel:reports", PathRefused, "does not share it"),
         ("intel:", ArtifactMissing, "It shares: intel:reports/way.md, intel:reports/weekly.md."),
         ("intel:reports/b.bin", NotText, "binary"),
-        ("gone:plan.md", LinkBroken, "is no workspace; mend `links`"),
+        ("gone:plan.md", LinkBroken, "is not a workspace; fix `links`"),
         (
             "other:plan.md",
             LinkBroken,
-            "There is no link 'other'; declared as `links` in agentx.toml: intel, gone",
+            "There is no link 'other'; `links` in agentx.toml declares: intel, gone",
         ),
     ],
 )

@@ -118,7 +118,7 @@ def diverge(ws, there):
 def test_two_that_both_went_on_are_refused_in_each_direction_and_lose_nothing(ws, there, bare):
     common = diverge(ws, there)
     for exchange in (ws.push, ws.pull):
-        with pytest.raises(HistoriesDiverged, match=f"part behind event {common}") as failure:
+        with pytest.raises(HistoriesDiverged, match=f"diverge after event {common}") as failure:
             exchange()
         assert failure.value.common == common
         assert failure.value.ours == (ws.state.seq, ws.state.hash)
@@ -256,7 +256,7 @@ def _name(root):
 def test_a_remote_that_was_tampered_with_is_refused(ws, there, change):
     digest, kept = ws.state.digest, files(ws)
     forged(there, change)
-    with pytest.raises(RemoteRefused, match="nothing was taken over"):
+    with pytest.raises(RemoteRefused, match="nothing was pulled"):
         ws.pull()
     assert (ws.state.digest, files(ws)) == (digest, kept)
     is_sound(ws)

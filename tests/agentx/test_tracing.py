@@ -86,7 +86,7 @@ def test_what_an_undo_brought_back_leads_to_what_it_took_back(ws):
 def test_what_never_was_is_a_sentence(ws):
     with pytest.raises(NoSuchItem):
         ws.bisect("c-99")
-    with pytest.raises(ArtifactMissing, match="never was a file"):
+    with pytest.raises(ArtifactMissing, match="never been a file"):
         ws.bisect(path="never.txt")
     with pytest.raises(PathRefused):
         ws.bisect(path="../a.txt")

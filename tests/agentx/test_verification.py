@@ -281,7 +281,7 @@ def test_a_commit_says_which_events_it_holds(root, git):
     git("update-ref", "refs/heads/main", commit)
     finding = next(finding for finding in verify(root).findings if finding.check == "commits")
     assert finding.where == f"commit {commit[:12]}"
-    assert "says that it holds event" in finding.what
+    assert "says that it adds event" in finding.what
 
 
 def test_only_what_came_after_a_commit_is_looked_at(root, git):
@@ -319,7 +319,7 @@ def test_a_content_that_no_commit_holds_is_found(root, git):
 
 
 def test_an_index_that_lacks_something_is_found_and_none_is_no_finding(root, lexical):
-    assert "none yet" in verify(root).checks[-1].what
+    assert "no index yet" in verify(root).checks[-1].what
     with Workspace.open(root, settings=lexical) as ws:
         ws.search("word")
         ws.engine.indexer.index.clear()

@@ -199,7 +199,7 @@ def test_any_title_makes_a_workspace_with_a_title_in_one_line(tmp_path, lexical,
 
 
 def test_an_empty_message_is_refused(ws):
-    with pytest.raises(UsageError, match="nothing in the message"):
+    with pytest.raises(UsageError, match="message is empty"):
         ws.say(" \n")
 
 

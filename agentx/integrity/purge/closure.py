@@ -178,8 +178,8 @@ class _Following:
         missing = sorted(self._seeds - self._events.keys() - self._purged)
         if missing:
             raise PurgeRefused(
-                f"There is no event {missing[0]}; the history goes from 1 to {self._last}. "
-                "`agentx log` shows them."
+                f"There is no event {missing[0]}; the history has events 1 to {self._last}. `agentx log` "
+                "lists them."
             )
         return Closure(
             events=dict(sorted(self._events.items())),

@@ -145,9 +145,11 @@ def purge(
         look = _Look(engine, events, also=also)
         made = look.plan()
         if agreed is not None and (made.events, made.refs) != (agreed.events, agreed.refs):
-            raise PurgeRefused("What would be purged has changed meanwhile; look again. Nothing was purged.")
+            raise PurgeRefused(
+                "The content to purge has changed in the meantime; review it again. Nothing was purged."
+            )
         if not made.events:
-            raise PurgeRefused("What you named is purged already.")
+            raise PurgeRefused("The selected content is already purged.")
         if backup is not None:
             _back_up(engine.root, backup.absolute())
         write_path.git.hold()
@@ -168,7 +170,7 @@ def purge(
 def _back_up(root: Path, target: Path) -> None:
     if nofollow.exists(target) or target.is_relative_to(root):
         raise PurgeRefused(
-            f"{target} is there already, or lies in the workspace; name a new directory for the backup."
+            f"{target} already exists or is inside the workspace; choose a new directory for the backup."
         )
     try:
         shutil.copytree(root, target, symlinks=True)
@@ -240,8 +242,8 @@ class _Look:
         for path, entry in sorted(self._write_path.manifest().items()):
             if entry.oid in self._closure.contents:
                 raise PurgeRefused(
-                    f"{path!r} still has the content that event {self._closure.contents[entry.oid]} brought. "
-                    "Change or delete the file first, and try again. Nothing was purged."
+                    f"{path!r} still has the content that event {self._closure.contents[entry.oid]} added. Change "
+                    "or delete the file first, and try again. Nothing was purged."
                 )
 
     # --- what is to be done ---------------------------------------------------------------------------------

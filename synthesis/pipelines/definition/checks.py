@@ -245,9 +245,7 @@ def number_of_words(words: str) -> int:
     except (ValueError, OverflowError):
         wanted = 0
     if wanted <= 0:
-        raise CheckInvalid(
-            f"`length` asks for {one_line(words)[:50]!r} words, and that is no number above 0."
-        )
+        raise CheckInvalid(f"`length.words` is {one_line(words)[:50]!r}; it must be a number greater than 0.")
     return wanted
 
 
@@ -322,5 +320,5 @@ def _matcher(pattern: str) -> SchemaValidator:
             .removeprefix("SchemaError: ")
         )
         raise CheckInvalid(
-            f"`matches` is the regular expression {one_line(pattern)!r}, and it cannot be read: {why}."
+            f"`matches` is not a valid regular expression: {one_line(pattern)!r}: {why}."
         ) from error

@@ -90,25 +90,25 @@ class _Claims:
                 if files[other].sort != files[name].sort:
                     self.refused.add(path)
                     what = (
-                        f"{path} is {files[name].sort} here, and {files[other].sort} as {other}: a file "
-                        f"has one class"
+                        f"{path} is {files[name].sort} here but {files[other].sort} as {other}; "
+                        f"a path can have only one class"
                     )
                     self.faults.add(("files", name), what)
                     break
         for path, steps in self.writers.items():
             if path in self.refused or next(w.sort for w in steps[0].writes if w.path == path) != "static":
                 continue
-            rule = f"{path} is static, so it is written once"
+            rule = f"{path} is static and can be written only once"
             if len(steps) > 1:
                 self._refuse(
                     path,
                     (steps[1].stage, steps[0].stage, "static"),
-                    f"{rule}, and not by {_both(*steps[:2])}",
+                    f"{rule}, but {_both(*steps[:2])} write it",
                 )
             elif steps[0].loop:
                 what = (
-                    f"{rule}, and {_named(steps[0])} stands in loop "
-                    f"{self.plan.loops[steps[0].loop].loop}, so it may write it again"
+                    f"{rule}, but {_named(steps[0])} is part of loop "
+                    f"{self.plan.loops[steps[0].loop].loop} and may write it again"
                 )
                 self._refuse(path, (steps[0].stage, "static"), what)
 
@@ -122,8 +122,8 @@ class _Claims:
             if clash is not None:
                 one, other = clash
                 what = (
-                    f"{_both(one, other)} may write {path} at the same time. At any moment a file has "
-                    f"one writer: "
+                    f"{_both(one, other)} may write {path} at the same time; a file can have only one "
+                    f"writer at a time: "
                 )
                 self._refuse(path, (other.stage, one.stage, "writes"), what + _way_out(one, other))
 
@@ -163,9 +163,9 @@ class _Claims:
             return
         writer = self.steps[(late & -late).bit_length() - 1]
         if not self._waits(writer, step):
-            when = "and does not wait for it"
+            when = "but does not wait for it"
         elif not many and not writers & self.before[step.key]:
-            when = "and that comes later"
+            when = "which runs later"
         else:
             return  # the writers of the file wait for each other, so if the first one waits, all do
         if (step.stage, writer.stage, "reads") not in self.said:
@@ -179,12 +179,12 @@ class _Claims:
     def _order(self, step: Step, writer: Step) -> str:
         """Return advice for a reader that does not wait for a writer."""
         if self._waits(writer, step):
-            return "Mark the pointer `optional`, or turn their order round"
+            return "Mark the pointer `optional`, or reverse their order"
         if writer.stage == step.stage:
             return "Let it read the file of its own item, or mark the pointer `optional`"
         same = writer.loop and writer.loop == step.loop
         behind = writer.stage if same or not writer.loop else self.plan.loops[writer.loop].loop
-        return f"Let it come after {behind}, or mark the pointer `optional`"
+        return f"Let it wait for {behind}, or mark the pointer `optional`"
 
 
 def _named(step: Step) -> str:
@@ -201,7 +201,7 @@ def _both(one: Step, other: Step) -> str:
 def _way_out(one: Step, other: Step) -> str:
     if one.stage == other.stage:
         owner = "its loop" if one.loop else "the stage"
-        return f"give each item a file of its own, or let {owner} come `after_previous`"
+        return f"use a separate file for each item, or set `after_previous` on {owner}"
     if one.item != other.item and one.item and other.item:
-        return f"give each item a file of its own, or let {other.stage} come after all of {one.stage}"
-    return f"let {other.stage} come after {one.stage}, or give each a file of its own"
+        return f"use a separate file for each item, or let {other.stage} wait for all of {one.stage}"
+    return f"let {other.stage} wait for {one.stage}, or use separate files"

@@ -111,10 +111,10 @@ def hint(name: str, known: Iterable[str]) -> str:
     """Return suggestions for an unknown name, as the end of a sentence.
 
     >>> hint("writr", ["researcher", "writer"]), hint("x", ["a", "b"])
-    ('; is it writer?', '; there is a, b')
+    ('; did you mean writer?', '; known: a, b')
     """
     names = list(dict.fromkeys(known))
     if near := get_close_matches(name, names, 1):
-        return f"; is it {near[0]}?"
+        return f"; did you mean {near[0]}?"
     more = ", …" if len(names) > _LISTED else ""
-    return f"; there is {', '.join(islice(names, _LISTED))}{more}" if names else ""
+    return f"; known: {', '.join(islice(names, _LISTED))}{more}" if names else ""

@@ -60,7 +60,7 @@ class Order:
                 if getattr(stage, key):
                     self.add(
                         (*inner, key),
-                        f"stage {stage.id} stands in loop {entry.loop}, so `{key}` belongs to the loop",
+                        f"stage {stage.id} is part of loop {entry.loop}; set `{key}` on the loop",
                     )
             self._enter_stage(stage, entry, inner)
 
@@ -68,15 +68,15 @@ class Order:
         self._enter_name(stage.id, place)
         if stage.role not in self.pipeline.roles:
             what = (
-                f"stage {stage.id} is for role {stage.role!r}, and there is no such "
-                f"role{hint(stage.role, self.pipeline.roles)}"
+                f"stage {stage.id} names the unknown role {stage.role!r}"
+                f"{hint(stage.role, self.pipeline.roles)}"
             )
             self.add((*place, "role"), what)
         self.stages[stage.id] = Flat(stage, loop, place)
 
     def _enter_name(self, name: str, place: Place) -> None:
         if name in self.places:
-            self.add(place, f"there are two stages or loops {name!r}")
+            self.add(place, f"duplicate stage or loop {name!r}")
         self.places[name] = place
 
     # --- dependencies ---------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Order:
     def _look_at_end(self, name: str, loop: Loop) -> None:
         file, place = loop.until.file, (*self.places[name], "until", "file")
         if file not in self.pipeline.files:
-            what = f"loop {name} ends by the verdict in the file {file!r}, which stands nowhere under `files`"
+            what = f"loop {name} ends by the verdict in {file!r}, which is not defined under `files`"
             self.add(place, what + hint(file, self.pipeline.files))
             return
         found = [
@@ -104,19 +104,19 @@ class Order:
         ends = f"loop {name} ends by the verdict in {file}"
         if len(found) != 1:
             which = " and ".join(f"role {role}" for role, _ in found) or "none of its stages"
-            self.add(place, f"{ends}, and {which} writes that; one stage of the loop has to")
+            self.add(place, f"{ends}, but {which} writes it; exactly one stage of the loop must")
         elif not found[0][1].verdict:
             self.add(
                 place,
-                f"{ends}, and role {found[0][0]} writes it without one: give its pointer `verdict: true`",
+                f"{ends}, but role {found[0][0]} writes none; set `verdict: true` on its pointer",
             )
         elif found[0][1].only != "every":
-            self.add(place, f"{ends}, and role {found[0][0]} writes it for the {found[0][1].only} item only")
+            self.add(place, f"{ends}, but role {found[0][0]} writes it only for the {found[0][1].only} item")
 
     def _look_at_waits(self, who: str, given: Stage | Loop, place: Place, flat: Flat | None = None) -> None:
         for_each = flat.for_each if flat else given.for_each
         if given.for_each and given.for_each not in self.pipeline.items:
-            what = f"{who} is done for each {given.for_each!r}, and there are no such items"
+            what = f"{who} is repeated for each {given.for_each!r}, but there are no such items"
             self.add((*place, "for_each"), what + hint(given.for_each, self.pipeline.items))
             return
         loop = flat.loop if flat else None
@@ -124,20 +124,20 @@ class Order:
             for name in getattr(given, key):
                 why = self._objection(name, loop)
                 if not why and key == "after_previous" and (not for_each or self.each(name) != for_each):
-                    why = "and not both are done for each of the same items"
+                    why = "but they are not both repeated for each of the same items"
                 if why:
-                    before = " of the item before" if key == "after_previous" else ""
-                    self.add((*place, key), f"{who} comes after {name!r}{before}, {why}")
+                    before = " of the previous item" if key == "after_previous" else ""
+                    self.add((*place, key), f"{who} waits for {name!r}{before}, {why}")
 
     def _objection(self, name: str, loop: Loop | None) -> str:
         """Return why a stage or loop cannot wait for another; empty if it can."""
         if name not in self.places:
-            return f"and there is no such stage{hint(name, self.places)}"
+            return f"but there is no such stage or loop{hint(name, self.places)}"
         other = self.stages[name].loop if name in self.stages else None
         if loop and (other is None or other.loop != loop.loop):
-            return f"which does not stand in loop {loop.loop}; let the loop wait for it"
+            return f"which is outside loop {loop.loop}; let the loop wait for it"
         if other and not loop:
-            return f"which is done again in each round of loop {other.loop}; wait for the loop"
+            return f"which is part of loop {other.loop}; wait for the loop"
         return ""
 
     def look_for_circles(self) -> None:
@@ -154,10 +154,7 @@ class Order:
         except CycleError as error:
             circle: list[str] = error.args[1][::-1]
             line = " → ".join(f"{name} ({self._who(name)})" for name in circle)
-            what = (
-                f"stages{where} wait for each other in a circle: {line}. A pipeline is a graph without "
-                f"circles"
-            )
+            what = f"stages{where} wait for each other in a cycle: {line}. Remove one dependency"
             self.add((*self.places[circle[0]], "after"), what)
 
     def _who(self, name: str) -> str:

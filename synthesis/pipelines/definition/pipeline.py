@@ -67,7 +67,7 @@ class AgentType(Part):
     def _has_room(self) -> "AgentType":
         if self.system + self.output >= self.window:
             raise ValueError(
-                f"system ({self.system:,}) and output ({self.output:,}) leave nothing of a window of "
+                f"system ({self.system:,}) and output ({self.output:,}) leave no room in a window of "
                 f"{self.window:,} tokens"
             )
         return self
@@ -126,9 +126,9 @@ class Check(Part):
     def _is_one(self) -> "Check":
         given = [name for name in type(self).model_fields if name != "uses" and getattr(self, name)]
         if len(given) != 1:
-            raise ValueError(f"a check is one thing, and this one says {' and '.join(given) or 'nothing'}")
+            raise ValueError(f"a check must have exactly one key, not {' and '.join(given) or 'none'}")
         if self.uses and not self.terms:
-            raise ValueError("`uses` goes with `terms`, the glossary that the terms stand in")
+            raise ValueError("`uses` requires `terms`, the glossary that defines the terms")
         return self
 
 

@@ -30,13 +30,13 @@ def read(path: Path) -> tuple[Pipeline, Source]:
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             line = data.count(b"\n", 0, error.start) + 1
-            raise PipelineInvalid(str(path), [Fault(line, "", "it is not UTF-8.")]) from error
+            raise PipelineInvalid(str(path), [Fault(line, "", "the file is not valid UTF-8.")]) from error
         why = getattr(error, "strerror", None) or error
         meant = path.with_name(f"{path.name}.yaml")
-        what = f"; is it {meant}?" if not path.exists() and meant.exists() else "."
-        raise PipelineInvalid(str(path), [Fault(0, "", f"it cannot be read: {why}{what}")]) from error
+        what = f"; did you mean {meant}?" if not path.exists() and meant.exists() else "."
+        raise PipelineInvalid(str(path), [Fault(0, "", f"cannot read the file: {why}{what}")]) from error
     if len(data) > MAX_BYTES:
-        raise PipelineInvalid(str(path), [Fault(0, "", f"it is larger than {MAX_BYTES:,} bytes.")])
+        raise PipelineInvalid(str(path), [Fault(0, "", f"the file is larger than {MAX_BYTES:,} bytes.")])
     return parse(text, str(path))
 
 
@@ -47,7 +47,7 @@ def parse(text: str, path: str = "pipeline.yaml") -> tuple[Pipeline, Source]:
         PipelineInvalid: As for :func:`read`.
     """
     if len(text) > MAX_BYTES:
-        raise PipelineInvalid(path, [Fault(0, "", f"it is larger than {MAX_BYTES:,} bytes.")])
+        raise PipelineInvalid(path, [Fault(0, "", f"the file is larger than {MAX_BYTES:,} bytes.")])
     value, source = plain(text.removeprefix("\ufeff"), path)
     try:
         return Pipeline.model_validate(value), source
@@ -60,34 +60,34 @@ def parse(text: str, path: str = "pipeline.yaml") -> tuple[Pipeline, Source]:
 
 
 _SAID = {
-    "missing": "it is missing",
-    "list_type": "write a list, a line with `- ` for each",
-    "tuple_type": "write a list, a line with `- ` for each",
-    "string_type": "write a text",
-    "int_parsing": "write a whole number",
-    "int_parsing_size": "write a smaller number",
-    "int_type": "write a whole number",
-    "float_parsing": "write a number",
-    "float_type": "write a number",
-    "finite_number": "write a number",
-    "bool_parsing": "write true or false",
-    "bool_type": "write true or false",
-    "string_too_short": "it is empty",
-    "too_short": "at least one is needed",
-    "too_long": "there are {actual_length}, more than {max_length}",
-    "greater_than": "it has to be more than {gt:g}",
-    "greater_than_equal": "it has to be at least {ge:g}",
-    "less_than": "it has to be less than {lt:g}",
-    "less_than_equal": "it has to be at most {le:g}",
+    "missing": "required key is missing",
+    "list_type": "expected a list, one `- ` line per entry",
+    "tuple_type": "expected a list, one `- ` line per entry",
+    "string_type": "expected a text",
+    "int_parsing": "expected a whole number",
+    "int_parsing_size": "the number is too large",
+    "int_type": "expected a whole number",
+    "float_parsing": "expected a number",
+    "float_type": "expected a number",
+    "finite_number": "expected a number",
+    "bool_parsing": "expected `true` or `false`",
+    "bool_type": "expected `true` or `false`",
+    "string_too_short": "must not be empty",
+    "too_short": "at least one entry is required",
+    "too_long": "too many entries: {actual_length}, at most {max_length}",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
     "value_error": "{error}",
 }
 """Message for a fault, by its pydantic type."""
 
-_NAMES = "a name has letters, digits, - and _, begins with a letter or digit, and has no more than 64 of them"
+_NAMES = "a name consists of at most 64 letters, digits, - and _, and begins with a letter or digit"
 _PATTERNS = (
-    ("A-Z0-9_]*)?$", "a marker has capital letters, digits and _, like DRAFT_COMPLETE"),
+    ("A-Z0-9_]*)?$", "a marker consists of capital letters, digits and _, like DRAFT_COMPLETE"),
     ("0-9_-]", _NAMES),
-    ("0-9_]{", "a name that templates say has letters, digits and _, and begins with a letter"),
+    ("0-9_]{", "a name used in templates consists of letters, digits and _, and begins with a letter"),
 )
 
 
@@ -97,7 +97,7 @@ def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
     for error in errors:
         if error["type"] == "extra_forbidden":
             near = hint(str(error["loc"][-1]), shape_at(error["loc"][:-1]).get("properties", {}))
-            meant.add((*_place(error["loc"][:-1]), near.removeprefix("; is it ").removesuffix("?")))
+            meant.add((*_place(error["loc"][:-1]), near.removeprefix("; did you mean ").removesuffix("?")))
     places = [_place(error["loc"]) for error in errors]
     above = {place[:size] for place in places for size in range(len(place))}
     missing = {place for error, place in zip(errors, places, strict=True) if error["type"] == "missing"}
@@ -126,23 +126,23 @@ def _said(error: "ErrorDetails") -> str:
     kind, context, given = error["type"], error.get("ctx", {}), error["input"]
     shown = str(given)[:50]
     if kind == "literal_error":
-        return f"it is one of {context['expected']}, and not {shown!r}"
+        return f"must be {context['expected']}, not {shown!r}"
     if kind == "string_pattern_mismatch":
         rule = next((said for part, said in _PATTERNS if part in str(context["pattern"])), _NAMES)
-        return f"{shown!r} cannot stand here: {rule}"
+        return f"{shown!r} is not allowed here: {rule}"
     if kind == "extra_forbidden":
         key = str(error["loc"][-1])
         if ":" in key:
-            return f"there is no such key here; put a space behind the `:`, as in {key.replace(':', ': ', 1)}"
-        return f"there is no such key here{hint(key, shape_at(error['loc'][:-1]).get('properties', {}))}"
+            return f"unknown key; put a space after the `:`, as in {key.replace(':', ': ', 1)}"
+        return f"unknown key{hint(key, shape_at(error['loc'][:-1]).get('properties', {}))}"
     if error["loc"][-1:] == ("number",) and kind == "int_parsing":
-        said = "write how many items there are, or a list of maps with an `id` each"
+        said = "expected the number of items, or a list of maps that each have an `id`"
     elif kind in ("model_type", "dict_type"):
-        said = f"write keys and values{_example(error['loc'], given)}"
+        said = f"expected a map of keys and values{_example(error['loc'], given)}"
     else:
         said = _SAID.get(kind, error["msg"]).format(**context)
-    if given == "" and "write" in said:
-        said = f"nothing stands here (mend the indentation of what is below?); {said}"
+    if given == "" and "expected" in said:
+        said = f"no value (is the indentation of the next lines wrong?); {said}"
     return said
 
 

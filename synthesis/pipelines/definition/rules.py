@@ -78,32 +78,32 @@ class _Rules:
                 if name in OWN_NAMES:
                     self.add(
                         (part, name),
-                        f"{name!r} means something in every template already; give it another name",
+                        f"{name!r} is a reserved name in templates; choose another name",
                     )
         for name in pipeline.variables.keys() & pipeline.items.keys():
-            self.add(
-                ("variables", name), f"{name!r} names items too, so a template could not tell them apart"
-            )
+            self.add(("variables", name), f"{name!r} is also the name of items; choose another name")
         for name, given in pipeline.items.items():
             for number, one in enumerate(given if isinstance(given, list) else []):
                 for key in one.keys() & OWN_KEYS:
-                    self.add(("items", name, number, key), f"the engine fills in {key!r} of an item itself")
+                    self.add(
+                        ("items", name, number, key), f"{key!r} of an item is set by the engine; remove it"
+                    )
 
     def files(self) -> None:
         pipeline = self.pipeline
         for name, file in pipeline.files.items():
             if file.source and file.source not in pipeline.sources:
-                what = f"file {name} lies in the source {file.source!r}, which stands nowhere under `sources`"
+                what = f"file {name} is in the source {file.source!r}, which is not defined under `sources`"
                 self.add(("files", name, "source"), what + hint(file.source, pipeline.sources))
         if pipeline.log and self.is_file(pipeline.log, ("log",), "the log is"):
             file = pipeline.files[pipeline.log]
             if file.sort != "append-only" or "{" in file.path:
-                self.add(("log",), f"the log is one append-only file, and {pipeline.log} is not")
+                self.add(("log",), f"the log must be a single append-only file, and {pipeline.log} is not")
 
     def is_file(self, name: str, place: Place, who: str) -> bool:
         """Return whether a name is defined under ``files``; record a fault if not."""
         if name not in self.pipeline.files:
-            what = f"{who} the file {name!r}, which stands nowhere under `files`"
+            what = f"{who} the file {name!r}, which is not defined under `files`"
             self.add(place, what + hint(name, self.pipeline.files))
         return name in self.pipeline.files
 
@@ -113,22 +113,19 @@ class _Rules:
         if role.agent not in types:
             self.add(
                 (*place, "agent"),
-                (
-                    f"role {name} is played by {role.agent!r}, and there is no such "
-                    f"type{hint(role.agent, types)}"
-                ),
+                (f"role {name} has the unknown agent type {role.agent!r}{hint(role.agent, types)}"),
             )
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
         if not "".join(role.by).strip():
-            self.add((*place, "by"), f"role {name} is played by nobody: write `model`, `engine` or a program")
+            self.add((*place, "by"), f"role {name} has an empty `by`; use `model`, `engine` or a program")
         elif meant := self.meant(role):
-            what = f"role {name} is played by {role.by[0]!r}, and there is no such program"
-            self.add((*place, "by"), f"{what}; is it {meant}?")
+            what = f"role {name} is played by {role.by[0]!r}, which is not a known program"
+            self.add((*place, "by"), f"{what}; did you mean {meant}?")
         elif is_by_text(role) and len(role.writes) > 1:
             what = (
-                f"role {name} is played by a program that speaks text, whose output is one file: let it "
-                f"write one, or speak `jsonl`"
+                f"role {name} is played by a program with plain text output and can write only one file; "
+                f"let it write one file, or use `jsonl`"
             )
             self.add((*place, "writes"), what)
         found = [
@@ -154,8 +151,8 @@ class _Rules:
         sorts = [files[write.file].sort for write in role.writes if write.file in files]
         if len(role.writes) != 1 or sorts not in ([], ["overwritable"]):
             what = (
-                f"role {name} is played by {role.agent}, which is read-only: it writes one overwritable "
-                f"file, its report"
+                f"role {name} has the read-only agent type {role.agent}; it must write exactly one "
+                f"overwritable file, its report"
             )
             self.add(("roles", name, "writes"), what)
 
@@ -164,18 +161,13 @@ class _Rules:
         self.once(name, "writes", [write.file for write in role.writes])
         for number, write in enumerate(role.writes):
             if self.pipeline.files[write.file].source:
-                what = f"role {name} writes {write.file}, which lies in a source tree: those are only read"
+                what = f"role {name} writes {write.file}, which is in a source; sources are read-only"
                 self.add((*place, number, "file"), what)
             if is_by_engine(role) and not write.content:
-                what = (
-                    f"role {name} is the engine's, so {write.file}, which it writes, needs `content`, a "
-                    f"template"
-                )
+                what = f"role {name} is played by the engine, so {write.file} needs a template in `content`"
                 self.add((*place, number), what)
             if write.content and not is_by_engine(role):
-                what = (
-                    f"`content` is for roles of the engine, and role {name} is none: let it be `by: engine`"
-                )
+                what = f"`content` is only for roles played by the engine; set `by: engine` for role {name}"
                 self.add((*place, number, "content"), what)
 
     def reads(self, name: str, role: Role) -> None:
@@ -183,7 +175,7 @@ class _Rules:
         self.once(name, "reads", reads)
         for number, denied in enumerate(role.does_not_read):
             if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
-                what = f"role {name} both reads {denied.file} and does not read it"
+                what = f"role {name} lists {denied.file} under both `reads` and `does_not_read`"
                 self.add(("roles", name, "does_not_read", number), what)
         if role.split and role.split not in reads:
             what = f"role {name} is split over {role.split!r}, which it does not read"
@@ -227,7 +219,7 @@ class _Rules:
             if key not in reads:
                 self.add(
                     place,
-                    f"role {name} fills in `files.{key}`, which is no file that it reads{hint(key, reads)}",
+                    f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}",
                 )
 
     def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
@@ -242,18 +234,12 @@ class _Rules:
             if one not in given | values:
                 self.add(
                     place,
-                    (
-                        f"role {name} names {one!r} in a template, and there is no such "
-                        f"value{hint(one, given | values)}"
-                    ),
+                    (f"role {name} uses the unknown value {one!r} in a template{hint(one, given | values)}"),
                 )
             elif one in given & (values - {"title"}):
                 self.add(
                     place,
-                    (
-                        f"{one!r} stands for something of the engine in this template, so no variable "
-                        f"can have its name"
-                    ),
+                    (f"{one!r} is a reserved name in this template; rename the variable or items"),
                 )
         return {key for first, key in named if first == "files" and key}
 

@@ -89,14 +89,14 @@ class _Resolver:
             key = values.get("id", "")
             if not isinstance(key, str) or not _KEY.fullmatch(key):
                 what = (
-                    f"an item needs an `id` of letters, digits, dots, - and _, and {key!r} is none"
+                    f"an `id` consists of letters, digits, dots, - and _; {key!r} does not"
                     if key
-                    else "this item has no `id`"
+                    else "the item has no `id`"
                 )
                 self.faults.add(("items", name, number - 1, "id"), what)
                 continue
             if key in seen:
-                self.faults.add(("items", name, number - 1, "id"), f"there are two items {key!r}")
+                self.faults.add(("items", name, number - 1, "id"), f"duplicate item {key!r}")
             seen.add(key)
             own = {"number": number, "first": number == 1, "last": number == len(given), "of": len(given)}
             yield Item(key, number, values | own)
@@ -107,7 +107,9 @@ class _Resolver:
         made: dict[str, Step] = {}
         count = sum(len(self._over(flat.for_each)) for flat in self.order.stages.values())
         if count > MAX_STEPS:
-            self.faults.add(("stages",), f"it comes to {count:,} steps, more than {MAX_STEPS:,}")
+            self.faults.add(
+                ("stages",), f"the pipeline has {count:,} steps; at most {MAX_STEPS:,} are allowed"
+            )
             return made
         for flat in self.order.stages.values():
             for item in self._over(flat.for_each):
@@ -156,7 +158,7 @@ class _Resolver:
         if not writes and filled.sound:
             filled.refuse(
                 ("roles", flat.stage.role, "writes"),
-                "has nothing to write: let a file be written for `every` item",
+                "has nothing to write; let it write a file for `every` item",
             )
         return step if filled.sound else None
 
@@ -178,7 +180,7 @@ class _Resolver:
         except CycleError as error:
             circle: list[str] = error.args[1][::-1]
             line = " → ".join(f"{key} (role {steps[key].role})" for key in circle)
-            what = f"steps wait for each other in a circle: {line}. A pipeline is a graph without circles"
+            what = f"steps wait for each other in a cycle: {line}. Remove one dependency"
             self.faults.add(self.order.places[steps[circle[0]].stage], what)
             self.faults.stop()
             raise
@@ -261,14 +263,13 @@ class _Filled:
         others = sorted(named - self.pipeline.items.keys() - self.values.keys())
         if items:
             for_each = self.flat.for_each
-            done = f"is done for each {for_each}" if for_each else "is done once"
+            done = f"is repeated for each {for_each}" if for_each else "runs once"
             what = (
-                f"{does}, which names {{{{ {items[0]} }}}}, and the stage {done}; let it be `for_each: "
-                f"{items[0]}`"
+                f"{does}, which uses {{{{ {items[0]} }}}}, but the stage {done}; set `for_each: {items[0]}`"
             )
             self.refuse(self.flat.place, what)
         elif others:
-            what = f"{does}, which names {{{{ {others[0]} }}}}, and there is no such value"
+            what = f"{does}, which uses the unknown value {{{{ {others[0]} }}}}"
             self.refuse(place, what + hint(others[0], self.values))
         else:
             self.refuse(place, f"{does}: {error}")
@@ -288,7 +289,7 @@ class _Filled:
         """Return the single path of a file that is written."""
         paths = self.paths(name, does)
         if self.sound and (len(paths) != 1 or "*" in paths[0]):
-            what = f"{does} {name}, so its path is one path, and not {', '.join(paths) or 'none'}"
+            what = f"{does} {name}, so it must have exactly one path, not {', '.join(paths) or 'none'}"
             self.refuse(("files", name, "path"), what)
         return paths[0] if paths else ""
 
@@ -299,12 +300,14 @@ class _Filled:
         """Check that all texts for the role can be filled in."""
         place: Place = ("roles", self.flat.stage.role)
         for key in ("title", "duty", "task"):
-            self.text(getattr(role, key), (*place, key), f"is told its {key}")
+            self.text(getattr(role, key), (*place, key), f"cannot be given its {key}")
         for number, one in enumerate(role.standards):
-            self.text(one, (*place, "standards", number), "is told a standard")
+            self.text(one, (*place, "standards", number), "cannot be given a standard")
         for number, write in enumerate(role.writes):
             self.text(
-                write.format, (*place, "writes", number, "format"), f"is told the format of {write.file}"
+                write.format,
+                (*place, "writes", number, "format"),
+                f"cannot be given the format of {write.file}",
             )
         for number, append in enumerate(role.appends):
             for key in ("section", "under", "topic"):

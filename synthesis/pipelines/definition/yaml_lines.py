@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MAX_VALUES = 50_000
 MAX_DEPTH = 50
 
-_BRACES = "a text that begins with `{{` needs quotes around it"
+_BRACES = "a text that begins with `{{` must be quoted"
 _STANDARD = "tag:yaml.org,2002:"
 _MERGE = f"{_STANDARD}merge"
 _PLAIN = ("str", "int", "float", "bool", "null", "timestamp", "value", "merge", "seq", "map")
@@ -24,28 +24,28 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _OPEN_BRACES = re.compile(r"(?:^|[:,\[{-]\s)\s*\{\{")
 
 _SAID = (
-    (r"found character '\\t'", "a tab stands here, and YAML is indented with spaces"),
-    (r"found character '(.+)' that cannot start", r"a text that begins with `\1` needs quotes around it"),
+    (r"found character '\\t'", "found a tab; indent YAML with spaces"),
+    (r"found character '(.+)' that cannot start", r"a text that begins with `\1` must be quoted"),
     (
         r"mapping values are not allowed",
-        "a `: ` stands where no key can: put the text in quotes, or mend the indentation",
+        "unexpected `: `; put the text in quotes, or fix the indentation",
     ),
-    (r"sequence entries are not allowed", "a `- ` stands where no list can begin: give it a line of its own"),
+    (r"sequence entries are not allowed", "unexpected `- `; begin the list on a new line"),
     (
         r"expected <block end>",
-        "this line does not fit to those above it: mend its indentation, or the quotes of its text",
+        "this line does not match the lines above; fix its indentation or its quotes",
     ),
-    (r"could not find expected ':'", "a key stands here without its `:`"),
-    (r"undefined alias '(.*)'", r"`*\1` stands for nothing: there is no `&\1` above"),
-    (r"escape", r"in double quotes `\\` begins an escape: write it twice, or use single quotes"),
-    (r"found another document", "`---` begins another document, and a file is one pipeline"),
+    (r"could not find expected ':'", "a key without a `:`"),
+    (r"undefined alias '(.*)'", r"undefined alias `*\1`: there is no `&\1` above"),
+    (r"escape", r"`\\` begins an escape in double quotes; double it, or use single quotes"),
+    (r"found another document", "`---` begins a second document; a file holds one pipeline"),
 )
 _OPENED = (
     (
         r"expected ',' or '(.)'",
-        r"the bracket that opens here is not closed with `\1`, or a text in it needs quotes",
+        r"the bracket opened here is not closed with `\1`, or a text inside must be quoted",
     ),
-    (r"found unexpected end of stream", "the quotes that open here are not closed"),
+    (r"found unexpected end of stream", "the quotation opened here is not closed"),
 )
 """Messages for parser errors: at the line where the error was noticed, or where the unclosed part was opened.
 """
@@ -64,9 +64,9 @@ def plain(text: str, path: str) -> tuple[Any, Source]:
     except YAMLError as error:
         raise PipelineInvalid(path, [_fault(error, text)]) from error
     except RecursionError as error:
-        raise PipelineInvalid(path, [Fault(0, "", "it is nested too deep.")]) from error
+        raise PipelineInvalid(path, [Fault(0, "", "the file is nested too deeply.")]) from error
     if node is None or (node.id == "scalar" and not node.value):
-        raise PipelineInvalid(path, [Fault(1, "", "it is empty.")])
+        raise PipelineInvalid(path, [Fault(1, "", "the file is empty.")])
     source = Source(path, text, {})
     builder = _Builder(source)
     value = builder.value(node, ())
@@ -78,9 +78,7 @@ def _fault(error: "YAMLError", text: str) -> Fault:
     position = getattr(error, "position", None)
     if isinstance(position, int):
         code = getattr(error, "character", 0)
-        return Fault(
-            text.count("\n", 0, position) + 1, "", f"it holds a character that no text has (U+{code:04X})."
-        )
+        return Fault(text.count("\n", 0, position) + 1, "", f"invalid character (U+{code:04X}).")
     mark, start = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
     line = mark.line + 1 if mark else 0
@@ -91,7 +89,7 @@ def _fault(error: "YAMLError", text: str) -> Fault:
         for pattern, said in table:
             if found := re.search(pattern, problem):
                 return Fault(at, "", f"{found.expand(said)}.")
-    return Fault(line, "", f"it is no YAML: {problem}.")
+    return Fault(line, "", f"not valid YAML: {problem}.")
 
 
 class _Builder:
@@ -118,17 +116,15 @@ class _Builder:
     def objects(self, node: "Node", place: Place) -> bool:
         """Return whether a value is not allowed here; record the reason."""
         if self.count > MAX_VALUES:
-            place, what = (), f"with all that aliases repeat it comes to more than {MAX_VALUES:,} values"
+            place, what = (), f"more than {MAX_VALUES:,} values after aliases are expanded"
         elif id(node) in self.above:
-            what = "it holds itself through an alias"
+            what = "an alias refers to a value that contains it"
         elif len(place) > MAX_DEPTH:
-            place, what = place[:1], "it is nested too deep"
+            place, what = place[:1], "nested too deeply"
         elif node.id == "scalar" and (found := _NO_TEXT.search(node.value)):
-            what = f"it holds a character that no text has (U+{ord(found[0]):04X})"
+            what = f"invalid character (U+{ord(found[0]):04X})"
         elif node.tag not in _TAGS:
-            what = (
-                f"a tag such as {node.tag.replace(_STANDARD, '!!')} means nothing here; write the plain value"
-            )
+            what = f"the tag {node.tag.replace(_STANDARD, '!!')} is not supported; write a plain value"
         else:
             return False
         self.faults.add(place, what)
@@ -150,9 +146,11 @@ class _Builder:
             if key.tag == _MERGE or self.count > MAX_VALUES:
                 continue
             if key.id != "scalar" or not key.value:
-                self.faults.add(place, _BRACES if key.id == "mapping" else "a key is one word", line)
+                self.faults.add(
+                    place, _BRACES if key.id == "mapping" else "a key must be a single text", line
+                )
             elif key.value in own:
-                self.faults.add(place, f"the key {key.value!r} stands here twice", line)
+                self.faults.add(place, f"duplicate key {key.value!r}", line)
             else:
                 own[key.value] = self.value(one, (*place, key.value), line)
         return merged | own
@@ -168,5 +166,5 @@ class _Builder:
                 if isinstance(value, dict):
                     made |= value
                 elif not self.faults.found:
-                    self.faults.add(place, "`<<` takes over a map, like `<<: *name`", key.start_mark.line + 1)
+                    self.faults.add(place, "`<<` merges a map, as in `<<: *name`", key.start_mark.line + 1)
         return made

@@ -41,17 +41,16 @@ class NoRoom(AgentXError):
 
     def __init__(self, needed: int, max_tokens: int, path: str, files: int = 0, max_files: int = 0) -> None:
         if needed > max_tokens:
-            largest = f"; the largest of its files is {path}" if path else ""
+            largest = f"; the largest file is {path}" if path else ""
             said = (
-                f"What the agent is to read takes {needed:,} tokens at least, and there is room for "
-                f"{max_tokens:,}{largest}."
+                f"The agent's files need at least {needed:,} tokens, and {max_tokens:,} are available"
+                f"{largest}."
             )
         else:
-            said = f"The agent is to read {files:,} files, and its type is given {max_files:,} at most."
+            said = f"The agent has {files:,} files to read; its type allows {max_files:,}."
         super().__init__(
-            f"{said} Give its type more (`window`, `max_files`), let files be cut (`fit: recent`, `fit: "
-            f"sections`), "
-            "mark some `if_room`, or split the task (`split`)."
+            f"{said} Raise the limits of its type (`window`, `max_files`), let files be cut (`fit: recent`, "
+            "`fit: sections`), mark some `if_room`, or split the task (`split`)."
         )
         self.needed, self.max_tokens, self.path = needed, max_tokens, path
 

@@ -269,7 +269,7 @@ def test_without_a_message_and_without_anything_unfinished_there_is_nothing_to_d
 def test_a_second_run_in_the_same_workspace_is_refused(ws, script):
     with (
         FileLock(ws.root / ".git" / "agentx-run.lock").hold(),
-        pytest.raises(WorkspaceBusy, match="Another run goes on in this workspace"),
+        pytest.raises(WorkspaceBusy, match="Another run is active in this workspace"),
     ):
         run_task(ws, "Go.", script("Done."))
 

@@ -28,7 +28,7 @@ def test_a_day_begins_at_midnight_of_the_zone(since, at):
 
 
 def test_what_is_no_moment_is_refused():
-    with pytest.raises(UsageError, match="say yesterday, today"):
+    with pytest.raises(UsageError, match="use yesterday, today"):
         begin("last week", datetime.now(UTC))
 
 

@@ -78,7 +78,7 @@ def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(gu
     assert "Not permanent yet" in out
     assert "agentx memory add 'Never create a deploy.log file.' --kind constraint" in out
     done = call(*words, "--pass", "--made", "check")
-    assert "No check here says this" in done.err
+    assert "No check for this lesson was found" in done.err
     assert "Not permanent yet" in done.out
     call("memory", "add", "Never create a deploy.log file.", "--kind", "constraint", "-C", guarded)
     script = call("gate", "post", "Looked", "--pass", "--lesson", "Ask twice.", "-C", guarded).out

@@ -59,7 +59,7 @@ def test_a_directory_in_the_place_of_a_file_is_named(root, call, tmp_path, name)
     """It is moved away, and everything is as it was."""
     take(root / name, tmp_path / "kept")
     (root / name).mkdir()
-    refused(call, root, f"{re.escape(name)} is a directory where a file belongs. Move it away")
+    refused(call, root, f"{re.escape(name)} is a directory, but must be a file. Move it away")
     (root / name).rmdir()
     if (tmp_path / "kept").exists():
         shutil.move(tmp_path / "kept", root / name)
@@ -71,7 +71,7 @@ def test_a_file_in_the_place_of_a_directory_is_named(root, call, tmp_path, name)
     """It is moved away, and everything is as it was."""
     take(root / name, tmp_path / "kept")
     (root / name).write_text("odd")
-    refused(call, root, f"{re.escape(name)} is a file where a directory belongs. Move it away")
+    refused(call, root, f"{re.escape(name)} is a file, but must be a directory. Move it away")
     (root / name).unlink()
     if (tmp_path / "kept").exists():
         shutil.move(tmp_path / "kept", root / name)
@@ -150,7 +150,7 @@ def test_a_backup_and_a_clone_without_files_are_told_from_what_is_no_workspace(r
     shutil.copytree(root, tmp_path / "torn")
     shutil.rmtree(tmp_path / "torn/.git")
     refused(call, tmp_path / "bare", "is a bare repository.*git clone")
-    refused(call, tmp_path / "unfilled", "were not checked out.*checkout main")
+    refused(call, tmp_path / "unfilled", "are not checked out.*checkout main")
     refused(call, tmp_path / "torn", "no Git repository.*backup")
     git(tmp_path / "unfilled", "checkout", "main", "--", ".")
     works(call, tmp_path / "unfilled")
@@ -275,7 +275,7 @@ def test_a_merge_that_is_not_finished_is_told(root, call):
     git(root, "merge", "side", check=False)
     done = call("-C", root, "status")
     assert done.code == 0
-    assert "in the middle of a merge" in done.err
+    assert "A Git merge is in progress" in done.err
     assert "git merge --abort" in done.err
     (root / "artifacts/outlook.md").write_text("both\n")
     git(root, "commit", "-q", "-am", "Both")

@@ -123,7 +123,7 @@ def test_the_budget_of_one_dispatch_is_a_sum(call, essays):
     assert numbers["Total"] == files + rest
     done = call("pipeline", "plan", essays, "--step", "write[09]")
     assert done.code == 2
-    assert "is it write[0" in done.err
+    assert "did you mean write[0" in done.err
 
 
 def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_told_before_anything_runs(call, essays):
     essays.write_text(text, "utf-8")
     done = call("pipeline", "plan", essays)
     assert done.code == 1
-    assert "research[02]  ✗ What the agent is to read takes" in done.out
+    assert "research[02]  ✗ The agent's files need at least" in done.out
 
 
 def test_a_source_file_that_is_not_there_is_told_before_anything_runs(call, essays, tmp_path):
@@ -237,7 +237,7 @@ def test_a_share_of_the_window_stands_in_one_line(call, essays, monkeypatch, col
 
 
 def test_what_may_have_been_meant_is_told(call, root, essays):
-    assert "is it " + str(essays) in call("pipeline", "plan", essays.with_suffix("")).err
+    assert "did you mean " + str(essays) in call("pipeline", "plan", essays.with_suffix("")).err
     assert (
         "of write there is write[01], write[02]." in call("pipeline", "plan", essays, "--step", "write").err
     )

@@ -216,9 +216,9 @@ def test_where_nothing_can_be_written_every_command_works_or_says_why(base, tmp_
         else:
             fails_in_one_sentence(name, done)
             assert "read-only" in done.err.lower() or name in NOT_THE_DISK, (where, name, done)
-    assert found["task", "say"].err.count("open for reading only") == 1
+    assert found["task", "say"].err.count("open read-only") == 1
     for where in ("task", *STATES):
-        assert "open for reading only" in found[where, "status"].err
+        assert "open read-only" in found[where, "status"].err
         assert "Revenue shrinks" in found[where, "search"].out
     assert "not committed" in found["cut-off", "log"].out
 
@@ -265,7 +265,7 @@ def _as_an_ordinary_user(base, tmp_path):
             assert done.code == 0, (where, name, done)
         else:
             fails_in_one_sentence(name, done)
-            assert "You have no right to write" in done.err, (where, name, done)
+            assert "You do not have permission to write" in done.err, (where, name, done)
 
 
 def test_on_a_full_disk_a_workspace_opens_for_reading(base, tmp_path, mounts):
@@ -287,4 +287,4 @@ def test_on_a_full_disk_a_workspace_opens_for_reading(base, tmp_path, mounts):
     for where in ("task", "cut-off"):
         assert "Revenue shrinks" in found[where, "search"].out
     assert "not committed" in found["cut-off", "log"].out
-    assert "open for reading only" in found["cut-off", "status"].err
+    assert "open read-only" in found["cut-off", "status"].err

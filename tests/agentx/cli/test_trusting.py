@@ -21,7 +21,7 @@ def test_what_a_person_trusts_is_shown_before_they_are_asked(call, clone):
     """Setting, effect and value; schedules and capabilities of the history too."""
     shown = call("trust", "--show", "-C", clone)
     assert shown.code == 0
-    assert "Restricted: it was not made here by you" in shown.out
+    assert "Restricted: it was not created here by you" in shown.out
     for row in (
         "model.name              gets your key and messages  openai/tiny",
         "checks.tests.command    runs a program              touch ran",

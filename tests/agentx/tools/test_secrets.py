@@ -182,7 +182,7 @@ def test_what_a_person_brings_is_kept_as_it_is_and_told_once(ws, tmp_path):
     ws.add([tmp_path / "mine.env"])
     assert (ws.artifacts / "mine.env").read_text() == ENV
     told = [note for note in ws.status().notes if "secret" in note]
-    assert told == ["What looks like a secret is now in Git: mine.env line 2 (github token)."]
+    assert told == ["A possible secret is now in Git: mine.env line 2 (github token)."]
 
 
 def test_a_secret_in_a_file_that_a_person_wrote_is_noted_once(ws):

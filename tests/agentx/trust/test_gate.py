@@ -212,7 +212,7 @@ def test_a_heartbeat_does_not_go_on_with_a_run_that_came_along(foreign, user, tm
     root = foreign("", cut_off)
     with (
         Workspace.open(root, settings=user) as ws,
-        pytest.raises(Restricted, match="a heartbeat would go on"),
+        pytest.raises(Restricted, match="a heartbeat would resume"),
     ):
         beat(ws, lambda: ScriptedModel(tmp_path / "turns.jsonl"))
 
@@ -235,9 +235,9 @@ def test_a_schedule_and_a_capability_that_a_pull_brings_are_trusted_one_by_one(
     with Workspace.open(root, settings=user) as ws:
         ws.pull(url=str(tmp_path / "bare.git"))
         assert ws.restricted == ""
-        with pytest.raises(Restricted, match="new or was changed"):
+        with pytest.raises(Restricted, match="is new, or was changed"):
             schedules.carry_out_due(ws, later(ws))
-        with pytest.raises(Restricted, match="new or was changed"):
+        with pytest.raises(Restricted, match="is new, or was changed"):
             ws.capabilities.check()
         assert not mark.exists()
         own = ScheduleSet(id="mine", cron="0 * * * *", task="Mine.", directed=True)
@@ -299,7 +299,7 @@ def test_an_approval_that_cannot_be_kept_is_not_recorded(root, user):
     with Workspace.open(root, settings=user) as ws:
         ws.tools.call("write_file", ENV, call_id="c-1")
         (user.state_dir / "trust").chmod(0o777)
-        with pytest.raises(StoreUnusable, match="Others can write"):
+        with pytest.raises(StoreUnusable, match="Other users can write"):
             ws.approve("c-1")
         assert ws.state.pending["c-1"].approved is None
 

@@ -88,7 +88,7 @@ def test_a_record_that_was_altered_is_refused(trusted, worker, field):
         "commands": True,
     }.get(field, "approval")
     why = worker(json.dumps(line)).why_restricted()
-    assert "altered" in why or (field == "kind" and "says nothing of trust" in why)
+    assert "altered" in why or (field == "kind" and "grants no trust" in why)
 
 
 def test_a_signature_by_another_key_under_an_accepted_name_is_refused(trusted, worker, stranger, user):
@@ -133,7 +133,7 @@ def test_a_record_holds_for_its_workspace_and_settings_alone(trusted, worker, ap
         other.configure("model.name", "openai/gpt")
     assert "is for another workspace" in worker(line, place=tmp_path / "other").why_restricted()
     append("api_base = 'http://evil'\n")
-    assert "other settings" in worker(line).why_restricted()
+    assert "settings other than" in worker(line).why_restricted()
 
 
 def test_a_record_expires_and_does_not_hold_before_it_was_issued(trusted, tmp_path, user):

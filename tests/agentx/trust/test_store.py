@@ -52,7 +52,7 @@ def test_a_store_that_is_not_there_is_empty(tmp_path):
 def test_what_others_can_write_is_ignored_with_a_sentence(store, tmp_path, place, mode):
     """The directory above counts as well: whoever writes it can put another store in this one's place."""
     (tmp_path / place).chmod((tmp_path / place).stat().st_mode | mode)
-    with pytest.raises(StoreUnusable, match="Others can write"):
+    with pytest.raises(StoreUnusable, match="Other users can write"):
         store.read("one")
 
 
@@ -95,7 +95,7 @@ def test_a_loose_umask_does_not_make_a_store_that_is_refused(tmp_path):
 def test_a_torn_record_restricts_and_can_be_made_again(user, root, why, content):
     """A record that cannot be read says nothing."""
     record(user).write_bytes(content)
-    assert "is damaged; `agentx trust` makes it again" in why(root)
+    assert "is damaged; `agentx trust` creates it again" in why(root)
     Trust.read(root, user).grant("trusted")
     assert why(root) == ""
 
@@ -118,7 +118,7 @@ def test_without_a_home_nothing_is_trusted_and_reading_settings_works(tmp_path, 
     with Workspace.create(tmp_path / "task", settings=settings) as ws:
         assert ws.restricted == ""
     with Workspace.open(tmp_path / "task", settings=settings) as ws:
-        assert "You have no home directory" in ws.restricted
+        assert "There is no home directory" in ws.restricted
 
 
 def test_a_relative_state_directory_is_refused(monkeypatch, root, tmp_path):

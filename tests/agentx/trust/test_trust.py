@@ -40,12 +40,12 @@ def test_a_workspace_that_came_otherwise_is_restricted(root, tmp_path, why, way)
         shutil.copytree(root, place, symlinks=True)
     else:
         root.rename(place)
-    assert "was not made here by you" in why(place)
+    assert "was not created here by you" in why(place)
 
 
 def test_another_user_of_the_machine_is_asked_for_themselves(root, why, stranger):
     """Trust is one user's."""
-    assert "was not made here by you" in why(root, stranger)
+    assert "was not created here by you" in why(root, stranger)
 
 
 def test_a_link_to_a_workspace_is_that_workspace(root, tmp_path, why):
@@ -67,7 +67,7 @@ def test_another_workspace_at_a_trusted_path_is_restricted(root, user, why, fore
     theirs = foreign("")
     shutil.rmtree(root)
     theirs.rename(root)
-    assert "another workspace lay at its path" in why(root)
+    assert "a different workspace was at this path" in why(root)
 
 
 def test_a_workspace_of_an_earlier_version_asks_once(tmp_path, user, why):
@@ -75,7 +75,7 @@ def test_a_workspace_of_an_earlier_version_asks_once(tmp_path, user, why):
     with tarfile.open(RELEASED) as archive:
         archive.extractall(tmp_path / "old", filter="data")
     (root,) = (path.parent for path in (tmp_path / "old").rglob("agentx.toml"))
-    assert "of an earlier version" in why(root)
+    assert "from an earlier version" in why(root)
     Trust.read(root, user).grant("trusted")
     assert why(root) == ""
 
@@ -275,7 +275,7 @@ def test_a_program_of_an_agents_run_can_neither_trust_nor_approve(root, user):
         lambda: trust.approve("c", "t", {}),
         lambda: trust.issue(1),
     ):
-        with pytest.raises(StoreUnusable, match="a person does, outside of it"):
+        with pytest.raises(StoreUnusable, match="the user must do that outside the run"):
             act()
     with pytest.raises(StoreUnusable):
         set_value(root, inside, "tools.isolation", "none")
@@ -289,7 +289,7 @@ def test_what_is_trusted_is_listed_with_what_became_of_it(root, user, tmp_path, 
     append(MODEL)
     whys = {Path(record.path).name: why for record, why in trusted_workspaces(user)}
     assert "model.name" in whys["task"]
-    assert "nothing at its path" in whys["gone"]
+    assert "nothing exists at its path" in whys["gone"]
 
 
 # --- guards and the outer work tree ----------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_artifacts_outside_of_a_restricted_workspace_are_neither_read_nor_record
     with Workspace.open(tmp_path / "project" / ".task", settings=user) as ws:
         assert ws.status().outside == ()
         assert ws.tools.call("read_file", {"path": ".env"}).status == "FAILED"
-        with pytest.raises(ReadOnly, match="its files lie outside"):
+        with pytest.raises(ReadOnly, match="its files are outside"):
             ws.say("Hello.")
         head = ws.engine.write_path.head
         ws.trust()

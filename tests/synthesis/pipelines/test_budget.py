@@ -199,13 +199,13 @@ def test_a_type_of_agent_is_given_no_more_files_than_it_takes():
     assert [len(part) for part in fitted(code, 5_000, split="code", max_files=3).parts] == [3, 3, 1]
     extra = [candidate("x.md", "Short.", if_room=True)]
     assert [path for path, _ in fitted([*code, *extra], 5_000, max_files=7).left_out] == ["x.md"]
-    with pytest.raises(NoRoom, match=r"7 files, and its type is given 6 at most.*max_files"):
+    with pytest.raises(NoRoom, match=r"7 files to read; its type allows 6.*max_files"):
         fitted(code, 5_000, max_files=6)
 
 
 def test_where_nothing_helps_the_largest_file_is_named():
     with pytest.raises(
-        NoRoom, match=r"there is room for 500; the largest of its files is big\.md\..*`if_room`"
+        NoRoom, match=r"500 are available; the largest file is big\.md\..*`if_room`"
     ) as refused:
         fitted([candidate("small.md", "Short."), candidate("big.md", chapters(40))], 500)
     assert refused.value.path == "big.md"
@@ -399,7 +399,7 @@ def test_an_estimate_tells_what_will_be_cut_and_what_cannot_be_sent():
     assert budget.total <= budget.window
     assert all(row.whole_tokens > row.tokens for row in budget.rows)
     refused = estimator("small", {"outline.md": "word " * 9_000})("write[01]")
-    assert "largest of its files is outline.md" in refused.problem
+    assert "largest file is outline.md" in refused.problem
     assert refused.total > refused.window == 3_000
 
 

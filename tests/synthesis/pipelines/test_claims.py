@@ -19,8 +19,8 @@ def test_two_parallel_roles_that_claim_a_file_are_refused_and_one_after_the_othe
     roles = {"a": "writes: [{file: f}]", "b": "writes: [{file: f}]"}
     assert faults(book("f: {path: f.md}", roles, ["id: one, role: a", "id: two, role: b"])) == [
         (
-            "10: stages[1]: role a (stage one) and role b (stage two) may write f.md at the same time. At any moment a file has one "
-            "writer: let two come after one, or give each a file of its own."
+            "10: stages[1]: role a (stage one) and role b (stage two) may write f.md at the same time; a file can have only one "
+            "writer at a time: let two wait for one, or use separate files."
         )
     ]
     assert plan(book("f: {path: f.md}", roles, ["id: one, role: a", "id: two, role: b, after: one"]))
@@ -30,8 +30,8 @@ def test_a_file_that_all_items_claim_is_told_once_without_what_follows_from_it()
     text = harmed(("drafts/ch{{ chapter.id }}.md", "draft.md"), ("    after_previous: revise\n", ""))
     assert faults(text) == [
         (
-            "40: stages[1].stages[0]: role writer (stage write, items 01 and 02) may write draft.md at the same time. At any moment "
-            "a file has one writer: give each item a file of its own, or let its loop come `after_previous`."
+            "40: stages[1].stages[0]: role writer (stage write, items 01 and 02) may write draft.md at the same time; "
+            "a file can have only one writer at a time: use a separate file for each item, or set `after_previous` on its loop."
         )
     ]
     assert plan(harmed(("drafts/ch{{ chapter.id }}.md", "draft.md"), text=BOOK))  # item by item
@@ -41,14 +41,14 @@ def test_a_static_file_is_written_once():
     roles = {"a": "writes: [{file: f}]", "b": "writes: [{file: f}]"}
     files = "f: {path: f.md, class: static}"
     assert faults(book(files, roles, ["id: one, role: a", "id: two, role: b, after: one"])) == [
-        "10: stages[1]: f.md is static, so it is written once, and not by role a (stage one) and role b (stage two)."
+        "10: stages[1]: f.md is static and can be written only once, but role a (stage one) and role b (stage two) write it."
     ]
     assert faults(book(files, roles, ["id: one, role: a, for_each: chapter, after_previous: one"])) == [
-        "9: stages[0]: f.md is static, so it is written once, and not by role a (stage one, items 01 and 02)."
+        "9: stages[0]: f.md is static and can be written only once, but role a (stage one, items 01 and 02) write it."
     ]
     assert faults(harmed(('id }}.md"}\n  review', 'id }}.md", class: static}\n  review'))) == [
-        ("41: stages[1].stages[0]: drafts/ch01.md is static, so it is written once, and role writer (stage write, item 01) stands "
-        "in loop revise, so it may write it again.")
+        ("41: stages[1].stages[0]: drafts/ch01.md is static and can be written only once, but role writer (stage write, item 01) is "
+        "part of loop revise and may write it again.")
     ]  # fmt: skip
     first = {"a": "writes: [{file: f, only: first}, {file: g}]"}
     assert plan(
@@ -60,7 +60,7 @@ def test_a_static_file_is_written_once():
 
 def test_a_path_has_one_class():
     assert faults(harmed(("path: meta/summaries.md", "path: style.md"))) == [
-        "9: files.summaries: style.md is append-only here, and static as style: a file has one class."
+        "9: files.summaries: style.md is append-only here but static as style; a path can have only one class."
     ]
 
 
@@ -75,8 +75,8 @@ def test_roles_that_run_at_once_may_append_to_one_file_but_not_beside_one_that_w
     assert plan(book(files, roles, [each]))
     assert faults(book(files, roles, [each, "id: two, role: b"])) == [
         (
-            "11: stages[0]: role b (stage two) and role a (stage one, item 01) may write m.md at the same time. At any moment a file "
-            "has one writer: let one come after two, or give each a file of its own."
+            "11: stages[0]: role b (stage two) and role a (stage one, item 01) may write m.md at the same time; a file "
+            "can have only one writer at a time: let one wait for two, or use separate files."
         )
     ]
     assert plan(book(files, roles, [each, "id: two, role: b, after: one"]))
@@ -90,14 +90,14 @@ def test_whoever_reads_a_file_comes_after_who_writes_it():
     roles = {"a": "writes: [{file: f}]", "b": "reads: [{file: f}], writes: [{file: g}]"}
     assert faults(book(files, roles, ["id: one, role: a", "id: two, role: b"])) == [
         (
-            "11: stages[1]: role b (stage two) reads f.md, which role a (stage one) writes, and does not wait for it. "
-            "Let it come after one, or mark the pointer `optional`."
+            "11: stages[1]: role b (stage two) reads f.md, which role a (stage one) writes, but does not wait for it. "
+            "Let it wait for one, or mark the pointer `optional`."
         )
     ]
     assert faults(book(files, roles, ["id: one, role: a, after: two", "id: two, role: b"])) == [
         (
-            "11: stages[1]: role b (stage two) reads f.md, which role a (stage one) writes, and that comes later. "
-            "Mark the pointer `optional`, or turn their order round."
+            "11: stages[1]: role b (stage two) reads f.md, which role a (stage one) writes, which runs later. "
+            "Mark the pointer `optional`, or reverse their order."
         )
     ]
     optional = roles | {"b": "reads: [{file: f, optional: true}], writes: [{file: g}]"}
@@ -111,7 +111,7 @@ def test_a_file_may_be_written_anew_behind_those_who_read_it():
     stages = ["id: one, role: a", "id: two, role: b, after: one", "id: three, role: a, after: two"]
     assert plan(book(files, roles, stages))
     stages[2] = "id: three, role: a, after: one"
-    assert "role b (stage two) reads f.md, which role a (stage three) writes, and does not wait" in faults(book(files, roles, stages))[0]  # fmt: skip
+    assert "role b (stage two) reads f.md, which role a (stage three) writes, but does not wait" in faults(book(files, roles, stages))[0]  # fmt: skip
 
 
 def test_a_pattern_reads_what_is_there_and_waits_for_all_that_it_matches():
@@ -121,8 +121,8 @@ def test_a_pattern_reads_what_is_there_and_waits_for_all_that_it_matches():
     assert plan(book(files, roles, [each, "id: two, role: b, after: one"]))
     assert faults(book(files, roles, [each, "id: two, role: b"])) == [
         (
-            "12: stages[1]: role b (stage two) reads d/01.md, which role a (stage one, item 01) writes, and does not wait for it. "
-            "Let it come after one, or mark the pointer `optional`."
+            "12: stages[1]: role b (stage two) reads d/01.md, which role a (stage one, item 01) writes, but does not wait for it. "
+            "Let it wait for one, or mark the pointer `optional`."
         )
     ]
     own = roles | {"a": "reads: [{file: all}], writes: [{file: d}]"}

@@ -37,33 +37,33 @@ def test_scalars_are_text_and_merges_take_over_what_is_not_said():
     ("old", "new", "told"),
     [
         ("writes:\n      - {file: style", "wirtes:\n      - {file: style",
-         "14: roles.editor.wirtes: there is no such key here; is it writes?"),
-        ("    until: {file: review}\n", "", "35: stages[1].until: it is missing."),
-        ("until:", "at_most: three\n    until:", "39: stages[1].at_most: write a whole number."),
+         "14: roles.editor.wirtes: unknown key; did you mean writes?"),
+        ("    until: {file: review}\n", "", "35: stages[1].until: required key is missing."),
+        ("until:", "at_most: three\n    until:", "39: stages[1].at_most: expected a whole number."),
         ("id: write, role: writer", "id: write, role: writer, fore_each: chapter",
-         "41: stages[1].stages[0].fore_each: there is no such key here; is it for_each?"),
+         "41: stages[1].stages[0].fore_each: unknown key; did you mean for_each?"),
         ("class: static", "class: statik",
-         "8: files.style.class: it is one of 'static', 'append-only' or 'overwritable', and not 'statik'."),
+         "8: files.style.class: must be 'static', 'append-only' or 'overwritable', not 'statik'."),
         ("class: static", "class:static",
-         "8: files.style.class:static: there is no such key here; put a space behind the `:`, as in class: static."),
-        ("marker: STYLE", "marker: done", ("15: roles.editor.writes[0].marker: 'done' cannot stand here: "
-         "a marker has capital letters, digits and _, like DRAFT_COMPLETE.")),
-        ("      - {file: style, marker: STYLE}", "      - style", "15: roles.editor.writes[0]: write keys and values, like {file: style}."),
+         "8: files.style.class:static: unknown key; put a space after the `:`, as in class: static."),
+        ("marker: STYLE", "marker: done", ("15: roles.editor.writes[0].marker: 'done' is not allowed here: "
+         "a marker consists of capital letters, digits and _, like DRAFT_COMPLETE.")),
+        ("      - {file: style, marker: STYLE}", "      - style", "15: roles.editor.writes[0]: expected a map of keys and values, like {file: style}."),
         ("      - {file: style, marker: STYLE}", "      file: style",
-         "14: roles.editor.writes: write a list, a line with `- ` for each."),
-        ("      - {file: style, marker: STYLE}\n", "", ("14: roles.editor.writes: nothing stands here (mend the indentation "
-         "of what is below?); write a list, a line with `- ` for each.")),
-        ("editor:", "the editor:", ("13: roles.the editor: 'the editor' cannot stand here: a name has letters, digits, - and _, "
-         "begins with a letter or digit, and has no more than 64 of them.")),
+         "14: roles.editor.writes: expected a list, one `- ` line per entry."),
+        ("      - {file: style, marker: STYLE}\n", "", ("14: roles.editor.writes: no value (is the indentation "
+         "of the next lines wrong?); expected a list, one `- ` line per entry.")),
+        ("editor:", "the editor:", ("13: roles.the editor: 'the editor' is not allowed here: a name consists of at most 64 letters, "
+         "digits, - and _, and begins with a letter or digit.")),
         ("marker: DRAFT", "checks: [{length: 200}]",
-         "24: roles.writer.writes[0].checks[0].length: write keys and values, like {words: 200}."),
+         "24: roles.writer.writes[0].checks[0].length: expected a map of keys and values, like {words: 200}."),
         ("marker: DRAFT", "checks: [{matches: x, absent: y}]",
-         "24: roles.writer.writes[0].checks[0]: a check is one thing, and this one says absent and matches."),
-        ("words: 200}", "words: 200}\nprice: {prompt: -1}", "3: price.prompt: it has to be at least 0."),
-        ("words: 200}", "words: 200}\nlease_wait_s: nan", "3: lease_wait_s: write a number."),
-        ("words: 200}", "words: 200}\nlimits: {max_token: 3}", "3: limits.max_token: there is no such key here; is it max_tokens?"),
+         "24: roles.writer.writes[0].checks[0]: a check must have exactly one key, not absent and matches."),
+        ("words: 200}", "words: 200}\nprice: {prompt: -1}", "3: price.prompt: must be at least 0."),
+        ("words: 200}", "words: 200}\nlease_wait_s: nan", "3: lease_wait_s: expected a number."),
+        ("words: 200}", "words: 200}\nlimits: {max_token: 3}", "3: limits.max_token: unknown key; did you mean max_tokens?"),
         ("words: 200}", "words: 200}\nagents: {small: {window: 9000}}",
-         "3: agents.small: system (2,000) and output (8,000) leave nothing of a window of 9,000 tokens."),
+         "3: agents.small: system (2,000) and output (8,000) leave no room in a window of 9,000 tokens."),
     ],
 )  # fmt: skip
 def test_a_wrong_key_or_value_is_one_fault_in_its_line_and_place(old, new, told):
@@ -73,34 +73,34 @@ def test_a_wrong_key_or_value_is_one_fault_in_its_line_and_place(old, new, told)
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("title: One", "title: {{ words }}", "5: items.chapter[0].title: a text that begins with `{{` needs quotes around it."),
-        ('"drafts/ch{{ chapter.id }}.md"', "{{ chapter.id }}.md", "10: : a text that begins with `{{` needs quotes around it."),
-        ("task: Write {{ words }}", "task: {{ words }}", "17: : a text that begins with `{{` needs quotes around it."),
-        ("  chapter:\n", "\tchapter:\n", "4: : a tab stands here, and YAML is indented with spaces."),
-        ("task: Write", "task: @Write", "17: : a text that begins with `@` needs quotes around it."),
-        ("task: Write", "task: Write: now", "17: : a `: ` stands where no key can: put the text in quotes, or mend the indentation."),
+        ("title: One", "title: {{ words }}", "5: items.chapter[0].title: a text that begins with `{{` must be quoted."),
+        ('"drafts/ch{{ chapter.id }}.md"', "{{ chapter.id }}.md", "10: : a text that begins with `{{` must be quoted."),
+        ("task: Write {{ words }}", "task: {{ words }}", "17: : a text that begins with `{{` must be quoted."),
+        ("  chapter:\n", "\tchapter:\n", "4: : found a tab; indent YAML with spaces."),
+        ("task: Write", "task: @Write", "17: : a text that begins with `@` must be quoted."),
+        ("task: Write", "task: Write: now", "17: : unexpected `: `; put the text in quotes, or fix the indentation."),
         ("{id: style, role: editor}", "{id: style, role: editor",
-         "34: : the bracket that opens here is not closed with `}`, or a text in it needs quotes."),
-        ("  writer:\n", "   writer:\n", "16: : this line does not fit to those above it: mend its indentation, or the quotes of its text."),
-        ("task: Write", 'task: "Write', "17: : the quotes that open here are not closed."),
-        ("title: One", "title: *one", "5: : `*one` stands for nothing: there is no `&one` above."),
-        ("title: One", "title: O\0ne", "5: : it holds a character that no text has (U+0000)."),
-        ("title: One", 'title: "\\ud800"', "5: items.chapter[0].title: it holds a character that no text has (U+D800)."),
+         "34: : the bracket opened here is not closed with `}`, or a text inside must be quoted."),
+        ("  writer:\n", "   writer:\n", "16: : this line does not match the lines above; fix its indentation or its quotes."),
+        ("task: Write", 'task: "Write', "17: : the quotation opened here is not closed."),
+        ("title: One", "title: *one", "5: : undefined alias `*one`: there is no `&one` above."),
+        ("title: One", "title: O\0ne", "5: : invalid character (U+0000)."),
+        ("title: One", 'title: "\\ud800"', "5: items.chapter[0].title: invalid character (U+D800)."),
         ("pipeline: book", "pipeline: !!python/name:os.system x",
-         "1: pipeline: a tag such as !!python/name:os.system means nothing here; write the plain value."),
-        ("title: One", "title: One, title: Two", "5: items.chapter[0]: the key 'title' stands here twice."),
-        ("title: One", "title: &a [*a]", "5: items.chapter[0].title[0]: it holds itself through an alias."),
-        ("stages:\n", "---\nstages:\n", "33: : `---` begins another document, and a file is one pipeline."),
+         "1: pipeline: the tag !!python/name:os.system is not supported; write a plain value."),
+        ("title: One", "title: One, title: Two", "5: items.chapter[0]: duplicate key 'title'."),
+        ("title: One", "title: &a [*a]", "5: items.chapter[0].title[0]: an alias refers to a value that contains it."),
+        ("stages:\n", "---\nstages:\n", "33: : `---` begins a second document; a file holds one pipeline."),
     ],
 )  # fmt: skip
-def test_what_is_no_yaml_is_told_in_words(old, new, told):
+def test_what_is_not_yaml_is_told_in_words(old, new, told):
     (found,) = faults(harmed((old, new)))
     assert found == told
 
 
 def test_what_stands_in_the_wrong_part_because_a_key_is_missing_is_not_told():
     assert faults(harmed(("roles:\n", ""))) == [
-        "1: roles: it is missing."
+        "1: roles: required key is missing."
     ]  # the roles stand under `files` now
 
 
@@ -114,18 +114,20 @@ def test_aliases_that_repeat_without_end_are_refused():
     bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
         f"{one}: &{one} [{', '.join([f'*{before}'] * 9)}]\n" for before, one in pairwise(names)
     )
-    assert faults(bomb) == ["1: : with all that aliases repeat it comes to more than 50,000 values."]
+    assert faults(bomb) == ["1: : more than 50,000 values after aliases are expanded."]
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     file = tmp_path / "book.yaml"
-    with pytest.raises(PipelineInvalid, match=r"book.yaml: it cannot be read: No such file or directory\."):
+    with pytest.raises(
+        PipelineInvalid, match=r"book.yaml: cannot read the file: No such file or directory\."
+    ):
         read(file)
     file.write_bytes(b"pipeline: a\ntitle: \xff\n")
-    with pytest.raises(PipelineInvalid, match=r"book.yaml, line 2: it is not UTF-8\."):
+    with pytest.raises(PipelineInvalid, match=r"book.yaml, line 2: the file is not valid UTF-8\."):
         read(file)
     file.write_bytes(b"#" * (MAX_BYTES + 1))
-    with pytest.raises(PipelineInvalid, match=r"it is larger than 1,000,000 bytes\."):
+    with pytest.raises(PipelineInvalid, match=r"the file is larger than 1,000,000 bytes\."):
         read(file)
     file.write_text(BOOK)
     assert read(file)[0] == parse(BOOK)[0]

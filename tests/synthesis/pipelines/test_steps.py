@@ -67,48 +67,48 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
     ("old", "new", "told"),
     [
         ("role: editor}", "role: editr}",
-         "34: stages[0].role: stage style is for role 'editr', and there is no such role; is it editor?"),
+         "34: stages[0].role: stage style names the unknown role 'editr'; did you mean editor?"),
         ("{file: draft}", "{file: drafts}",
-         "30: roles.reviewer.reads[0].file: role reviewer names the file 'drafts', which stands nowhere under `files`; is it draft?"),
+         "30: roles.reviewer.reads[0].file: role reviewer names the file 'drafts', which is not defined under `files`; did you mean draft?"),
         ("to: summaries", "to: draft", "26: roles.writer.appends[0].to: role writer appends to draft, which is overwritable, not append-only."),
-        ("from: draft", "from: review", "26: roles.writer.appends[0].from: role writer appends from review, which it does not write; there is draft."),
-        ("agent: explore", "agent: explor", "28: roles.reviewer.agent: role reviewer is played by 'explor', and there is no such type; is it explore?"),
+        ("from: draft", "from: review", "26: roles.writer.appends[0].from: role writer appends from review, which it does not write; known: draft."),
+        ("agent: explore", "agent: explor", "28: roles.reviewer.agent: role reviewer has the unknown agent type 'explor'; did you mean explore?"),
         ("agent: explore", "agent: explore\n    does_not_read: [sumaries]",
-         "29: roles.reviewer.does_not_read[0]: role reviewer names the file 'sumaries', which stands nowhere under `files`; is it summaries?"),
+         "29: roles.reviewer.does_not_read[0]: role reviewer names the file 'sumaries', which is not defined under `files`; did you mean summaries?"),
         ("    task: Write", "    does_not_read: style\n    task: Write",
-         "17: roles.writer.does_not_read[0]: role writer both reads style and does not read it."),
+         "17: roles.writer.does_not_read[0]: role writer lists style under both `reads` and `does_not_read`."),
         ("{file: review, optional: true}", "{file: style}", "21: roles.writer.reads[2]: role writer reads style twice."),
         ("{file: review, verdict: true}", "{file: review, verdict: true}\n      - {file: style}",
-         "31: roles.reviewer.writes: role reviewer is played by explore, which is read-only: it writes one overwritable file, its report."),
-        ("    agent: explore", "    by: engine", "32: roles.reviewer.writes[0]: role reviewer is the engine's, so review, which it writes, needs `content`, a template."),
+         "31: roles.reviewer.writes: role reviewer has the read-only agent type explore; it must write exactly one overwritable file, its report."),
+        ("    agent: explore", "    by: engine", "32: roles.reviewer.writes[0]: role reviewer is played by the engine, so review needs a template in `content`."),
         ("      - {file: style, marker: STYLE}", "      - {file: style}\n      - {file: draft}\n    by: [cat]",
-         "14: roles.editor.writes: role editor is played by a program that speaks text, whose output is one file: let it write one, or speak `jsonl`."),
-        ("    agent: explore", "    by: modle", "28: roles.reviewer.by: role reviewer is played by 'modle', and there is no such program; is it model?"),
-        ("    agent: explore", "    by: [Engine]", "28: roles.reviewer.by: role reviewer is played by 'Engine', and there is no such program; is it engine?"),
-        ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer is played by nobody: write `model`, `engine` or a program."),
-        ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is for roles of the engine, and role reviewer is none: let it be `by: engine`."),
+         "14: roles.editor.writes: role editor is played by a program with plain text output and can write only one file; let it write one file, or use `jsonl`."),
+        ("    agent: explore", "    by: modle", "28: roles.reviewer.by: role reviewer is played by 'modle', which is not a known program; did you mean model?"),
+        ("    agent: explore", "    by: [Engine]", "28: roles.reviewer.by: role reviewer is played by 'Engine', which is not a known program; did you mean engine?"),
+        ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer has an empty `by`; use `model`, `engine` or a program."),
+        ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is only for roles played by the engine; set `by: engine` for role reviewer."),
         ("marker: DRAFT", "checks: [{matches: (}]",
-         "24: roles.writer.writes[0].checks[0].matches: role writer: `matches` is the regular expression '(', and it cannot be read: unclosed group."),
+         "24: roles.writer.writes[0].checks[0].matches: role writer: `matches` is not a valid regular expression: '(': unclosed group."),
         ("marker: DRAFT", "checks: [{terms: glossary}]",
-         ("24: roles.writer.writes[0].checks[0].terms: role writer checks against the file 'glossary', which stands nowhere under `files`; "
-         "there is style, summaries, draft, review.")),
+         ("24: roles.writer.writes[0].checks[0].terms: role writer checks against the file 'glossary', which is not defined under `files`; "
+         "known: style, summaries, draft, review.")),
         ("marker: DRAFT", "checks: [{length: {words: many}}]",
-         "24: roles.writer.writes[0].checks[0].length.words: role writer (stage write, item 01) cannot be checked: `length` asks for 'many' words, and that is no number above 0."),
+         "24: roles.writer.writes[0].checks[0].length.words: role writer (stage write, item 01) cannot be checked: `length.words` is 'many'; it must be a number greater than 0."),
         ("files:\n", "files:\n  code: {path: x, source: code}\n",
-         "8: files.code.source: file code lies in the source 'code', which stands nowhere under `sources`."),
-        ("words: 200}", "words: 200}\nlog: draft", "3: log: the log is one append-only file, and draft is not."),
-        ("words: 200", "chapter: 200", "2: variables.chapter: 'chapter' names items too, so a template could not tell them apart."),
-        ("words: 200", "files: 200", "2: variables.files: 'files' means something in every template already; give it another name."),
-        ("words: 200", "my-words: 200", "2: variables.my-words: 'my-words' cannot stand here: a name that templates say has letters, digits and _, and begins with a letter."),
-        ("title: One", "number: 1", "5: items.chapter[0].number: the engine fills in 'number' of an item itself."),
-        ('id: "01", ', "", "5: items.chapter[0].id: this item has no `id`."),
-        ('id: "01"', 'id: "a b"', "5: items.chapter[0].id: an item needs an `id` of letters, digits, dots, - and _, and 'a b' is none."),
-        ('id: "02"', 'id: "01"', "6: items.chapter[1].id: there are two items '01'."),
-        ("items:\n", "items:\n  part: 0\n", "4: items.part: it has to be at least 1."),
-        ("items:\n", "items:\n  part: 1000000000\n", "4: items.part: it has to be at most 10000."),
-        ("items:\n", "items:\n  part: []\n", "4: items.part: at least one is needed."),
-        ("items:\n", "items:\n  part: [one]\n", "4: items.part[0]: write keys and values, like {id: one}."),
-        ("items:\n", "items:\n  part: many\n", "4: items.part: write how many items there are, or a list of maps with an `id` each."),
+         "8: files.code.source: file code is in the source 'code', which is not defined under `sources`."),
+        ("words: 200}", "words: 200}\nlog: draft", "3: log: the log must be a single append-only file, and draft is not."),
+        ("words: 200", "chapter: 200", "2: variables.chapter: 'chapter' is also the name of items; choose another name."),
+        ("words: 200", "files: 200", "2: variables.files: 'files' is a reserved name in templates; choose another name."),
+        ("words: 200", "my-words: 200", "2: variables.my-words: 'my-words' is not allowed here: a name used in templates consists of letters, digits and _, and begins with a letter."),
+        ("title: One", "number: 1", "5: items.chapter[0].number: 'number' of an item is set by the engine; remove it."),
+        ('id: "01", ', "", "5: items.chapter[0].id: the item has no `id`."),
+        ('id: "01"', 'id: "a b"', "5: items.chapter[0].id: an `id` consists of letters, digits, dots, - and _; 'a b' does not."),
+        ('id: "02"', 'id: "01"', "6: items.chapter[1].id: duplicate item '01'."),
+        ("items:\n", "items:\n  part: 0\n", "4: items.part: must be at least 1."),
+        ("items:\n", "items:\n  part: 1000000000\n", "4: items.part: must be at most 10000."),
+        ("items:\n", "items:\n  part: []\n", "4: items.part: at least one entry is required."),
+        ("items:\n", "items:\n  part: [one]\n", "4: items.part[0]: expected a map of keys and values, like {id: one}."),
+        ("items:\n", "items:\n  part: many\n", "4: items.part: expected the number of items, or a list of maps that each have an `id`."),
     ],
 )  # fmt: skip
 def test_a_name_that_breaks_a_rule_is_one_fault(old, new, told):
@@ -118,32 +118,32 @@ def test_a_name_that_breaks_a_rule_is_one_fault(old, new, told):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("after: style", "after: styl", "37: stages[1].after: loop revise comes after 'styl', and there is no such stage; is it style?"),
-        ("for_each: chapter", "for_each: chaptr", "36: stages[1].for_each: loop revise is done for each 'chaptr', and there are no such items; is it chapter?"),
-        ("id: check", "id: write", "42: stages[1].stages[1]: there are two stages or loops 'write'."),
-        ("loop: revise", "loop: style", "35: stages[1]: there are two stages or loops 'style'."),
+        ("after: style", "after: styl", "37: stages[1].after: loop revise waits for 'styl', but there is no such stage or loop; did you mean style?"),
+        ("for_each: chapter", "for_each: chaptr", "36: stages[1].for_each: loop revise is repeated for each 'chaptr', but there are no such items; did you mean chapter?"),
+        ("id: check", "id: write", "42: stages[1].stages[1]: duplicate stage or loop 'write'."),
+        ("loop: revise", "loop: style", "35: stages[1]: duplicate stage or loop 'style'."),
         ("role: editor}", "role: editor, after: write}",
-         "34: stages[0].after: stage style comes after 'write', which is done again in each round of loop revise; wait for the loop."),
+         "34: stages[0].after: stage style waits for 'write', which is part of loop revise; wait for the loop."),
         ("role: writer}", "role: writer, after: style}",
-         "41: stages[1].stages[0].after: stage write comes after 'style', which does not stand in loop revise; let the loop wait for it."),
+         "41: stages[1].stages[0].after: stage write waits for 'style', which is outside loop revise; let the loop wait for it."),
         ("role: writer}", "role: writer, for_each: chapter}",
-         "41: stages[1].stages[0].for_each: stage write stands in loop revise, so `for_each` belongs to the loop."),
+         "41: stages[1].stages[0].for_each: stage write is part of loop revise; set `for_each` on the loop."),
         ("role: editor}", "role: editor, after_previous: style}",
-         "34: stages[0].after_previous: stage style comes after 'style' of the item before, and not both are done for each of the same items."),
+         "34: stages[0].after_previous: stage style waits for 'style' of the previous item, but they are not both repeated for each of the same items."),
         ("until: {file: review}", "until: {file: style}",
-         "39: stages[1].until.file: loop revise ends by the verdict in style, and none of its stages writes that; one stage of the loop has to."),
+         "39: stages[1].until.file: loop revise ends by the verdict in style, but none of its stages writes it; exactly one stage of the loop must."),
         ("until: {file: review}", "until: {file: revew}",
-         "39: stages[1].until.file: loop revise ends by the verdict in the file 'revew', which stands nowhere under `files`; is it review?"),
+         "39: stages[1].until.file: loop revise ends by the verdict in 'revew', which is not defined under `files`; did you mean review?"),
         (", verdict: true", "",
-         "39: stages[1].until.file: loop revise ends by the verdict in review, and role reviewer writes it without one: give its pointer `verdict: true`."),
+         "39: stages[1].until.file: loop revise ends by the verdict in review, but role reviewer writes none; set `verdict: true` on its pointer."),
         (", verdict: true", ", verdict: true, only: first",
-         "39: stages[1].until.file: loop revise ends by the verdict in review, and role reviewer writes it for the first item only."),
+         "39: stages[1].until.file: loop revise ends by the verdict in review, but role reviewer writes it only for the first item."),
         ("role: editor}", "role: editor, after: revise}",
-         ("37: stages[1].after: stages wait for each other in a circle: revise (a loop) → style (role editor) → revise (a loop). "
-         "A pipeline is a graph without circles.")),
+         ("37: stages[1].after: stages wait for each other in a cycle: revise (a loop) → style (role editor) → revise (a loop). "
+         "Remove one dependency.")),
         ("role: writer}", "role: writer, after: check}",
-         ("41: stages[1].stages[0].after: stages in loop revise wait for each other in a circle: write (role writer) → check (role reviewer) → write (role writer). "
-         "A pipeline is a graph without circles.")),
+         ("41: stages[1].stages[0].after: stages in loop revise wait for each other in a cycle: write (role writer) → check (role reviewer) → write (role writer). "
+         "Remove one dependency.")),
     ],
 )  # fmt: skip
 def test_stages_that_cannot_be_put_in_order_are_one_fault(old, new, told):
@@ -160,7 +160,7 @@ def test_a_circle_over_items_is_told_by_its_steps():
         text=TWICE,
     )  # fmt: skip
     (found,) = faults(text)
-    assert "steps wait for each other in a circle: " in found
+    assert "steps wait for each other in a cycle: " in found
     assert "index (role indexer) → " in found
 
 
@@ -168,31 +168,31 @@ def test_a_circle_over_items_is_told_by_its_steps():
     ("changes", "told"),
     [
         ([("drafts/ch{{ chapter.id }}", "drafts/ch{{ chaptr.id }}")],
-         "10: files.draft.path: role writer (stage write, item 01) writes draft, which names {{ chaptr }}, and there is no such value; is it chapter?"),
+         "10: files.draft.path: role writer (stage write, item 01) writes draft, which uses the unknown value {{ chaptr }}; did you mean chapter?"),
         ([("drafts/ch{{ chapter.id }}", "drafts/ch{{ chapter.no }}")],
-         ("10: files.draft.path: role writer (stage write, item 01) writes draft: the template cannot be filled: there is no 'no' in it; "
-         "there is id, title, number, first, last, of.")),
+         ("10: files.draft.path: role writer (stage write, item 01) writes draft: the template cannot be filled: undefined key 'no'; "
+         "known: id, title, number, first, last, of.")),
         ([("drafts/ch{{ chapter.id }}.md", "../ch{{ chapter.id }}.md")],
          "10: files.draft.path: role writer (stage write, item 01) writes draft: The path '../ch01.md' is refused: it leads out of the artifacts."),
         ([("drafts/ch{{ chapter.id }}.md", "drafts/*.md")],
-         "10: files.draft.path: role writer (stage write, item 01) writes draft, so its path is one path, and not drafts/*.md."),
+         "10: files.draft.path: role writer (stage write, item 01) writes draft, so it must have exactly one path, not drafts/*.md."),
         ([("Write {{ words }}", "Write {{ wrds }}")],
-         "17: roles.writer.task: role writer (stage write, item 01) is told its task, which names {{ wrds }}, and there is no such value; is it words?"),
+         "17: roles.writer.task: role writer (stage write, item 01) cannot be given its task, which uses the unknown value {{ wrds }}; did you mean words?"),
         ([('{id: "02", title: Two}', '{id: "02"}')],
-         ("17: roles.writer.task: role writer (stage write, item 02) is told its task: the template cannot be filled: there is no 'title' in it; "
-         "there is id, number, first, last, of.")),
+         ("17: roles.writer.task: role writer (stage write, item 02) cannot be given its task: the template cannot be filled: undefined key 'title'; "
+         "known: id, number, first, last, of.")),
         ([("- {file: style, marker: STYLE}", "- {file: draft}"), ("      - {file: style}\n", "")],
-         "33: stages[0]: role editor (stage style) writes draft, which names {{ chapter }}, and the stage is done once; let it be `for_each: chapter`."),
+         "33: stages[0]: role editor (stage style) writes draft, which uses {{ chapter }}, but the stage runs once; set `for_each: chapter`."),
         ([("- {file: style, marker: STYLE}", "- {file: style, only: last}"), ("role: editor}", "role: editor, for_each: chapter}")],
-         "14: roles.editor.writes: role editor (stage style, item 01) has nothing to write: let a file be written for `every` item."),
+         "14: roles.editor.writes: role editor (stage style, item 01) has nothing to write; let it write a file for `every` item."),
         ([("    agent: explore", "    by: engine"), ("verdict: true", "verdict: true, content: '{{ files.style.body }}'")],
-         "32: roles.reviewer.writes[0].content: role reviewer fills in `files.style`, which is no file that it reads; there is draft."),
+         "32: roles.reviewer.writes[0].content: role reviewer uses `files.style`, a file that it does not read; known: draft."),
         ([("    agent: explore", "    by: engine"), ("verdict: true", "verdict: true, content: '{{ fils.draft.body }}'")],
-         "32: roles.reviewer.writes[0].content: role reviewer names 'fils' in a template, and there is no such value; is it files?"),
+         "32: roles.reviewer.writes[0].content: role reviewer uses the unknown value 'fils' in a template; did you mean files?"),
         ([("    task: Write", "    prompt: '{{ raeds }}'\n    task: Write")],
-         "17: roles.writer.prompt: role writer names 'raeds' in a template, and there is no such value; is it reads?"),
+         "17: roles.writer.prompt: role writer uses the unknown value 'raeds' in a template; did you mean reads?"),
         ([("    task: Write", "    prompt: '{{ round }}'\n    task: Write"), ("words: 200", "words: 200, round: 3")],
-         "17: roles.writer.prompt: 'round' stands for something of the engine in this template, so no variable can have its name."),
+         "17: roles.writer.prompt: 'round' is a reserved name in this template; rename the variable or items."),
     ],
 )  # fmt: skip
 def test_a_template_that_cannot_be_filled_is_one_fault_before_anything_runs(changes, told):
@@ -222,7 +222,7 @@ def test_no_more_steps_are_made_than_anyone_reads():
     )
     more = harmed(("files:\n", "files:\n  more: {path: 'more/{{ chapter.id }}'}\n"), ("roles:\n", "roles:\n  more: {writes: [{file: more}]}\n"),
                   ("stages:\n", "stages:\n  - {id: more, role: more, for_each: chapter}\n"), text=text)  # fmt: skip
-    assert faults(more) == ["34: stages: it comes to 30,001 steps, more than 20,000."]
+    assert faults(more) == ["34: stages: the pipeline has 30,001 steps; at most 20,000 are allowed."]
 
 
 def test_a_type_of_ours_that_is_named_again_keeps_what_is_not_said_anew():
