@@ -93,6 +93,17 @@ def test_a_lock_of_a_ref_that_a_dead_git_left_is_removed_once_it_is_old(root, so
     sound()
 
 
+def _git_at_work(*options, **place):
+    """Start a git program and wait for its first answer: until then it may still bear Python's name."""
+    at_work = subprocess.Popen(
+        ["git", *options, "cat-file", "--batch-check"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **place
+    )
+    at_work.stdin.write(b"HEAD\n")
+    at_work.stdin.flush()
+    assert at_work.stdout.readline().endswith(b"\n")
+    return at_work
+
+
 @pytest.mark.parametrize("how", ["inside", "by --git-dir", "by GIT_DIR"])
 def test_an_index_lock_is_left_to_a_git_that_is_at_work(root, sound, how):
     lock = root / ".git/index.lock"
@@ -104,9 +115,7 @@ def test_an_index_lock_is_left_to_a_git_that_is_at_work(root, sound, how):
         "by --git-dir": [[f"--git-dir={root.name}/.git"], root.parent, {}],
         "by GIT_DIR": [[], "/", {"GIT_DIR": str(root / ".git")}],
     }[how]
-    with subprocess.Popen(
-        ["git", *option, "cat-file", "--batch"], cwd=place, env=os.environ | named, stdin=subprocess.PIPE
-    ) as at_work:
+    with _git_at_work(*option, cwd=place, env=os.environ | named) as at_work:
         repair(root)
         assert lock.read_bytes() == b""
         at_work.communicate()
@@ -124,8 +133,7 @@ def test_a_git_that_runs_above_a_workspace_and_names_nothing_in_it_keeps_no_lock
     lock = root / ".git/index.lock"
     lock.write_bytes(b"\0" * 12)
     os.utime(lock, (0, 0))
-    command = ["git", f"--git-dir={elsewhere}/.git", "cat-file", "--batch"]
-    with subprocess.Popen(command, cwd="/", stdin=subprocess.PIPE) as at_work:
+    with _git_at_work(f"--git-dir={elsewhere}/.git", cwd="/") as at_work:
         repair(root)
         assert not lock.exists() or lock.read_bytes().startswith(b"agentx ")
         at_work.communicate()
