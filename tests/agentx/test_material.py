@@ -123,7 +123,7 @@ def test_names_that_git_or_another_system_cannot_hold_are_refused(ws, project, t
     assert len(left_out) == 3
     _, left_out = ws.add([tmp_path / "odd" / "pipe"])
     assert "neither a file nor a directory" in left_out[0]
-    with pytest.raises(UsageError, match="There is no"):
+    with pytest.raises(UsageError, match="does not exist"):
         ws.add([tmp_path / "none"])
 
 

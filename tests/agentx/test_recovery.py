@@ -241,7 +241,7 @@ def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, re
     lines = (task / LIVE).read_bytes().splitlines(keepends=True)
     (task / LIVE).write_bytes(b"".join(lines[:1]))
     path = reopen()
-    assert "ends with event 1" in path.unsound
+    assert "ends at event 1" in path.unsound
     write(path, "d", "d1")
     path.flush()
     assert [event.seq for event in sound()] == [1, 2, 3, 4]

@@ -225,7 +225,7 @@ def test_of_a_file_that_is_edited_only_the_passages_that_changed_are_embedded_ag
 def test_by_its_deadline_a_search_answers_or_is_told_to_be_late_and_goes_on():
     assert done_by(time.monotonic() + 60, lambda: "found") == "found"
     go, done = threading.Event(), threading.Event()
-    with pytest.raises(SearchLate, match="goes on"):
+    with pytest.raises(SearchLate, match="continues in the background"):
         done_by(time.monotonic() + 0.05, lambda: go.wait(60) and done.set())
     go.set()
     assert done.wait(30)

@@ -151,7 +151,7 @@ def test_a_call_that_a_person_refused_tells_why(configured):
     assert (refused.status, refused.approval_needed) == ("DENIED", False)
     assert "not today" in refused.output
     assert not list(ws.artifacts.iterdir())
-    with pytest.raises(UsageError, match="No call 'call-1' waits"):
+    with pytest.raises(UsageError, match="No call 'call-1' is waiting for approval"):
         ws.approve("call-1")
 
 
