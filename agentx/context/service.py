@@ -196,7 +196,9 @@ def has_begun(state: State, now: str) -> bool:
         now: An ISO time.
     """
     today = _day(now)
-    return any(message.actor.startswith("agent") and _day(message.at) == today for message in state.messages)
+    return any(
+        Actor.parse(message.actor).role == "agent" and _day(message.at) == today for message in state.messages
+    )
 
 
 def _day(at: str) -> date | None:

@@ -207,7 +207,7 @@ class Daemon:
             return False
         if _mark(one.root) != one.found.mark:
             self._tell(one, look(one.root, self._settings))
-        if one.quiet_until <= time.monotonic() and "" < one.found.begins <= _now():
+        if one.quiet_until <= time.monotonic() and "" < one.found.begins <= stamp():
             one.work = enqueue(one.root, one.found.model)
             return True
         return False
@@ -377,7 +377,7 @@ def look(root: Path, settings: Settings, most: int = 0) -> Passed:
             at, schedule = begins(ws.state, datetime.now(tz=UTC))
             model = works_with(ws, schedule) if schedule else ""
     except (KeyboardInterrupt, WorkspaceBusy) as error:
-        return Passed(mark=mark, begins=_now(), error=one_line(str(error)) or "interrupted")
+        return Passed(mark=mark, begins=stamp(), error=one_line(str(error)) or "interrupted")
     except Exception as error:  # noqa: BLE001 - a fault in one workspace must not stop the others
         return Passed(
             carried=tuple(carried), mark=mark, error=f"{type(error).__name__}: {one_line(str(error))}"
@@ -398,10 +398,6 @@ def _unixepoch(what: str) -> float:
     if what != "subsec":
         raise ValueError(what)  # DBOS makes no other call; the statement fails
     return time.time_ns() // 1_000_000 / 1000
-
-
-def _now() -> str:
-    return stamp()
 
 
 def _json(found: Passed) -> str:

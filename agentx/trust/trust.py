@@ -226,7 +226,7 @@ class Trust:
             items=tuple(sorted({item.digest for item in items})),
             commands=commands,
             how=how,
-            at=_now(),
+            at=stamp(timespec="seconds"),
         )
         self.put(record)
 
@@ -275,7 +275,7 @@ class Trust:
                         fields=inside,
                         commands=False,
                         how="forked",
-                        at=_now(),
+                        at=stamp(timespec="seconds"),
                     )
                 )
 
@@ -323,8 +323,8 @@ class Trust:
             kind=kind,
             workspace=self.identity,
             what=what,
-            issued=_iso(now),
-            until=_iso(now + timedelta(days=days)),
+            issued=stamp(now, timespec="seconds"),
+            until=stamp(now + timedelta(days=days), timespec="seconds"),
             items=items,
             commands=commands,
         )
@@ -339,7 +339,13 @@ class Trust:
             StoreUnusable: It cannot be recorded.
         """
         records.refuse_in_a_run(self._settings)
-        shown = {"workspace": self.identity, "call": call_id, "tool": tool, "path": self.path, "at": _now()}
+        shown = {
+            "workspace": self.identity,
+            "call": call_id,
+            "tool": tool,
+            "path": self.path,
+            "at": stamp(timespec="seconds"),
+        }
         self._store.write(self._call(call_id, tool, arguments), json.dumps(shown).encode())
 
     def approved(self, call_id: str, tool: str, arguments: Mapping[str, Any], recorded: str) -> bool:
@@ -511,7 +517,11 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
     trust = Trust(root, root, before, settings)
     record, _ = trust.decide()
     if record is not None and trust.last_trusted() is not None:
-        trust.put(msgspec.structs.replace(record, fields=_texts(after), how="configured", at=_now()))
+        trust.put(
+            msgspec.structs.replace(
+                record, fields=_texts(after), how="configured", at=stamp(timespec="seconds")
+            )
+        )
     return after
 
 
@@ -533,11 +543,3 @@ def trusted_workspaces(settings: Settings) -> list[tuple[Record, str]]:
             gone = not os.path.lexists(record.path)
             found.append((record, "nothing exists at its path any more" if gone else why))
     return sorted(found, key=lambda one: one[0].path)
-
-
-def _now() -> str:
-    return _iso(datetime.now(tz=UTC))
-
-
-def _iso(at: datetime) -> str:
-    return stamp(at, timespec="seconds")

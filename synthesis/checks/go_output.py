@@ -9,6 +9,7 @@ from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
+    critical,
     distinct,
     error_of,
     finding,
@@ -69,7 +70,7 @@ def parse_go(output: Output) -> CheckReport | None:
     failed = bool(failing or record.failed_packages or record.bare_fail)
     unbuilt = all(item.check.endswith(_UNBUILT) for item in failing)
     if unbuilt and not record.suites and not record.passed:
-        failing = tuple(_critical(item) for item in failing)
+        failing = tuple(critical(item) for item in failing)
     unfinished = record.broke_off or output.cut
     return CheckReport(
         runner="go test",
@@ -95,17 +96,6 @@ def _shows_a_pass(record: _Record, output: Output) -> bool:
         return False
     last = next((line for line in reversed(output.lines) if line.strip()), "")
     return not (output.cut and last.startswith("{")) and (not output.gap or bool(_OK.match(last)))
-
-
-def _critical(item: Finding) -> Finding:
-    return finding(
-        item.check,
-        suite=item.suite,
-        path=item.path,
-        line=item.line,
-        message=item.message,
-        priority="critical",
-    )
 
 
 def _plain(lines: list[str]) -> Iterator[str]:

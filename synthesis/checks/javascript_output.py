@@ -6,6 +6,7 @@ from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
+    critical,
     distinct,
     error_of,
     finding,
@@ -153,7 +154,7 @@ def parse_vitest(output: Output) -> CheckReport | None:
         if (match := _VITEST_FAIL.match(line))
     ]
     if not counts.get("passed"):
-        failing = [_critical(item) if item.check == item.suite else item for item in failing]
+        failing = [critical(item) if item.check == item.suite else item for item in failing]
     unique = distinct(failing)
     ran = counts.get("passed", 0) + counts.get("failed", 0)
     stray = any(_VITEST_ERRORS.match(line) for line in lines)
@@ -197,17 +198,6 @@ def _vitest_passed(lines: list[str]) -> list[tuple[str, str]]:
             path, _, name = match[3].partition(" > ")
             found.append((name, path))
     return found
-
-
-def _critical(item: Finding) -> Finding:
-    return finding(
-        item.check,
-        suite=item.suite,
-        path=item.path,
-        line=item.line,
-        message=item.message,
-        priority="critical",
-    )
 
 
 def parse_mocha(output: Output) -> CheckReport | None:

@@ -11,6 +11,7 @@ from agentx.synthesis.checks.report import (
     CheckReport,
     Finding,
     Outcome,
+    critical,
     distinct,
     error_of,
     finding,
@@ -106,7 +107,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
     collected, deselected = _collected(lines)
     ran = failed + sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed"))
     if match and not counts.get("passed") and broken:
-        failing = [_critical(item) if "::" not in item.check else item for item in failing]
+        failing = [critical(item) if "::" not in item.check else item for item in failing]
     unique = distinct(failing)
     all_named = bool(passed) and len(set(passed)) >= counts.get("passed", 0)
     # If a subtest fails, pytest still reports the test itself as passed.
@@ -210,17 +211,6 @@ def _failing(name: str, status: str, message: str) -> Finding:
     if status == "ERROR" and "::" not in name:  # the file could not be collected
         return finding(name, suite=name, path=name, message=message)
     return finding(name, suite=_file(name), path=_file(name), message=message)
-
-
-def _critical(item: Finding) -> Finding:
-    return finding(
-        item.check,
-        suite=item.suite,
-        path=item.path,
-        line=item.line,
-        message=item.message,
-        priority="critical",
-    )
 
 
 def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:

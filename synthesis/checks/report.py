@@ -138,6 +138,11 @@ def finding(
     )
 
 
+def critical(item: Finding) -> Finding:
+    """Return a finding with the highest priority: a whole file or suite that could not run."""
+    return msgspec.structs.replace(item, priority="critical")
+
+
 def error_of(failing: Sequence[Finding], otherwise: str = "") -> str:
     """Return why a run failed, in one line: the first failing check with its message, or ``otherwise``."""
     return printable(f"{failing[0].check}: {failing[0].message}" if failing else otherwise, MAX_MESSAGE)

@@ -92,7 +92,7 @@ def _zone(rule: ScheduleSet) -> ZoneInfo:
 def upcoming(record: ScheduleRecord, now: datetime, most: int) -> list[str]:
     """Return the next due times, from now on."""
     after = max(now, _read(record.settled) or now)
-    return [_write(moment) for moment in islice(times(record.rule, after), most)]
+    return [stamp(moment) for moment in islice(times(record.rule, after), most)]
 
 
 def pulse(record: ScheduleRecord, now: datetime) -> str:
@@ -101,7 +101,7 @@ def pulse(record: ScheduleRecord, now: datetime) -> str:
     Missed heartbeats are not made up for.
     """
     beat = next(times(record.rule, now - timedelta(seconds=PUNCTUAL_S)), None)
-    return _write(beat) if beat is not None and beat <= now else ""
+    return stamp(beat) if beat is not None and beat <= now else ""
 
 
 def plan(record: ScheduleRecord, now: datetime) -> Plan:
@@ -142,14 +142,12 @@ def _latest(rule: ScheduleSet, now: datetime) -> datetime:
 
 
 def _run(rule: ScheduleSet, due: datetime) -> Plan:
-    return Plan(due=_write(due), begins=_write(due + timedelta(seconds=_jitter(rule, due))))
+    return Plan(due=stamp(due), begins=stamp(due + timedelta(seconds=_jitter(rule, due))))
 
 
 def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
     policy = "the latest stands for them all" if rule.catch_up == "once" else "none is made up for"
-    return DuePassed(
-        schedule=rule.id, due=_write(last), times=count, reason=f"nobody was there, and {policy}"
-    )
+    return DuePassed(schedule=rule.id, due=stamp(last), times=count, reason=f"nobody was there, and {policy}")
 
 
 def _jitter(rule: ScheduleSet, due: datetime) -> float:
@@ -157,14 +155,9 @@ def _jitter(rule: ScheduleSet, due: datetime) -> float:
 
     It is the same for the same due time, and spread evenly over schedules that are due at the same time.
     """
-    share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{_write(due)}".encode(), digest_size=8).digest())
+    share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{stamp(due)}".encode(), digest_size=8).digest())
     return rule.jitter_s * share / 2**64
 
 
 def _read(at: str) -> datetime | None:
     return datetime.fromisoformat(at) if at else None
-
-
-def _write(moment: datetime) -> str:
-    """Format a time like :attr:`agentx.storage.events.types.RunStarted.due`."""
-    return stamp(moment)

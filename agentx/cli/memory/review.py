@@ -220,8 +220,11 @@ def _in_other_words(terminal: Terminal, item: MemoryItem) -> str:
 def _typed_already(text: str) -> Iterator[None]:
     """Prefill the next input line with a text to edit."""
     # Optional: readline is not available everywhere, and some versions write to the terminal on import.
-    import readline  # noqa: PLC0415
-
+    try:
+        import readline  # noqa: PLC0415
+    except ImportError:
+        yield
+        return
     readline.set_startup_hook(lambda: readline.insert_text(text))
     try:
         yield

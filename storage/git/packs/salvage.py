@@ -23,6 +23,7 @@ _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFFSET_DELTA, _NAMED_DELTA = 6, 7
 _HASH_BYTES = 20
 _FIRST = 12
+_IS_LARGE = 1 << 31
 _FANOUT_AT = 8
 _MORE = 0x80
 _PART_BYTES = 1 << 14
@@ -86,10 +87,16 @@ def _index(content: bytes) -> dict[str, int]:
     try:
         (count,) = struct.unpack_from(">I", content, _FANOUT_AT + 255 * 4)
         names_at = _FANOUT_AT + 256 * 4
-        offsets = struct.unpack_from(f">{count}I", content, names_at + count * (_HASH_BYTES + 4))
+        offsets_at = names_at + count * (_HASH_BYTES + 4)
+        offsets = list(struct.unpack_from(f">{count}I", content, offsets_at))
+        for n, offset in enumerate(offsets):
+            if offset & _IS_LARGE:  # it lies beyond 2 GB: the place of its offset of 64 bits
+                large_at = offsets_at + count * 4 + (offset & ~_IS_LARGE) * 8
+                (offsets[n],) = struct.unpack_from(">Q", content, large_at)
     except (struct.error, MemoryError):
         return {}
-    names = (content[names_at + n * _HASH_BYTES :][:_HASH_BYTES].hex() for n in range(count))
+    starts = range(names_at, names_at + count * _HASH_BYTES, _HASH_BYTES)
+    names = (content[at : at + _HASH_BYTES].hex() for at in starts)
     return dict(zip(names, offsets, strict=True))
 
 

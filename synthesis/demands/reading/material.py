@@ -109,13 +109,6 @@ _SPEAKER = on_use(
     re.IGNORECASE | re.MULTILINE,
 )
 
-_OWN_LIST = on_use(
-    r"\b(?:my|our|these|some|few|the)\s+(?:\w+\s+){0,2}(?:rules?|requirements?|guidelines?|preferences?"
-    r"|conventions?|constraints?"
-    r"|standards?|demands?|instructions)\b|\bfollow(?: the| these)? following\b|\brules?:",
-    re.IGNORECASE,
-)
-
 _MATERIAL_LINE = on_use(
     r"\s*(?:"
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"

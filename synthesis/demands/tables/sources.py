@@ -825,8 +825,6 @@ ORDERS_WORK = on_use(
 )
 """An order for a piece of work that has nothing to do with quoted words."""
 
-USES = on_use(r"^\w+ (?:it|this|that|them|these|those)\b[.!]?\Z", re.IGNORECASE)
-
 MEANS_IT = on_use(
     rf"{_AGAIN}(?:(?:please|pls|can you|could you|would you|will you|just|kindly)\s+)*(?:{_REQUEST}|can you"
     r"|could you)\b",
