@@ -23,12 +23,14 @@ class Step(msgspec.Struct, frozen=True):
         arguments: Its arguments, including the subcommand.
         follower: The operator before the next step: ``|``, ``&&``, ``||``, ``;``, ``&`` or empty.
         group_follower: The operator after the enclosing brackets: ``|`` for ``a`` in ``(a && b) | c``.
+        shells: The subshells that the program runs in, outermost first, each by a number.
     """
 
     program: str
     arguments: tuple[str, ...] = ()
     follower: str = ""
     group_follower: str = ""
+    shells: tuple[int, ...] = ()
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -204,33 +206,50 @@ def steps(command: str) -> tuple[Step, ...]:
     found: list[Step] = []
     words: list[str] = []
     groups: list[int] = []
+    shells: list[int] = []
     closed: int | None = None
+
+    def add(follower: str) -> None:
+        inside = tuple(shells)
+        made = _step(words, follower, len(found))
+        found.extend(msgspec.structs.replace(step, shells=(*inside, *step.shells)) for step in made)
+
     for sign in _tokens(command[:MAX_COMMAND]):
         if sign in _OPENING and (sign == "(" or not words):
-            found += _step(words, sign)
+            add(sign)
             words, closed = [], None
             groups.append(len(found))
+            if sign == "(":
+                shells.append(len(found))
         elif sign == ")" or (sign == "}" and not words):
-            found += _step(words, "")
+            add("")
             words, closed = [], groups.pop() if groups else None
+            if sign == ")" and shells:
+                shells.pop()
         elif not _OPERATOR.match(sign) or sign in _REDIRECTIONS:
             words.append(sign)
         else:
-            found += _step(words, sign)
+            add(sign)
             if closed is not None and not words:
                 found[closed:] = _in_group(found[closed:], sign)
             words, closed = [], None
-    found += _step(words, "")
+    add("")
     if found:
         found[-1] = msgspec.structs.replace(found[-1], follower="", group_follower="")
     return tuple(found)
 
 
-def _step(words: list[str], follower: str) -> list[Step]:
-    """Return the step of these words; for ``bash -c "a && b"``, the steps that the shell runs."""
+def _step(words: list[str], follower: str, number: int) -> list[Step]:
+    """Return the step of these words; for ``bash -c "a && b"``, the steps that the shell runs.
+
+    Args:
+        words: The program and its arguments.
+        follower: The operator after them.
+        number: Identifies a shell of its own among those of the command line.
+    """
     match _unwrap(words):
         case [shell, flag, script, *_] if shell in _SHELLS and _SHELL_COMMAND.match(flag):
-            inner = list(steps(script))
+            inner = [msgspec.structs.replace(step, shells=(number, *step.shells)) for step in steps(script)]
             return _in_group(inner, follower) if follower else inner
         case [program, *arguments]:
             return [Step(program, tuple(arguments), follower)]

@@ -99,16 +99,19 @@ def _effects(command: str, is_folder: IsFolder, depth: int) -> Iterator[Effect]:
         return f" {_MARK}{len(bodies) - 1} {found['rest']}\n"
 
     plain = _expanded(_HEREDOC.sub(take, command.replace(_MARK, ""))).replace("`", " ; ")
-    folder = piped = ""
+    folders: dict[tuple[int, ...], str] = {}
+    piped = ""
     for step in steps(_REDIRECTS.sub(r" >\1 ", plain)):
         words, targets = _parted(step)
-        if step.program in _SIGNS:  # after a group; a `cd` inside the group has no effect here
-            folder = ""
+        # A subshell begins where its parent is; what it changes to is gone with it.
+        within = (step.shells[:count] for count in range(len(step.shells), -1, -1))
+        folder = next((folders[shells] for shells in within if shells in folders), "")
         marked = [word for word in words if word.startswith(_MARK)]
         body = bodies[int(marked[0].removeprefix(_MARK))] if marked else ""
         words = [word for word in words if not word.startswith(_MARK)]
         if step.program == "cd":
-            folder = posixpath.normpath(posixpath.join(folder, words[0])) if words else folder
+            if words:
+                folders[step.shells] = posixpath.normpath(posixpath.join(folder, words[0]))
             continue
         said = (body or None) if step.program == "cat" else _said(step.program, words)
         found = [Effect(path=path, text=said, appends=sign == ">>") for sign, path in targets]

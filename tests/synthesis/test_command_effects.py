@@ -53,6 +53,20 @@ def test_files_that_are_removed_are_seen(command):
     assert [(one.path, one.removes) for one in effects(command)] == [("a", True), ("b", True)]
 
 
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("cd a && (cd b; echo x) > f.txt", ["a/f.txt"]),
+        ("(cd a; touch x); touch y", ["a/x", "y"]),
+        ("bash -c 'cd a && touch x'; touch y", ["a/x", "y"]),
+        ("cd a; (touch b; (cd c; touch d); touch e); touch f", ["a/b", "a/c/d", "a/e", "a/f"]),
+        ("cd a && { cd b; touch y; }; touch z", ["a/b/y", "a/b/z"]),
+    ],
+)
+def test_a_directory_is_changed_for_its_own_shell_alone(command, paths):
+    assert [one.path for one in effects(command)] == paths
+
+
 def test_what_is_moved_is_written_there_and_removed_here():
     assert {(one.path, one.removes) for one in effects("git mv a.txt b.txt")} == {
         ("b.txt", False),
