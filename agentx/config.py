@@ -1,4 +1,4 @@
-"""``agentx.toml``: what a workspace is told to do, checked when it is read."""
+"""``agentx.toml``: the settings of a workspace, checked when they are read."""
 
 import json
 import re
@@ -20,7 +20,7 @@ FILE = "agentx.toml"
 
 
 class ConfigInvalid(UsageError):
-    """``agentx.toml`` cannot be read, or says something that is no setting."""
+    """``agentx.toml`` cannot be read, or contains an unknown setting."""
 
 
 class _Section(BaseModel):
@@ -198,7 +198,7 @@ def read_config(root: Path) -> Config:
     """Read the configuration of a workspace; a missing file is an empty one.
 
     Raises:
-        ConfigInvalid: It is not TOML, or holds something that is no setting.
+        ConfigInvalid: It is not TOML, or contains an unknown setting.
     """
     path = root / FILE
     try:
@@ -220,7 +220,7 @@ def parse_config(text: str, path: Path) -> Config:
         path: Where it was read, for the error.
 
     Raises:
-        ConfigInvalid: It is not TOML, or holds something that is no setting.
+        ConfigInvalid: It is not TOML, or contains an unknown setting.
     """
     try:
         raw = tomllib.loads(text)
@@ -331,7 +331,7 @@ def set_value(root: Path, name: str, value: str) -> Config:
         value: As TOML writes it; a bare word counts as a string.
 
     Raises:
-        ConfigInvalid: There is no such setting, or the value is none that it can have.
+        ConfigInvalid: The setting is unknown, or the value is invalid.
     """
     return change_value(root, name, value)[1]
 

@@ -30,7 +30,7 @@ class Kept(Generic[_Folded]):
         history: The log.
         folder: Directory that keeps it between processes; a cache.
         version: Version of the fold. A copy of another version, or with other types of events, is ignored.
-        anew: Builds it from the log, up to the last event of a state.
+        build: Builds it from the log, up to the last event of a state.
         apply: Folds an event in.
         kind: Its type, for decoding.
     """
@@ -40,13 +40,13 @@ class Kept(Generic[_Folded]):
         history: History,
         folder: Path,
         version: str,
-        anew: Callable[[State], _Folded],
+        build: Callable[[State], _Folded],
         apply: Callable[[_Folded, Event], None],
         kind: type[_Folded],
     ) -> None:
         self._history = history
         self._kept = Snapshots(folder, history, f"{version}-{history.fingerprint}")
-        self._anew, self._apply = anew, apply
+        self._build, self._apply = build, apply
         self._decode = msgspec.json.Decoder(kind).decode
         self._lock = threading.Lock()
         self._folded: _Folded | None = None
@@ -61,7 +61,7 @@ class Kept(Generic[_Folded]):
                 self._saved_seq = self._position.seq
             folded = self._extended(state)
             if folded is None:
-                folded, self._saved_seq = self._anew(state), 0
+                folded, self._saved_seq = self._build(state), 0
             self._folded, self._position = folded, self._history.locate(state.seq, state.hash) or Position()
             if state.seq - self._saved_seq >= SAVE_EVENTS:
                 self._kept.save(state.seq, state.hash, msgspec.json.encode(folded))

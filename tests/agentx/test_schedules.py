@@ -1,4 +1,4 @@
-"""Schedules over real workspaces: once for each due time, whoever dies; what is passed over, gone on with, and failed."""
+"""Schedules over real workspaces: once for each due time, whoever dies; what is passed over, resumed, and failed."""
 
 import multiprocessing
 import os

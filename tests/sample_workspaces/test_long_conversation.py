@@ -104,5 +104,5 @@ def test_a_line_that_is_no_message_is_refused_before_anything_is_said(tmp_path, 
     (folder / "talk.jsonl").write_text('{"say": "I live in Graz."}\n{"says": "?"}\n')
     monkeypatch.chdir(tmp_path)
     sample = find_sample("broken")
-    with pytest.raises(SampleInvalid, match=r"talk\.jsonl, line 2, is no message"):
+    with pytest.raises(SampleInvalid, match=r"talk\.jsonl, line 2, is not a valid message"):
         read_talk(sample, sample.steps[0])

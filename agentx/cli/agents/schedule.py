@@ -215,7 +215,7 @@ def told(carried: Carried, workspace: str = "") -> Text:
         (f"{where}{carried.schedule} ", "bold"),
         f"{carried.run} ",
         (carried.status, _COLOURS.get(carried.status, "red")),
-        (f"  due {_minute(carried.due)}{', gone on with' if carried.resumed else ''}", "dim"),
+        (f"  due {_minute(carried.due)}{', resumed' if carried.resumed else ''}", "dim"),
         f"  {said}".rstrip(),
     )
 
@@ -242,9 +242,7 @@ def daemon(
     workers: Annotated[int, typer.Option(min=1, help="So many runs at the same time.")] = 4,
     rate: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MODEL=RUNS", help="Begin so many runs a minute with a model (may be repeated)."
-        ),
+        typer.Option(metavar="MODEL=RUNS", help="Limit of runs per minute with a model (repeatable)."),
     ] = None,
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="When stopped, let runs go on for so long.")

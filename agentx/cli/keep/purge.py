@@ -48,7 +48,7 @@ def purge(
 ) -> None:
     """Drop what should never have been kept, a secret or a person's data, with every copy that is here.
 
-    This rewrites history, and is the one command that does: commits get other ids, and there is no way back.
+    This is the only command that rewrites history: commits get new IDs. It cannot be undone.
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
@@ -93,7 +93,7 @@ def _show(terminal: Terminal, plan: PurgePlan) -> None:
         (
             "history",
             plan.commits
-            and f"make {plan.commits:,} commit{'s' * (plan.commits != 1)} anew, "
+            and f"rewrite {plan.commits:,} commit{'s' * (plan.commits != 1)}, "
             f"from {plan.first_commit[:12]} on",
         ),
         ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),

@@ -156,10 +156,10 @@ def edit_flow(
     *,
     approval: Annotated[
         bool | None,
-        typer.Option("--approval/--no-approval", help="Whether a person's word is needed before it begins."),
+        typer.Option("--approval/--no-approval", help="Whether the user must approve it before it starts."),
     ] = None,
 ) -> None:
-    """Change a flow: what is given takes the place of all there was; with other steps its record begins anew."""
+    """Replace the given parts of a flow; new steps reset its record."""
     terminal: Terminal = ctx.obj
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
@@ -171,7 +171,7 @@ def edit_flow(
         item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
     _show(terminal, item)
     if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
-        terminal.note(f"Its steps changed, so its record begins anew; it was {told(before)}.")
+        terminal.note(f"Its steps changed, so its record was reset; it was {told(before)}.")
 
 
 def retire_flows(

@@ -221,7 +221,7 @@ def _sources(root: Path, config: Config) -> Iterator[Finding]:
             yield Finding(
                 "source",
                 "failure",
-                f"{source.name}: {place} is no directory that can be read",
+                f"{source.name}: {place} is not a readable directory",
                 "Mount it, or mend `sources` in agentx.toml.",
             )
 
@@ -233,7 +233,7 @@ def _links(root: Path, config: Config) -> Iterator[Finding]:
             yield Finding("link", "ok", f"{link.name} to {place}")
         else:
             todo = "Mount it, or mend `links` in agentx.toml."
-            yield Finding("link", "failure", f"{link.name}: {place} is no workspace", todo)
+            yield Finding("link", "failure", f"{link.name}: {place} is not a workspace", todo)
 
 
 def _kept(root: Path) -> Iterator[Finding]:

@@ -198,7 +198,7 @@ def _read(folder: Path) -> Sample:
     try:
         sample = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Sample)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise SampleInvalid(f"{path} is no sample: {error}.") from error
+        raise SampleInvalid(f"{path} is not a valid sample: {error}.") from error
     missing = [name for name in sample.files if not (folder / name).exists()]
     if missing or not sample.steps:
         raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
@@ -248,7 +248,9 @@ def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
         try:
             pasted = (folder / said.paste).read_text("utf-8") if said.paste else ""
         except (OSError, UnicodeDecodeError) as error:
-            raise SampleInvalid(f"{folder / step.past}, line {number}, is no message: {error}.") from error
+            raise SampleInvalid(
+                f"{folder / step.past}, line {number}, is not a valid message: {error}."
+            ) from error
         yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text
 
 
@@ -266,4 +268,4 @@ def _lines(path: Path, shape: type[_Line]) -> Iterator[_Line]:
         try:
             yield msgspec.json.decode(line, type=shape)
         except msgspec.DecodeError as error:
-            raise SampleInvalid(f"{path}, line {number}, is no message: {error}.") from error
+            raise SampleInvalid(f"{path}, line {number}, is not a valid message: {error}.") from error

@@ -93,7 +93,7 @@ def test_steps_come_from_a_file_or_from_stdin_and_a_new_procedure_begins_a_new_r
     monkeypatch.setattr("sys.stdin", io.StringIO("1. Only this\n"))
     done = call("flow", "edit", "deploy", "--from", "-", "--trigger", "go live", "-C", root)
     assert "step 1 Only this" in " ".join(done.out.split())
-    assert done.err == "! Its steps changed, so its record begins anew; it was 100% (3 of 3; 44–100%).\n"
+    assert done.err == "! Its steps changed, so its record was reset; it was 100% (3 of 3; 44–100%).\n"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_dry_run_lists_what_would_go_and_drops_nothing(call, root, said):
     assert done.code == 0
     assert "user said: She lives in the yellow house" in done.out
     assert "This rewrites history, and cannot be taken back." in done.out
-    assert "make 1 commit anew" in done.out
+    assert "rewrite 1 commit" in done.out
     assert "Clones, forks, backups" in done.err
     plan = call("purge", "--event", said, "--dry-run", "--json", "-C", root).json
     assert plan["dry_run"] is True

@@ -291,7 +291,7 @@ def test_what_was_said_meanwhile_is_named_where_a_line_is_no_message(call, sampl
     (sample(LONGER) / "past.jsonl").write_text('{"by": "nobody", "text": "x"}\n')
     done = call("run", "--sample", "report", "--into", tmp_path / "copy")
     assert done.code == 2
-    assert "past.jsonl, line 1, is no message" in done.err
+    assert "past.jsonl, line 1, is not a valid message" in done.err
 
 
 def test_a_setting_of_a_sample_that_is_none_is_one_sentence(call, sample, tmp_path):
