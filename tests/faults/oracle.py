@@ -16,6 +16,7 @@ from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import ArtifactChanged, Event, WriteReverted, changes_of
 from agentx.storage.files.durable import TEMPORARY_PREFIX
+from agentx.storage.files.lock import FileLock
 from agentx.storage.git.objects import blob_id
 from agentx.storage.log.blobs import BlobStore, named_blobs
 from agentx.storage.log.history import History
@@ -154,7 +155,9 @@ def _reachable(root: Path, wanted: set[str]) -> Iterator[str]:
 
 
 def _git(root: Path) -> Iterator[str]:
-    told = _run(root, "fsck", "--strict", "--no-progress", "--no-dangling")
+    # Git's own fsck lists loose objects first and reads them later: one that is packed between counts as missing.
+    with FileLock(root / ".git/agentx-pack.lock").hold():
+        told = _run(root, "fsck", "--strict", "--no-progress", "--no-dangling")
     if told:
         yield f"git fsck: {told.strip()[:300]}"
     told = "".join(line for line in _run(root, "status", "--porcelain").splitlines() if PERSON not in line)
