@@ -168,7 +168,7 @@ class SourceSection(_Section):
 
 
 class LinkSection(_Section):
-    """Artifacts of another workspace that agents may read, and the hours after which unchanged ones are stale."""
+    """Artifacts of another workspace, for agents to read; unchanged for ``max_age_hours``, they are stale."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{1,63}$")
     path: str

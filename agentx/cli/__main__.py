@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The arguments after the program's name; by default those of this process.
 
     Returns:
-        The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 if a pipe's reader is gone.
+        The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 for a closed pipe.
     """
     for stream in (sys.stdout, sys.stderr):
         # Characters that a terminal cannot show must not end the program.

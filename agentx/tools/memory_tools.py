@@ -77,7 +77,7 @@ class MemoryTools(QualityTools):
         job: Job,
         path: Annotated[str, Field(description="Directory relative to the artifacts; empty for all.")] = "",
     ) -> Summary:
-        """Tell what a directory is for: a virtual README from its tree, docstrings, headings and symbols, with the rules that apply there."""
+        """Describe a directory: a README made from its files, docstrings and symbols, with its rules."""
         del job
         folder = check_folder(path)
         rules = self.engine.enforced()
@@ -95,7 +95,7 @@ class MemoryTools(QualityTools):
 
     @tool
     def summarize_decisions(self, job: Job) -> Summary:
-        """Tell what stands now: the user's rules, what was ruled out, decisions and open tasks, each with its events."""
+        """List the user's rules, rejections, decisions and open tasks in effect, each with its events."""
         del job
         state = self.engine.state
         return Summary(summarize_decisions(state.items.values(), state.messages))

@@ -104,7 +104,7 @@ class QualityTools(StorageTools):
     def run_command(
         self, job: Job, command: Annotated[str, Field(min_length=1, description="A shell command line.")]
     ) -> CheckResult:
-        """Run a shell command in a copy of the artifacts; what it changes there is kept. Off until agentx.toml allows it."""
+        """Run a shell command in a copy of the artifacts; keep its changes. agentx.toml must allow it."""
         if not self.engine.config.tools.run_command:
             raise NotApproved(
                 "run_command is off; a person can allow it with `agentx config set tools.run_command true`."

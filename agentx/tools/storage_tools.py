@@ -142,7 +142,7 @@ class StorageTools(ToolSet):
             bool, Field(description="Only definitions and headings with their lines.")
         ] = False,
     ) -> FileText:
-        """Read a text file: whole, a range of lines, or its outline where it is long. `LINK:path` reads one of a linked workspace."""
+        """Read a text file, some of its lines, or its outline. `LINK:path` reads a linked workspace."""
         del job
         path, whole_text, note = self._linked(path) if is_linked(path) else self._own(path)
         lines = whole_text.split("\n")
@@ -203,7 +203,7 @@ class StorageTools(ToolSet):
         ],
         new: Annotated[str, Field(description="What to put in its place.")],
     ) -> Written:
-        """Replace one exact passage of a file; refused where the passage is missing or stands there more than once."""
+        """Replace one exact passage of a file; refused if it is missing or occurs more than once."""
         path = check_path(path)
         self._refuse_link(path)
         with self.engine.write_path.exclusive():

@@ -92,8 +92,8 @@ class Sources:
         root = (self._engine.root / section.path).resolve()
         if not nofollow.is_directory(root):
             raise UsageError(
-                f"The source {section.name!r} has no directory {root}; fix `sources` in agentx.toml, or mount "
-                "it."
+                f"The source {section.name!r} has no directory {root}; fix `sources` in agentx.toml, "
+                "or mount it."
             )
         manifest = self._load(section.name)
         found, left_out = _files(root, section)

@@ -1,4 +1,4 @@
-"""What 60 directed runs come to, beside the same program with a fixed prompt, and what each took in tokens."""
+"""The results and tokens of 60 directed runs, beside the same program with a fixed prompt."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -25,9 +25,9 @@ class Spent(NamedTuple):
 
     Attributes:
         executor: Its prompt.
-        director: What the director was shown and wrote before it; 0 where it was not asked. Where code composed the directive, what a
-            model would have been shown, and what was composed.
-        history: The prompt of a run that is given all that was said and done so far instead.
+        director: What the director was shown and wrote before it; 0 if it was not asked. If code composed the
+            directive: what a model would have been shown, and the directive.
+        history: The prompt of a run that is given everything said and done so far instead.
     """
 
     executor: int
@@ -54,7 +54,7 @@ def spent(ws: Workspace, tools: dict[str, Callable[..., Any]]) -> Iterator[Spent
 
 
 def _transcript(past: Past, run: str, came: str) -> int:
-    """The tokens of a run as a conversation has it: its calls with what they answered, and what came of it."""
+    """The tokens of a run in a conversation: its calls with their answers, and its result."""
     calls = [call for call in past.calls if call.run == run]
     return count_tokens(came) + sum(
         count_tokens(f"{call.tool} {json.dumps(call.arguments)}") + count_tokens(past.read(call.output))
@@ -71,7 +71,7 @@ def _written(ws: Workspace, issued: DirectiveIssued) -> int:
 
 
 def compare(ws: Workspace, world: Path) -> list[dict[str, str | int]]:
-    """The directed runs, the same program with the user's words as its prompt each time, and the whole history each time."""
+    """Compare the directed runs with two fixed prompts: the user's words, and the whole history."""
     newsroom = load_code(HERE / "newsroom.py")
     took = list(spent(ws, newsroom.tools(world, 1)))
     alone = world / "alone"
@@ -102,7 +102,7 @@ def _sent(mails: list[dict[str, Any]]) -> dict[str, str | int]:
 
 
 def _without_director(ws: Workspace, world: Path) -> Iterator[tuple[str, int]]:
-    """Status and tokens of each run of the same program on the same feed, told what the user had said by then."""
+    """Status and tokens of each run of the same program on the same feed, given what the user said so far."""
     reader, newsroom = load_code(HERE / "reader.py"), load_code(HERE / "newsroom.py")
     prompt, number = "", 0
     for event in ws.events():

@@ -1,4 +1,4 @@
-"""The world of this sample: a feed that was recorded over 60 fetches, and a mail server whose outbox is a file."""
+"""The world of this sample: a feed recorded over 60 fetches, and a mail server whose outbox is a file."""
 
 import json
 from collections.abc import Callable

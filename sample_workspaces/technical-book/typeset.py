@@ -1,7 +1,7 @@
-"""Turns a chapter into a page: a program that reads the files that it is pointed to, and writes those that it may write.
+"""Turn a chapter into a page: a program that reads the files it is given, and writes those that it may write.
 
-It speaks JSON Lines on stdin and stdout. Which files it reads and writes stands in its two tools; the line that each has to
-end with stands in its prompt. What a page looks like stands in the style guide, and which chapters there are in the outline.
+It speaks JSON Lines on stdin and stdout. Its two tools say which files it reads and writes; its prompt, how each
+must end; the style guide, what a page looks like; and the outline, which chapters there are.
 """
 
 import json

@@ -340,7 +340,7 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
 def values_seen(
     past: Past, *, tool: str, path: JSONPath, seen_by: str, seen: JSONPath, within: int = 20, runs: int = 0
 ) -> list[str]:
-    """As `values`, but only what the tool `seen_by` answered in the last `within` runs too: no longer than that, however long the history.
+    """As `values`, but only those that the tool `seen_by` also returned in the last `within` runs.
 
     Args:
         past: The latest runs.

@@ -50,7 +50,7 @@ def retrieve_files(
     >>> index = InMemoryIndex()
     >>> text = {"a.py": "def pay(): retry()", "b.py": "def retry(): wait()", "retry.py": "def wait(): pass"}
     >>> index.put(
-    ...     [Chunk(id=path, kind="artifact", path=path, text=text, context=path) for path, text in text.items()]
+    ...     [Chunk(id=at, kind="artifact", path=at, text=code, context=at) for at, code in text.items()]
     ... )
     >>> [hit.path for hit in retrieve_files(index, "wait before a retry", None, 5, Filter())]
     ['retry.py', 'b.py', 'a.py']

@@ -31,6 +31,9 @@ MAX_SYMBOLS = 6
 READ_CHARACTERS = 200_000
 """Maximum number of characters of a file that are read to summarise it."""
 
+_LISTED = 10
+"""Maximum number of directories that a summary names."""
+
 _README = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?$", re.IGNORECASE)
 _ENTRY_POINTS = (
     "__init__.py",
@@ -285,10 +288,9 @@ def _counts(directory: str, files: Mapping[str, str | None]) -> str:
     lines = [f"{len(files)} file{'s' * (len(files) != 1)}" + (f": {shown}" if shown else "")]
     if folders:
         names = sorted(folders.items(), key=lambda f: (-f[1], f[0]))
-        listed = ", ".join(f"`{name}/` ({count})" for name, count in names[:10])
-        lines.append(
-            f"Directories: {listed}" + (f" and {len(names) - 10} more" if len(names) > 10 else "")  # noqa: PLR2004
-        )
+        listed = ", ".join(f"`{name}/` ({count})" for name, count in names[:_LISTED])
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        lines.append(f"Directories: {listed}{more}")
     return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Draw a session: how each memory fades and is used, when memories are fetched, what it takes and costs."""
+    """Draw a session: decay and use of each memory, when memories are fetched, time and cost."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         seen = overview(ws.engine, session)

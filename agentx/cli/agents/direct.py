@@ -57,8 +57,9 @@ def direct(
 ) -> None:
     """Show the directive that serves, have a new one written, or carry out a run.
 
-    A director sees the whole history and writes the prompt; the executor (director.executor in agentx.toml) sees that prompt alone. Without
-    a model the directive is composed of what you said, what holds, what was done already and what failed.
+    A director sees the whole history and writes the prompt. The executor (director.executor in agentx.toml)
+    sees that prompt alone. Without a model the directive is composed of what you said, the rules in effect,
+    what was done already and what failed.
     """
     terminal: Terminal = ctx.obj
     if why + now + run > 1:

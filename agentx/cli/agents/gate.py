@@ -58,7 +58,7 @@ def look_before(
     domain: Domain = "",
     agent: Annotated[str, typer.Option(metavar="ROLE", help="Who does it.")] = "",
 ) -> None:
-    """Look before an action: its procedure, what was ruled out, what holds, what exists. Exit status 3 asks, 4 denies."""
+    """Check an action before it is taken: flow, rejections, rules, resources. Exit status: 3 ask, 4 deny."""
     terminal: Terminal = ctx.obj
     given = _arguments(arguments)
     with opened(terminal) as ws:
@@ -147,11 +147,11 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
         str,
         typer.Option(
             metavar="ROLE",
-            help="An agent grades, not you: its lesson makes no rule. So it is where nobody sits at the terminal.",
+            help="Grade as this agent; its lessons cannot become rules. The default without a terminal.",
         ),
     ] = "",
 ) -> None:
-    """Grade a task: count it for its flow and its rules, keep what was learned, and say what would make that permanent."""
+    """Grade a task: update the records of its flow and rules, and keep its lesson."""
     terminal: Terminal = ctx.obj
     if passed is None:
         raise UsageError("Say how it went: `--pass` or `--fail`.")

@@ -27,7 +27,7 @@ def heartbeat(
         str, typer.Option(metavar="NAME", help="PROVIDER/NAME as litellm writes it, or script:FILE.")
     ] = "",
 ) -> None:
-    """Go on with a run that was cut off, under its own id; where nothing is unfinished, answer HEARTBEAT_OK and use no token.
+    """Resume an interrupted run, if any; otherwise print HEARTBEAT_OK without asking a model.
 
     Ends with 1 where a person is needed, and as `agentx run` does where a run went on.
     """

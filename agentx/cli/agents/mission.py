@@ -56,7 +56,7 @@ def dispatch_one(
         str, typer.Argument(metavar="TEXT", show_default=False, help="What is to be done, in any words.")
     ],
 ) -> None:
-    """Say which flow fits, which agent has what it takes, whether that works, and what to type; nothing is started."""
+    """Find the flow and the agent for a task, check its capabilities, print the command; start nothing."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = dispatch(ws.engine, encodable(asked))

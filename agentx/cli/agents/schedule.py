@@ -29,7 +29,7 @@ _REASON_WORDS = 20
 
 
 def list_schedules(ctx: typer.Context) -> None:
-    """List what runs again and again: when it is due next, how its last run ended, and what was passed over."""
+    """List recurring tasks: the next due time, the result of the last run, and skipped due times."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = schedules.standing(ws, _now())
@@ -116,7 +116,7 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     ] = False,
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
 ) -> None:
-    """Have a task run again and again; the same id again changes it. `agentx daemon` or `schedule run-due` runs it."""
+    """Add or replace a recurring task. `agentx daemon` or `agentx schedule run-due` runs it."""
     terminal: Terminal = ctx.obj
     rule = _rule(
         id=name or schedules.id_of(task or "heartbeat"),
@@ -187,7 +187,7 @@ def run_due(
     ctx: typer.Context,
     most: Annotated[int, typer.Option(min=0, help="So many runs at most; 0 for all that is due.")] = 0,
 ) -> None:
-    """Carry out what is due now, one run after another; for cron, systemd timers and tests, without a daemon."""
+    """Run the tasks that are due now, one after another; for cron and systemd timers, without a daemon."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         try:
@@ -248,7 +248,7 @@ def daemon(
         float, typer.Option(metavar="SECONDS", min=0, help="When stopped, let runs go on for so long.")
     ] = 30.0,
 ) -> None:
-    """Run what is due in many workspaces until SIGTERM or Ctrl-C: then nothing more is started, and what runs is let to its end."""
+    """Run the due tasks of many workspaces until SIGTERM or Ctrl-C; runs in progress are finished first."""
     terminal: Terminal = ctx.obj
     roots = workspaces(folders or [find_root(terminal.directory)])
     runs = 0

@@ -57,7 +57,7 @@ _Url = Annotated[
 
 
 def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
-    """Bring a Git remote up to this workspace. Its branch main only moves forward; it is never overwritten."""
+    """Push to a Git remote. Its branch main only moves forward; it is never overwritten."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.push(remote, url=_seen_from_here(url), progress=told)
@@ -65,7 +65,7 @@ def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
 
 
 def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
-    """Bring this workspace up to a Git remote, whose history is checked first; nothing here is overwritten."""
+    """Pull from a Git remote, whose history is checked first; nothing here is overwritten."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.pull(remote, url=_seen_from_here(url), progress=told)

@@ -65,8 +65,8 @@ def allow(
 ) -> None:
     """Show what this workspace would run, call and read outside, and what changed; then ask whether it may.
 
-    Trust holds for this directory, this history and these settings. Your own `agentx config set` keeps it; any
-    other change of such a setting, a copy and a move end it.
+    Trust holds for this directory, this history and these settings. Your own
+    `agentx config set` keeps it; any other change of such a setting, a copy and a move end it.
     """
     terminal: Terminal = ctx.obj
     if show + revoke + yes > 1:
@@ -128,9 +128,9 @@ def _text(value: str | None) -> str:
     """Format a setting for display; ``value`` is JSON."""
     said = json.loads(value) if value else ""
     text = said if isinstance(said, str) else value or ""
-    return (
-        text if len(text) <= _VALUE_CHARACTERS else f"{text[:_VALUE_CHARACTERS]}… ({len(text):,} characters)"
-    )
+    if len(text) <= _VALUE_CHARACTERS:
+        return text
+    return f"{text[:_VALUE_CHARACTERS]}… ({len(text):,} characters)"
 
 
 def _show(terminal: Terminal, ws: Workspace, claims: list[Claim], *, commands: bool) -> None:
@@ -233,8 +233,8 @@ def issue(
 ) -> None:
     """Print a signed record of trust, or of an approval, for a machine where nobody can be asked.
 
-    It holds for this history and these settings, wherever the workspace lies. The machine reads it from the file
-    that AGENTX_TRUST_RECORD names, and accepts it where it was told your key: `agentx trust key`.
+    It holds for this history and these settings, wherever the workspace is. The machine reads it from
+    the file that AGENTX_TRUST_RECORD names, and accepts it if it has your key: `agentx trust key`.
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:

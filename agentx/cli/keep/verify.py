@@ -26,7 +26,7 @@ def verify(
         ),
     ] = "",
 ) -> None:
-    """Check that log, commits, artifacts, state, index and Git objects are what they should be; nothing is changed.
+    """Check the integrity of log, commits, artifacts, state, index and Git objects; read-only.
 
     Exit 1 and one line for each finding.
     """
@@ -55,7 +55,7 @@ def repair(
         ),
     ] = False,
 ) -> None:
-    """Restore what is damaged or missing from another place that holds the same content; nothing is thrown away.
+    """Restore damaged or missing data from another copy of the same content; nothing is discarded.
 
     What was there is kept in .agentx/repaired. Exit 1 where something is left that cannot be restored.
     """

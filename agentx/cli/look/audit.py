@@ -38,7 +38,7 @@ def audit(
         str, typer.Option(metavar="WHEN", help="yesterday, today, or a date or time of your zone.")
     ] = "yesterday",
 ) -> None:
-    """Tell what ran, failed, was learned and faded since yesterday, what each component cost, and what to do now."""
+    """Report what ran, failed, was learned and decayed since yesterday, the cost, and what to do now."""
     terminal: Terminal = ctx.obj
     after = begin(since, datetime.now().astimezone())
     found: list[Audit] = []

@@ -98,7 +98,7 @@ def boot(
     *,
     explain: Explain = False,
 ) -> None:
-    """Print what every agent needs at its start: mission, rules, demands, rejections, flows, capabilities, lessons."""
+    """Print what an agent is given at its start: mission, rules, rejections, flows, capabilities, lessons."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         seq = ws.moment(encodable(as_of)) if as_of else None

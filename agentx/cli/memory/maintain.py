@@ -45,8 +45,8 @@ def maintain(
 ) -> None:
     """Do for memory what the nights since the last time call for.
 
-    Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules, and what is
-    resolved is laid aside. A second time on the same day does nothing more.
+    Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
+    and what is resolved is archived. A second run on the same day does nothing more.
     """
     terminal: Terminal = ctx.obj
     if dry_run and back:

@@ -56,7 +56,7 @@ def list_items(
 ) -> None:
     """List memory items, those that stand by default; of rejections, everything that you said no to.
 
-    A long memory is told kind by kind, what binds most first, and a few of each; --kind, --all and --json leave nothing out.
+    A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
     terminal: Terminal = ctx.obj
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None

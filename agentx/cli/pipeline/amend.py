@@ -24,7 +24,7 @@ def amend_file(
         str, typer.Option(metavar="TEXT", show_default=False, help="Why it is to be as it is now.")
     ],
 ) -> None:
-    """Say that a static or append-only file is to be as you made it; your word stays on record as an amendment."""
+    """Accept your change to a static or append-only file; the amendment is recorded."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)

@@ -41,7 +41,7 @@ def draw(
         typer.Option(metavar="FILE.svg", show_default=False, help="Where to; else it is printed."),
     ] = None,
 ) -> None:
-    """Draw the stages as a picture: what waits for what, the loops, what is done for each item, and how far a started one is."""
+    """Draw the stages as an SVG: dependencies, loops, items, and the progress of a started pipeline."""
     terminal: Terminal = ctx.obj
     svg = picture(planned(file)) if file is not None else _started_picture(terminal)
     if to is not None:

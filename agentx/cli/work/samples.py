@@ -179,7 +179,7 @@ _Line = TypeVar("_Line", PastMessage, TalkMessage)
 
 
 def find_sample(name: str) -> Sample:
-    """Return the sample of a name, from ``sample_workspaces`` at or above the current directory or from the package.
+    """Return a sample from ``sample_workspaces`` at or above the current directory, or from the package.
 
     Raises:
         SampleInvalid: There is no such sample, or it is not well-formed.

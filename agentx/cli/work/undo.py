@@ -82,7 +82,7 @@ def rebuild(
         bool,
         typer.Option(
             "--resynthesize",
-            help="Also read the raw facts again with today's extractors, and record what they newly conclude.",
+            help="Also run the current extractors on the raw facts again, and record new conclusions.",
         ),
     ] = False,
 ) -> None:

@@ -242,8 +242,8 @@ class _Look:
         for path, entry in sorted(self._write_path.manifest().items()):
             if entry.oid in self._closure.contents:
                 raise PurgeRefused(
-                    f"{path!r} still has the content that event {self._closure.contents[entry.oid]} added. Change "
-                    "or delete the file first, and try again. Nothing was purged."
+                    f"{path!r} still has the content that event {self._closure.contents[entry.oid]} added. "
+                    "Change or delete the file first, and try again. Nothing was purged."
                 )
 
     # --- what is to be done ---------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ class OutOfBalance(Exception):
 
 
 def balances(ledger: Ledger) -> dict[str, list[Amount]]:
-    """What stands on each account, and on those above it.
+    """Return the balance of each account, and of those above it.
 
-    ``assets`` holds what ``assets:bank`` and ``assets:cash`` hold together. An account is followed by those below it.
+    ``assets`` is the sum of ``assets:bank`` and ``assets:cash``. An account is followed by those below it.
     """
     sums: dict[str, Counter[str]] = {}
     for account in ledger.accounts():

@@ -37,8 +37,8 @@ class Ledger:
     def postings(self, account: str) -> Iterator[Posting]:
         """The postings of an account and of those below it, by day.
 
-        ``assets`` covers ``assets:bank`` and ``assets:cash``, and not ``assets-of-others``. Of one day they come in
-        the order in which they were posted.
+        ``assets`` covers ``assets:bank`` and ``assets:cash``, and not ``assets-of-others``. Those of one day
+        come in the order in which they were posted.
         """
         inside = [name for name in self._postings if name == account or name.startswith(f"{account}:")]
         found = [posting for name in inside for posting in self._postings[name]]

@@ -20,8 +20,8 @@ class JournalError(Exception):
 def read(lines: Iterable[str]) -> Iterator[Entry]:
     """The entries of a journal, one after the other.
 
-    An entry is a line with a day and a payee, and below it an indented line for each leg. A line that begins with ``;``
-    is a remark. An empty line ends an entry.
+    An entry is a line with a day and a payee, and below it an indented line for each leg. A line that begins
+    with ``;`` is a remark. An empty line ends an entry.
 
     Raises:
         JournalError: A line is not what it has to be.

@@ -88,7 +88,7 @@ class File(Part):
     sort: Literal["static", "append-only", "overwritable"] = Field(default="overwritable", alias="class")
     """`static` is written once, `append-only` only ever grows, `overwritable` is free."""
     source: str = ""
-    """The tree outside the artifacts that it lies in, a name under `sources`; it is read and never written."""
+    """The tree outside the artifacts that holds it, a name under `sources`; read-only."""
     about: str = ""
     """What it is, for those who read the pipeline."""
 
@@ -110,7 +110,7 @@ class Check(Part):
     sections: Texts = ()
     """Headings that it has, each with text below."""
     terms: str = ""
-    """The file of a glossary: a draft uses its terms, none of the words that it says to avoid, and defines none anew."""
+    """The file of a glossary: a draft uses its terms, avoids its forbidden words, and redefines no term."""
     uses: str = ""
     """With `terms`: terms that have to stand in it, with commas between them; a template may say them."""
     unused: str = ""
@@ -120,7 +120,7 @@ class Check(Part):
     matches: str = ""
     """A regular expression that is found in it."""
     command: Texts = ()
-    """A program, and its arguments, that ends with 0; it runs in a copy of the artifacts and is given the path of the file."""
+    """A program and its arguments, run with the file's path in a copy of the artifacts; must exit with 0."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "Check":
@@ -140,7 +140,7 @@ class Read(Part):
     purpose: str = ""
     """What it is read for; the agent is told."""
     fit: Literal["whole", "recent", "sections"] = "whole"
-    """What is given of it where there is not room for all: `recent` the latest sections whole and of older ones a sentence, `sections` those that matter for the task, `whole` all of it, or the agent is not sent."""
+    """If too long: its `recent` sections, the relevant `sections`, or `whole`: nothing is dispatched."""
     keep: int = Field(default=3, ge=0)
     """With `fit: recent`: how many of the latest sections are given whole."""
     if_room: bool = False
@@ -148,7 +148,7 @@ class Read(Part):
     optional: bool = False
     """It may not be there yet, and the role does not wait for it."""
     checks: tuple[Check, ...] = ()
-    """What the engine looks at in it for the role, which is told what was found; its verdict cannot be PASS against that."""
+    """What the engine checks in it for the role; against its findings the verdict cannot be PASS."""
 
 
 class Write(Part):
@@ -214,9 +214,9 @@ class Role(Part):
     agent: str = "general-purpose"
     """The type of agent that plays it: `explore`, `general-purpose`, or one under `agents`."""
     by: Texts = (BY_MODEL,)
-    """Who plays it: `model`, `engine` (its files are filled from templates), or a program and its arguments."""
+    """Who plays it: `model`, `engine` (fills files from templates), or a program with its arguments."""
     speaks: Literal["text", "jsonl"] = "text"
-    """What such a program speaks: `text` is the prompt on stdin and the file on stdout, `jsonl` the agent protocol."""
+    """The program's protocol: `text` (prompt on stdin, file on stdout) or `jsonl` (the agent protocol)."""
     model: str = ""
     """The model that plays it, where it is not the workspace's own."""
     task: str = ""
@@ -249,7 +249,7 @@ class Stage(Part):
     for_each: str = ""
     """It is done for each of these items."""
     after: Names = ()
-    """Stages that are done before: for the same item where both are done for each, for all items otherwise."""
+    """Stages to finish before: for the same item if both are done for each item, otherwise for all items."""
     after_previous: Names = ()
     """Stages that are done before for the item before this one."""
 
@@ -275,7 +275,7 @@ class Loop(Part):
     for_each: str = ""
     """It is done for each of these items."""
     after: Names = ()
-    """Stages that are done before: for the same item where both are done for each, for all items otherwise."""
+    """Stages to finish before: for the same item if both are done for each item, otherwise for all items."""
     after_previous: Names = ()
     """Stages that are done before for the item before this one."""
     stages: tuple[Stage, ...] = Field(min_length=1)
@@ -341,7 +341,7 @@ class Pipeline(Part):
     sources: dict[Name, str] = {}
     """Trees outside the artifacts that are read, by name: a path relative to this file."""
     items: dict[Word, Items] = {}
-    """What stages are done for each of, such as chapters: a list of maps with an `id`, or how many there are."""
+    """Items that stages are done for, such as chapters: a list of maps with an `id`, or a number."""
     agents: Annotated[dict[Name, AgentType], BeforeValidator(_with_ours)] = {}
     """Types of agents besides `explore` and `general-purpose`, or other figures for these."""
     files: dict[Name, File]
