@@ -1,6 +1,6 @@
 """Turn a chapter into a page: a program that reads the files it is given, and writes those that it may write.
 
-It speaks JSON Lines on stdin and stdout. Its two tools say which files it reads and writes; its prompt, how each
+It speaks JSON Lines on stdin and stdout. Two tools say which files it reads and writes; its prompt, how each
 must end; the style guide, what a page looks like; and the outline, which chapters there are.
 """
 
