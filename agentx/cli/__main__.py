@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
-from agentx.cli.app import called, execute
+from agentx.cli.app import execute, line
 from agentx.cli.terminal import Terminal, hang_up
 from agentx.search.background_worker import WORKERS
 from agentx.settings import read_settings, take_environment
@@ -98,7 +98,7 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
             todo = _TODO.get(error.errno or 0, "")
             terminal.fail(f"{about}{error.strerror}.{todo}")
         case _:
-            name = called(words) or "agentx"
+            name = next(iter(line(words)), "agentx")
             terminal.fail(
                 f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. "
                 "What was recorded is kept; set AGENTX_DEBUG=1 to see where it happened."

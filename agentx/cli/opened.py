@@ -11,7 +11,7 @@ from agentx.storage.events.types import Event
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
-MOMENT = "an event's number, a date or time (UTC), '2h ago', or a commit"
+MOMENT = "an event number, a date or time (UTC), '2h ago', or a commit"
 """How the user can specify a moment, for the help of every option that takes one."""
 
 

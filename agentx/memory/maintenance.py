@@ -141,7 +141,7 @@ class Nightly:
             rules = f"the rule {ended[0]}" if len(ended) == 1 else f"{len(ended)} rules"
             self._engine.write_path.notes.append(
                 f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` shows "
-                "this, and `agentx maintain --undo` reverts it."
+                "this, and `agentx memory maintain --undo` reverts it."
             )
 
 

@@ -27,7 +27,7 @@ def set_mission(engine: Engine, text: str, agent: str = EVERYBODY) -> MemoryItem
     """
     text, agent = one_line(text), one_line(agent)
     if not text:
-        raise UsageError('A mission needs text: `agentx mission set --agent writer "…"`.')
+        raise UsageError('A mission needs text: `agentx agent mission set --agent writer "…"`.')
     with engine.write_path.exclusive():
         actor = engine.settings.actor
         of_it = [item for item in listed(engine) if item.agent == agent]

@@ -64,7 +64,7 @@ class Capabilities:
         name, command, agent = one_line(clean(name)), command.strip(), one_line(agent)
         if not name or not command:
             raise UsageError(
-                "A capability needs a name and a command: `agentx capability add NAME --command …`."
+                "A capability needs a name and a command: `agentx agent capability add NAME --command …`."
             )
         if len(name) + len(command) > MAX_COMMAND:
             raise UsageError(
@@ -115,7 +115,8 @@ class Capabilities:
         item = editing.find(self.engine, name)
         if item.kind != "capability":
             raise UsageError(
-                f"{name} is a {item.kind.replace('_', ' ')}, no capability; see `agentx capability list`."
+                f"{name} is a {item.kind.replace('_', ' ')}, not a capability. "
+                "See `agentx agent capability list`."
             )
         return item
 

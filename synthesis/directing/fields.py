@@ -67,7 +67,7 @@ class FieldUnresolved(AgentXError):
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(
             f"The field {{{{{field}}}}} of the directive cannot be resolved: {reason}. "
-            "Nothing was given to the executor; have the director write a new one with `agentx direct --now`."
+            "Nothing was given to the executor; have a new one written: `agentx agent direct --now`."
         )
         self.field = field
 

@@ -326,9 +326,9 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
     unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
         told = shorten(one_line(last.reason), _WORDS)
-        yield Todo(text=f"{last.run} {last.status}: {told}", command="agentx direct --why")
+        yield Todo(text=f"{last.run} {last.status}: {told}", command="agentx agent direct --why")
     if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
-        yield Todo(text="The director failed last; ask it again.", command="agentx direct --now")
+        yield Todo(text="The director failed last; ask it again.", command="agentx agent direct --now")
     yield from _problems(state)
     proposed = sum(item.status == "proposed" for item in state.items.values())
     if proposed:
@@ -367,4 +367,4 @@ def _problems(state: State) -> Iterator[Todo]:
         yield Todo(text=f"{told}.", command=f"agentx run {shlex.quote(f'{told} ({issue.id})')}")
     for item in state.active("capability"):
         if isinstance(item.detail, CapabilityDetail) and item.detail.works is False:
-            yield Todo(text=f"{item.text} does not work.", command=f"agentx capability check {item.id}")
+            yield Todo(text=f"{item.text} does not work.", command=f"agentx agent capability check {item.id}")

@@ -113,7 +113,7 @@ def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[Me
     return "", (
         "Nothing here fits: no flow, capability or mission shares its words. Write down how it is done "
         "(`agentx flow add`), name what it "
-        "takes (`agentx capability add`), or ask an agent as it is (`agentx run`)."
+        "takes (`agentx agent capability add`), or ask an agent as it is (`agentx run`)."
     )
 
 

@@ -120,7 +120,7 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
         yield from _figures("_at_least", f", in {least:,} tokens", _seen(ws, held, asked, least))
         told("maintenance")
         ws.maintain()
-        yield from _figures("_after_maintain", ", after `agentx maintain`", _seen(ws, captured, asked))
+        yield from _figures("_after_maintain", ", after `agentx memory maintain`", _seen(ws, captured, asked))
     shutil.rmtree(root / ".agentx")
     told("rebuild")
     with Workspace.open(root, settings=settings) as ws:

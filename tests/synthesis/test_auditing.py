@@ -127,7 +127,7 @@ def test_what_happened_since_is_told_and_what_happened_before_only_where_it_stil
         "agentx approve c2",
         "agentx approve c1",
         "agentx run 'Fix tests/test_a.py::test_b (h-1)'",
-        "agentx capability check b-1",
+        "agentx agent capability check b-1",
         "agentx memory review",
         "agentx schedule list",
     ]
@@ -158,10 +158,10 @@ def test_each_component_has_its_cost_and_a_director_that_failed_last_is_to_be_as
     assert [said.reflection for said in told.reflections] == ["", "Is it so?"]
     assert told.todo == ()
     again = audit([*events, *history(*[(TODAY, "", DirectiveFailed(why="w", error="down"))] * 9)[9:]], SINCE)
-    assert [todo.command for todo in again.todo] == ["agentx direct --now"]
+    assert [todo.command for todo in again.todo] == ["agentx agent direct --now"]
     failed = (TODAY, "r-1", RunEnded(status="FAILED", reason="550 no such address"))
     [todo] = audit(history((TODAY, "r-1", run(directive=9)), failed), SINCE).todo
-    assert (todo.command, todo.text) == ("agentx direct --why", "r-1 FAILED: 550 no such address")
+    assert (todo.command, todo.text) == ("agentx agent direct --why", "r-1 FAILED: 550 no such address")
 
 
 def test_a_call_of_a_run_that_goes_on_is_not_unknown():

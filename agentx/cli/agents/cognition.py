@@ -1,4 +1,4 @@
-"""``agentx cognition``: how a cognitive agent remembers, retrieves and spends."""
+"""``agentx agent cognition``: how a cognitive agent remembers, retrieves and spends."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def report(
     ctx: typer.Context,
     session: Annotated[
         str,
-        typer.Option(metavar="NAME", show_default=False, help="Which session; the latest by default."),
+        typer.Option(metavar="NAME", show_default=False, help="The session; the latest by default."),
     ] = "",
     to: Annotated[
         Path | None,
@@ -29,7 +29,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Draw a session: decay and use of each memory, when memories are fetched, time and cost."""
+    """Draw a session: decay and use of each memory, fetches, time and cost."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         seen = overview(ws.engine, session)
@@ -74,6 +74,3 @@ def _say_none(terminal: Terminal) -> None:
     else:
         told = "No cognitive agent has answered here. `agentx run --agent cognitive MESSAGE` lets one."
         terminal.show(Text(told, "dim"))
-
-
-COMMANDS = {"cognition": {"report": report}}

@@ -1,4 +1,4 @@
-"""``agentx direct``: the prompt of the next run, the reasons for it, and the run itself."""
+"""``agentx agent direct``: the prompt of the next run, the reasons for it, and the run itself."""
 
 from typing import Annotated
 
@@ -43,19 +43,17 @@ def direct(
     ctx: typer.Context,
     *,
     why: Annotated[
-        bool, typer.Option("--why", help="Only whether the director is asked before the next run, and why.")
+        bool, typer.Option("--why", help="Only show whether the next run asks the director, and why.")
     ] = False,
     now: Annotated[
-        bool, typer.Option("--now", help="Have a new directive written, whatever the policy says.")
+        bool, typer.Option("--now", help="Have a new directive written now, regardless of the policy.")
     ] = False,
     run: Annotated[
         bool,
-        typer.Option(
-            "--run", help="Carry out one run: the director where the policy says so, then the executor."
-        ),
+        typer.Option("--run", help="Run once: the director if the policy asks for it, then the executor."),
     ] = False,
 ) -> None:
-    """Show the directive that serves, have a new one written, or carry out a run.
+    """Show the current directive, have a new one written, or run it.
 
     A director sees the whole history and writes the prompt. The executor (director.executor in agentx.toml)
     sees that prompt alone. Without a model the directive is composed of what you said, the rules in effect,
@@ -108,7 +106,10 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
     issued = stands.issued
     if issued is None:
         terminal.show(
-            Text("`agentx direct --now` writes a directive, `agentx direct --run` carries one out.", "dim")
+            Text(
+                "`--now` has a directive written, `--run` carries one out.",
+                "dim",
+            )
         )
         return
     policy = issued.policy
@@ -168,6 +169,3 @@ def _show_run(terminal: Terminal, made: DirectedRun) -> None:
     )
     if outcome.summary:
         terminal.show(Text(outcome.summary))
-
-
-COMMANDS = {"direct": direct}

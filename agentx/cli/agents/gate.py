@@ -1,4 +1,4 @@
-"""``agentx gate`` and ``agentx capability``: check before an action, grade a task, check tools.
+"""``agentx gate`` and ``agentx agent capability``: check before an action, grade a task, check tools.
 
 A hook of any other agent can act on the exit status of ``gate pre``.
 """
@@ -39,7 +39,7 @@ _MARKS = {
     "lessons": ("·", "dim"),
 }
 
-Domain = Annotated[str, typer.Option(metavar="NAME", help="What it belongs to, like payments.")]
+Domain = Annotated[str, typer.Option(metavar="NAME", help="Its domain, such as payments.")]
 
 
 # --- before an action ---------------------------------------------------------------------------------------
@@ -49,14 +49,14 @@ def look_before(
     ctx: typer.Context,
     action: Annotated[
         str,
-        typer.Argument(metavar="TEXT", show_default=False, help="What is about to be done, in any words."),
+        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
     ] = "",
-    tool: Annotated[str, typer.Option(metavar="NAME", help="The tool that does it.")] = "",
+    tool: Annotated[str, typer.Option(metavar="NAME", help="The tool that will be called.")] = "",
     arguments: Annotated[
-        str, typer.Option(metavar="JSON", help="What the tool is given: an object; - is stdin.")
+        str, typer.Option(metavar="JSON", help="Its arguments, a JSON object; '-' reads stdin.")
     ] = "",
     domain: Domain = "",
-    agent: Annotated[str, typer.Option(metavar="ROLE", help="Who does it.")] = "",
+    agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "",
 ) -> None:
     """Check an action before it is taken: flow, rejections, rules, resources. Exit status: 3 ask, 4 deny."""
     terminal: Terminal = ctx.obj
@@ -123,31 +123,29 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
     *,
     passed: Annotated[
         bool | None,
-        typer.Option(
-            "--pass/--fail", show_default=False, help="Whether it succeeded; one of them is needed."
-        ),
+        typer.Option("--pass/--fail", show_default=False, help="The result (required)."),
     ] = None,
-    flow: Annotated[str, typer.Option(metavar="ID", help="The flow that it followed.")] = "",
+    flow: Annotated[str, typer.Option(metavar="ID", help="The flow that was followed.")] = "",
     lesson: Annotated[str, typer.Option(metavar="TEXT", help="What was learned, in one sentence.")] = "",
     made: Annotated[
         str,
         typer.Option(
             metavar="WHAT",
-            help="What the lesson was made: check:ID, flow:ID, script:PATH or rule; it is looked for.",
+            help="What enforces the lesson: check:ID, flow:ID, script:PATH or rule; it must exist.",
         ),
     ] = "",
     broke: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A rule that it broke (may be repeated).")
+        list[str] | None, typer.Option(metavar="ID", help="A rule that was broken (repeatable).")
     ] = None,
     kept: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A rule that it kept (may be repeated).")
+        list[str] | None, typer.Option(metavar="ID", help="A rule that was kept (repeatable).")
     ] = None,
     domain: Domain = "",
     agent: Annotated[
         str,
         typer.Option(
             metavar="ROLE",
-            help="Grade as this agent; its lessons cannot become rules. The default without a terminal.",
+            help="Grade as this agent, whose lessons cannot become rules; the default without a terminal.",
         ),
     ] = "",
 ) -> None:
@@ -208,7 +206,7 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
 
 
 def list_lessons(ctx: typer.Context) -> None:
-    """List the lessons and rules that are only words, each with what would make it permanent."""
+    """List lessons and rules that nothing enforces yet, each with what would enforce it."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = ws.gates.lessons()
@@ -233,7 +231,7 @@ def list_lessons(ctx: typer.Context) -> None:
 
 
 def list_capabilities(ctx: typer.Context) -> None:
-    """List tools and credentials with what their last check said, and names that look like credentials."""
+    """List tools and credentials with their last check, and variables that look like credentials."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items, names = ws.capabilities.all(), ws.capabilities.credentials()
@@ -248,17 +246,17 @@ def list_capabilities(ctx: typer.Context) -> None:
 def add_capability(
     ctx: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="What it is, like GitHub access.")
+        str, typer.Argument(metavar="NAME", show_default=False, help="Its name, such as GitHub access.")
     ],
     command: Annotated[
-        str, typer.Option(metavar="LINE", show_default=False, help="Exits with 0 where it works.")
+        str, typer.Option(metavar="LINE", show_default=False, help="A command that exits with 0 if it works.")
     ],
     domain: Domain = "",
     agent: Annotated[
-        str, typer.Option(metavar="ROLE", help="The agent that has it; every agent where none is named.")
+        str, typer.Option(metavar="ROLE", help="The agent's role; every agent by default.")
     ] = "",
 ) -> None:
-    """Name a tool or a credential with the command that finds out whether it works, and run that."""
+    """Add a tool or credential with the command that checks it, and run that command."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         item = ws.capabilities.add(
@@ -272,10 +270,10 @@ def check_capabilities(
     ctx: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID...]", show_default=False, help="Only these; all by default."),
+        typer.Argument(metavar="[ID...]", show_default=False, help="IDs; all by default."),
     ] = None,
 ) -> None:
-    """Run the commands of capabilities and record what each said; ends with 1 where one does not work."""
+    """Run the checks of capabilities and record the results; exit 1 if one fails."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         items = ws.capabilities.check(names or ())
@@ -293,7 +291,7 @@ def _tell(terminal: Terminal, items: list[MemoryItem]) -> None:
 
 def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
     if not items:
-        terminal.show("No capability is known; name one: `agentx capability add NAME --command LINE`.")
+        terminal.show("No capability is known; name one: `agentx agent capability add NAME --command LINE`.")
         return
     rows = [
         (
@@ -318,13 +316,3 @@ def _works(detail: CapabilityDetail) -> Text:
 
 def _detail(item: MemoryItem) -> CapabilityDetail:
     return item.detail if isinstance(item.detail, CapabilityDetail) else CapabilityDetail("")
-
-
-COMMANDS = {
-    "gate": {"lessons": list_lessons, "pre": look_before, "post": grade_after},
-    "capability": {
-        "list": list_capabilities,
-        "add": add_capability,
-        "check": check_capabilities,
-    },
-}

@@ -1,4 +1,4 @@
-"""``agentx heartbeat``: resume an interrupted run, if any."""
+"""``agentx schedule heartbeat``: resume an interrupted run, if any."""
 
 from typing import Annotated
 
@@ -24,12 +24,12 @@ _COLOURS: dict[Pulse, str] = {
 def heartbeat(
     ctx: typer.Context,
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="PROVIDER/NAME as litellm writes it, or script:FILE.")
+        str, typer.Option(metavar="NAME", help="PROVIDER/NAME, as litellm writes it, or script:FILE.")
     ] = "",
 ) -> None:
     """Resume an interrupted run, if any; otherwise print HEARTBEAT_OK without asking a model.
 
-    Ends with 1 where a person is needed, and as `agentx run` does where a run went on.
+    Exit 1 if the user must act; after a resumed run, as `agentx run`.
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("A pulse …"):
@@ -52,6 +52,3 @@ def _exit(found: Beat) -> int:
     if found.result is not None:
         return EXIT[found.result.status]
     return int(found.status in ("WAITING", "STOPPED"))
-
-
-COMMANDS = {"heartbeat": heartbeat}

@@ -1,4 +1,4 @@
-"""``agentx mission`` and ``agentx dispatch``: what each agent is for, and which agent can do what."""
+"""``agentx agent mission`` and ``dispatch``: what each agent is for, and which agent can do a task."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -16,12 +16,12 @@ from agentx.synthesis.scheduling.agent_routing import Dispatch, Need
 from agentx.synthesis.state.flows import told
 
 Role = Annotated[
-    str, typer.Option("--agent", metavar="ROLE", help="The agent's role; every agent where none is named.")
+    str, typer.Option("--agent", metavar="ROLE", help="The agent's role; every agent by default.")
 ]
 
 
 def list_missions(ctx: typer.Context) -> None:
-    """List what agents are there for: it stands before them at every start, and in every directive."""
+    """List the agents' missions; each start of an agent and each directive includes its mission."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = listed(ws.engine)
@@ -30,10 +30,10 @@ def list_missions(ctx: typer.Context) -> None:
 
 def set_one(
     ctx: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="What it is there for.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The mission.")],
     agent: Role = "",
 ) -> None:
-    """Give an agent its mission, in place of the one that it had."""
+    """Set or replace the mission of an agent."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = set_mission(ws.engine, encodable(text), encodable(agent))
@@ -44,7 +44,7 @@ def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
     if terminal.json:
         terminal.document({"missions": items})
     elif not items:
-        terminal.show('No agent has a mission; give one: `agentx mission set --agent ROLE "…"`.')
+        terminal.show('No agent has a mission; give one: `agentx agent mission set --agent ROLE "…"`.')
     else:
         rows = [(Text(item.id, "cyan"), item.agent or "everybody", item.text) for item in items]
         terminal.show(table("id", "agent", "mission", rows=rows))
@@ -52,9 +52,7 @@ def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
 
 def dispatch_one(
     ctx: typer.Context,
-    asked: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="What is to be done, in any words.")
-    ],
+    asked: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The task, in any words.")],
 ) -> None:
     """Find the flow and the agent for a task, check its capabilities, print the command; start nothing."""
     terminal: Terminal = ctx.obj
@@ -85,7 +83,10 @@ def _told(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
         yield "takes" if not number else "", _need(need)
     missing = [need for need in found.needs if need.works is False or need.works is None]
     if missing:
-        yield "first", Text(f"agentx capability check {' '.join(need.item.id for need in missing)}", "cyan")
+        yield (
+            "first",
+            Text(" ".join(["agentx agent capability check", *(need.item.id for need in missing)]), "cyan"),
+        )
     yield "start", Text(plain(found.command), "bold cyan" if found.ready else "cyan")
 
 
@@ -105,6 +106,3 @@ def _need(need: Need) -> Text:
         f"{plain(need.item.text)} {said}{when}",
         (whose, "red"),
     )
-
-
-COMMANDS = {"mission": {"list": list_missions, "set": set_one}, "dispatch": dispatch_one}

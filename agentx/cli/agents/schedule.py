@@ -1,4 +1,4 @@
-"""``agentx schedule`` and ``agentx daemon``: list and change recurring tasks, and run those that are due."""
+"""``agentx schedule``: list and change recurring tasks, and run those that are due."""
 
 import signal
 from datetime import UTC, datetime
@@ -79,44 +79,38 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
         ),
     ],
     task: Annotated[
-        str, typer.Argument(metavar="[TASK]", show_default=False, help="What is to be done, in your words.")
+        str, typer.Argument(metavar="[TASK]", show_default=False, help="The task, in your words.")
     ] = "",
     *,
     name: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Its name; from the first words of the task by default.")
+        str, typer.Option("--id", metavar="ID", help="Its ID; by default from the first words of the task.")
     ] = "",
     zone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Zone in which CRON is read, like Europe/Berlin.")
+        str, typer.Option(metavar="ZONE", help="Time zone of CRON, such as Europe/Berlin.")
     ] = "UTC",
     catch_up: Annotated[
         str,
         typer.Option(
             metavar="POLICY",
-            help="Of what was missed: once runs the latest for all, all runs each, none runs none.",
+            help="Missed runs: `once` runs the latest, `all` each, `none` none.",
         ),
     ] = "once",
-    jitter: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Begin so much later at most.")
-    ] = 0.0,
+    jitter: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Maximum random delay.")] = 0.0,
     time_limit: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS", min=0, help="End a run after so long; 0 for the limit of agentx.toml."
-        ),
+        typer.Option(metavar="SECONDS", min=0, help="Maximum time of a run; 0 for the limit of agentx.toml."),
     ] = 0.0,
-    no_resume: Annotated[
-        bool, typer.Option("--no-resume", help="Do not go on with a run that was cut off.")
-    ] = False,
+    no_resume: Annotated[bool, typer.Option("--no-resume", help="Do not resume an interrupted run.")] = False,
     directed: Annotated[
-        bool, typer.Option("--directed", help="Have a director write the prompt (agentx direct).")
+        bool, typer.Option("--directed", help="Have a director write the prompt (agentx agent direct).")
     ] = False,
     heartbeat: Annotated[
         bool,
-        typer.Option("--heartbeat", help="No task: a pulse into a run that was cut off (agentx heartbeat)."),
+        typer.Option("--heartbeat", help="No task: resume an interrupted run (`agentx schedule heartbeat`)."),
     ] = False,
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
 ) -> None:
-    """Add or replace a recurring task. `agentx daemon` or `agentx schedule run-due` runs it."""
+    """Add or replace a recurring task. `agentx schedule daemon` or `agentx schedule run-due` runs it."""
     terminal: Terminal = ctx.obj
     rule = _rule(
         id=name or schedules.id_of(task or "heartbeat"),
@@ -153,7 +147,7 @@ def remove_schedule(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name.")],
 ) -> None:
-    """End a schedule; what it ran stays on record."""
+    """Remove a schedule; its past runs stay in the history."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         schedules.remove(ws, name)
@@ -165,10 +159,10 @@ def remove_schedule(
 
 def list_due(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="[ID]", help="Only this one.")] = "",
-    most: Annotated[int, typer.Option(min=1, max=1_000, help="So many of each.")] = 5,
+    name: Annotated[str, typer.Argument(metavar="[ID]", help="Only this schedule.")] = "",
+    most: Annotated[int, typer.Option(min=1, max=1_000, help="Number for each schedule.")] = 5,
 ) -> None:
-    """List the next due times, in their order."""
+    """List the next due times."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         known = ws.state.schedules
@@ -185,9 +179,9 @@ def list_due(
 
 def run_due(
     ctx: typer.Context,
-    most: Annotated[int, typer.Option(min=0, help="So many runs at most; 0 for all that is due.")] = 0,
+    most: Annotated[int, typer.Option(min=0, help="Maximum number of runs; 0 for all.")] = 0,
 ) -> None:
-    """Run the tasks that are due now, one after another; for cron and systemd timers, without a daemon."""
+    """Run the tasks that are due now, one after another (for cron and systemd timers)."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         try:
@@ -227,25 +221,25 @@ def daemon(
         typer.Argument(
             metavar="[DIR…]",
             show_default=False,
-            help="Workspaces, or directories right below which they lie.",
+            help="Workspaces, or directories that contain some.",
         ),
     ] = None,
     *,
-    once: Annotated[bool, typer.Option("--once", help="End when nothing is due any more.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Exit when nothing is due.")] = False,
     database: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="postgresql://… to share the work of several machines; else SQLite on this one.",
+            help="postgresql://… to share the work among machines; by default SQLite on this one.",
         ),
     ] = "",
-    workers: Annotated[int, typer.Option(min=1, help="So many runs at the same time.")] = 4,
+    workers: Annotated[int, typer.Option(min=1, help="Maximum number of concurrent runs.")] = 4,
     rate: Annotated[
         list[str] | None,
         typer.Option(metavar="MODEL=RUNS", help="Limit of runs per minute with a model (repeatable)."),
     ] = None,
     grace: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="When stopped, let runs go on for so long.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Time for runs to finish when stopped.")
     ] = 30.0,
 ) -> None:
     """Run the due tasks of many workspaces until SIGTERM or Ctrl-C; runs in progress are finished first."""
@@ -285,15 +279,3 @@ def _rate(text: str) -> tuple[str, int]:
     if not model or not runs.isdecimal() or not int(runs):
         raise UsageError(f"--rate is MODEL=RUNS, like openai/gpt-4o-mini=10, not {text!r}.")
     return model, int(runs)
-
-
-COMMANDS = {
-    "daemon": daemon,
-    "schedule": {
-        "list": list_schedules,
-        "add": add_schedule,
-        "remove": remove_schedule,
-        "next": list_due,
-        "run-due": run_due,
-    },
-}

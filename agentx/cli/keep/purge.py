@@ -28,25 +28,25 @@ def purge(
     ctx: typer.Context,
     event: Annotated[
         list[int],
-        typer.Option("--event", metavar="SEQ", show_default=False, help="What is to go (may be repeated)."),
+        typer.Option("--event", metavar="SEQ", show_default=False, help="Event to purge (repeatable)."),
     ],
     reason: Annotated[
-        str, typer.Option(metavar="TEXT", show_default=False, help="Why; it stays in the history.")
+        str, typer.Option(metavar="TEXT", show_default=False, help="The reason; it is recorded.")
     ] = "",
     backup: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             show_default=False,
-            help="Copy the workspace there first, with what is purged in it.",
+            help="First copy the workspace there, with the purged data in it.",
         ),
     ] = None,
     *,
-    also: Annotated[bool, typer.Option("--also", help="Take in the events that say the same.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree to what would be listed.")] = False,
+    also: Annotated[bool, typer.Option("--also", help="Also purge events with the same content.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Drop what should never have been kept, a secret or a person's data, with every copy that is here.
+    """Delete a secret or personal data for good, with every copy in this workspace.
 
     This is the only command that rewrites history: commits get new IDs. It cannot be undone.
     """
@@ -149,6 +149,3 @@ def _report(terminal: Terminal, done: PurgeReport) -> None:
     if done.backup:
         rows.append(("backup", f"{done.backup}, with everything in it"))
     terminal.show("", facts(rows), "Next: agentx verify")
-
-
-COMMANDS = {"purge": purge}

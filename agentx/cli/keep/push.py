@@ -16,18 +16,18 @@ from agentx.trust.trust import Trust, restricted
 def fork(
     ctx: typer.Context,
     new: Annotated[
-        Path, typer.Argument(metavar="NEW", show_default=False, help="A directory that is empty or new.")
+        Path, typer.Argument(metavar="NEW", show_default=False, help="An empty or new directory.")
     ],
     at: Annotated[
         str | None,
         typer.Option(
             metavar="MOMENT",
             show_default=False,
-            help="The last moment to take: an event's number, a time or a commit; now by default.",
+            help="Last moment to include: an event number, a time or a commit; now by default.",
         ),
     ] = None,
 ) -> None:
-    """Make a new workspace with the history up to a moment; it shares nothing with this one."""
+    """Create a new workspace with the history up to a moment; it shares nothing with this one."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
         state, files = made.state, len(made.engine.write_path.manifest())
@@ -47,12 +47,12 @@ def fork(
 _Remote = Annotated[
     str,
     typer.Argument(
-        metavar="[REMOTE]", show_default=False, help="Its name; the only one, or origin, by default."
+        metavar="[REMOTE]", show_default=False, help="Its name; by default the only one, or origin."
     ),
 ]
 _Url = Annotated[
     str,
-    typer.Option(metavar="URL", show_default=False, help="Where a new remote is: a directory, ssh, https."),
+    typer.Option(metavar="URL", show_default=False, help="Address of a new remote: a directory, ssh, https."),
 ]
 
 
@@ -104,6 +104,3 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
     )
     rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
     terminal.show(facts([*rows, ("commit", done.commit)]))
-
-
-COMMANDS = {"fork": fork, "push": push, "pull": pull}

@@ -56,14 +56,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 def allow(
     ctx: typer.Context,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Agree without being asked.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Only show it.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Trust it no more.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Revoke trust.")] = False,
     commands: Annotated[
-        bool, typer.Option("--commands", help="Also let run_command run where nothing isolates it.")
+        bool, typer.Option("--commands", help="Also allow run_command without isolation.")
     ] = False,
 ) -> None:
-    """Show what this workspace would run, call and read outside, and what changed; then ask whether it may.
+    """Show what this workspace runs, calls and reads outside, and what changed; then ask whether to trust it.
 
     Trust holds for this directory, this history and these settings. Your own
     `agentx config set` keeps it; any other change of such a setting, a copy and a move end it.
@@ -186,7 +186,7 @@ def _document(terminal: Terminal, ws: Workspace, claims: list[Claim]) -> None:
 
 
 def list_trusted(ctx: typer.Context) -> None:
-    """List the workspaces that you trust, and those that you trusted and that were changed since."""
+    """List the workspaces that you trust, and those that changed since you trusted them."""
     terminal: Terminal = ctx.obj
     found = trusted_workspaces(terminal.settings)
     if terminal.json:
@@ -220,15 +220,15 @@ def list_trusted(ctx: typer.Context) -> None:
 def issue(
     ctx: typer.Context,
     days: Annotated[
-        float, typer.Option("--for", metavar="DAYS", min=0.001, max=_DAYS, help="How long it holds.")
+        float, typer.Option("--for", metavar="DAYS", min=0.001, max=_DAYS, help="Days that it is valid.")
     ],
     call: Annotated[
         str,
-        typer.Option(metavar="CALL_ID", help="Allow this one call that waits, in place of the workspace."),
+        typer.Option(metavar="CALL_ID", help="Approve this pending call instead of the workspace."),
     ] = "",
     *,
     commands: Annotated[
-        bool, typer.Option("--commands", help="Also let run_command run where nothing isolates it.")
+        bool, typer.Option("--commands", help="Also allow run_command without isolation.")
     ] = False,
 ) -> None:
     """Print a signed record of trust, or of an approval, for a machine where nobody can be asked.
@@ -251,10 +251,10 @@ def issue(
 
 def key(
     ctx: typer.Context,
-    add: Annotated[str, typer.Option(metavar="KEY", help="Accept records that were signed with a key.")] = "",
-    remove: Annotated[str, typer.Option(metavar="KEY", help="Accept them no longer.")] = "",
+    add: Annotated[str, typer.Option(metavar="KEY", help="Accept records signed with this key.")] = "",
+    remove: Annotated[str, typer.Option(metavar="KEY", help="Stop accepting this key.")] = "",
 ) -> None:
-    """Print your public key, with which records are signed here, and the keys that are accepted here."""
+    """Print your public key, which signs records, and the keys that are accepted here."""
     terminal: Terminal = ctx.obj
     store = Store(terminal.settings.state_dir)
     if add:
@@ -268,6 +268,3 @@ def key(
         return
     rows = [("yours", own), *(("accepted", one) for one in accepted)]
     terminal.show(table("", "public key", rows=rows))
-
-
-COMMANDS = {"trust": {"allow": allow, "list": list_trusted, "issue": issue, "key": key}}

@@ -22,13 +22,13 @@ def verify(
     since: Annotated[
         str,
         typer.Option(
-            "--from", metavar="COMMIT", show_default=False, help="Look only at what came after this commit."
+            "--from", metavar="COMMIT", show_default=False, help="Only what came after this commit."
         ),
     ] = "",
 ) -> None:
     """Check the integrity of log, commits, artifacts, state, index and Git objects; read-only.
 
-    Exit 1 and one line for each finding.
+    Exit 1, with one line per finding, if something is damaged.
     """
     terminal: Terminal = ctx.obj
     root = find_root(_directory(terminal))
@@ -45,19 +45,17 @@ def verify(
 def repair(
     ctx: typer.Context,
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is changed.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     accept_loss: Annotated[
         bool,
         typer.Option(
-            "--accept-loss", help="Go on without events that no place holds; each is marked as lost."
+            "--accept-loss", help="Continue without events that exist nowhere; each is marked as lost."
         ),
     ] = False,
 ) -> None:
     """Restore damaged or missing data from another copy of the same content; nothing is discarded.
 
-    What was there is kept in .agentx/repaired. Exit 1 where something is left that cannot be restored.
+    Replaced files are kept in .agentx/repaired. Exit 1 if something cannot be restored.
     """
     terminal: Terminal = ctx.obj
     root = find_root(_directory(terminal))
@@ -112,6 +110,3 @@ def _show(terminal: Terminal, found: Verified) -> None:
 def _show_finding(terminal: Terminal, finding: Finding) -> None:
     what = one_line(f"{finding.where} {finding.what}.")
     terminal.show(Text.assemble(("✗ ", "red"), what, (f" → {finding.todo}", "yellow")))
-
-
-COMMANDS = {"verify": verify, "repair": repair}

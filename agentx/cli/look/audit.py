@@ -1,4 +1,4 @@
-"""``agentx audit``: what agents did while nobody watched, what it cost, and what to do now."""
+"""``agentx schedule audit``: what agents did while nobody watched, what it cost, and what to do now."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -32,10 +32,10 @@ def audit(
     ctx: typer.Context,
     workspaces: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR...]", show_default=False, help="Workspaces; that of -C by default."),
+        typer.Argument(metavar="[DIR...]", show_default=False, help="Workspaces; by default that of -C."),
     ] = None,
     since: Annotated[
-        str, typer.Option(metavar="WHEN", help="yesterday, today, or a date or time of your zone.")
+        str, typer.Option(metavar="WHEN", help="yesterday, today, or a local date or time.")
     ] = "yesterday",
 ) -> None:
     """Report what ran, failed, was learned and decayed since yesterday, the cost, and what to do now."""
@@ -178,6 +178,3 @@ def _cost(cost: Cost, name: str) -> tuple[str, ...]:
 def _local(at: str) -> str:
     """Format a recorded time in the machine's time zone."""
     return datetime.fromisoformat(at).astimezone().strftime("%a %d %b %H:%M")
-
-
-COMMANDS = {"audit": audit}

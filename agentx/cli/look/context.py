@@ -1,4 +1,4 @@
-"""``agentx context``, ``agentx boot``, ``agentx search``: an agent's context, and search."""
+"""``agentx context``, ``agentx agent boot``, ``agentx search``: an agent's context, and search."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, get_args
@@ -25,9 +25,9 @@ from agentx.workspace import Workspace
 PASSAGE_LINES = 5
 PASSAGE_COLUMNS = 400
 
-AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As of {MOMENT}.")]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="Tell why each item is there, and what was left out.")
+    bool, typer.Option("--explain", help="Show why each item is included, and what was left out.")
 ]
 
 
@@ -37,11 +37,11 @@ def context(
         str,
         typer.Argument(
             metavar="[MESSAGE]",
-            help="What the agent is about to work on; the user's last message by default.",
+            help="What the agent will work on; the user's last message by default.",
         ),
     ] = "",
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Budget of the whole text; by default that of the tier.")
+        int | None, typer.Option(min=1, help="Maximum tokens of the text; the tier's by default.")
     ] = None,
     tier: Annotated[
         int,
@@ -58,14 +58,14 @@ def context(
         typer.Option(
             metavar="SECONDS",
             min=0,
-            help="By when to answer; what cannot be had by then is left out, and listed.",
+            help="Seconds to answer in; what is not ready by then is left out and listed.",
         ),
     ] = DEADLINE_MS / 1000,
     *,
-    no_deadline: Annotated[bool, typer.Option("--no-deadline", help="Wait for the whole search.")] = False,
+    no_deadline: Annotated[bool, typer.Option("--no-deadline", help="Wait for the complete search.")] = False,
     explain: Explain = False,
 ) -> None:
-    """Print the context that an agent would be given now: the user's rules first, then what is relevant."""
+    """Print the context that an agent would get now: the user's rules first, then what is relevant."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         then = encodable(as_of) or None
@@ -89,10 +89,10 @@ def context(
 def boot(
     ctx: typer.Context,
     agent: Annotated[
-        str, typer.Option(metavar="ROLE", help="The agent's role; also bring what is about that role alone.")
+        str, typer.Option(metavar="ROLE", help="The agent's role; also include what is for that role only.")
     ] = "",
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Budget of the whole text.", show_default=f"{BOOT_BUDGET:,}")
+        int | None, typer.Option(min=1, help="Maximum tokens of the text.", show_default=f"{BOOT_BUDGET:,}")
     ] = None,
     as_of: AsOf = "",
     *,
@@ -203,28 +203,24 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     query: Annotated[
         str,
         typer.Argument(
-            metavar="QUERY", show_default=False, help='Words in any form; "quoted" words must stand so.'
+            metavar="QUERY", show_default=False, help='Words in any form; "quoted" words exactly.'
         ),
     ],
     k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many.")] = 10,
-    kind: Annotated[str, typer.Option(help="Only artifact, message, tool, memory or source.")] = "",
-    path: Annotated[str, typer.Option(help="Only below this directory, or matching this glob.")] = "",
-    source: Annotated[
-        str | None, typer.Option(help="Only this read-only source; '' for the workspace itself.")
-    ] = None,
-    actor: Annotated[str, typer.Option(help="Only of this actor, or of a class of them (agent:).")] = "",
-    since: Annotated[str, typer.Option(metavar="DATE", help="Only from this ISO date or time on.")] = "",
-    before: Annotated[str, typer.Option(metavar="DATE", help="Only before it.")] = "",
+    kind: Annotated[str, typer.Option(help="artifact, message, tool, memory or source.")] = "",
+    path: Annotated[str, typer.Option(help="Directory or glob.")] = "",
+    source: Annotated[str | None, typer.Option(help="One source; '' for the workspace.")] = None,
+    actor: Annotated[str, typer.Option(help="An actor, or a class (agent:).")] = "",
+    since: Annotated[str, typer.Option(metavar="DATE", help="From this ISO date or time.")] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="Before this date or time.")] = "",
     as_of: AsOf = "",
     *,
-    files: Annotated[
-        bool, typer.Option("--files", help="One hit for each file: which files a change is about.")
-    ] = False,
+    files: Annotated[bool, typer.Option("--files", help="One hit per file.")] = False,
     scan: Annotated[
-        bool, typer.Option("--scan/--no-scan", help="Look first for what changed in the read-only sources.")
+        bool, typer.Option("--scan/--no-scan", help="Scan the sources for changes first.")
     ] = True,
 ) -> None:
-    """Find passages in what was written, said and printed, in memory, and in the read-only sources."""
+    """Search files, messages, tool output, memory and the read-only sources."""
     terminal: Terminal = ctx.obj
     if not query.strip():
         raise UsageError("There is nothing to search for: the query is empty.")
@@ -292,6 +288,3 @@ def _why_lexical(ws: Workspace) -> str:
             "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."
         )
     return ws.engine.indexer.why_lexical
-
-
-COMMANDS = {"context": context, "boot": boot, "search": search}

@@ -1,6 +1,6 @@
 """``agentx diff`` and ``agentx bisect``: what changed between two moments, and which event caused it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -39,13 +39,15 @@ def diff(
     ctx: typer.Context,
     first: Annotated[
         str,
-        typer.Argument(metavar="[A]", help=f"From here: {MOMENT}; the begin of the latest turn by default."),
+        typer.Argument(
+            metavar="[A]", help=f"First moment: {MOMENT}; by default the start of the latest turn."
+        ),
     ] = "",
-    last: Annotated[str, typer.Argument(metavar="[B]", help="Up to here; now by default.")] = "",
+    last: Annotated[str, typer.Argument(metavar="[B]", help="Second moment; now by default.")] = "",
     *,
-    patch: Annotated[bool, typer.Option("--patch", "-p", help="Also how the lines differ.")] = False,
+    patch: Annotated[bool, typer.Option("--patch", "-p", help="Also show changed lines.")] = False,
 ) -> None:
-    """Show what changed between two moments: files, and what is remembered."""
+    """Show what changed between two moments, in files and in memory."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=not last) as ws:
         made = ws.diff(encodable(first) or None, encodable(last) or None, patches=patch or terminal.json)
@@ -141,14 +143,16 @@ def _patch(file: FileDiff) -> Text:
 
 def bisect(
     ctx: typer.Context,
-    item: Annotated[str, typer.Option(metavar="ID", help="A memory item (`agentx memory list --all`).")] = "",
-    path: Annotated[str, typer.Option(help="A file of the artifacts instead, there or gone.")] = "",
+    item: Annotated[
+        str, typer.Option(metavar="ID", help="A memory item, from `agentx memory list --all`.")
+    ] = "",
+    path: Annotated[str, typer.Option(help="A file of the artifacts, existing or deleted.")] = "",
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="Each event that changed it, not the last one only.")
+        bool, typer.Option("--all", help="Every event that changed it, not only the last.")
     ] = False,
 ) -> None:
-    """Find the event that made an item or a file what it is, with its causes up to what the user said."""
+    """Find the event that made an item or a file what it is, with its causes back to the user's message."""
     terminal: Terminal = ctx.obj
     if bool(item) == bool(path):
         raise UsageError("Say what to look for: `--item ID` or `--path PATH`, one of them.")
@@ -204,6 +208,3 @@ def _told(cause: Cause) -> str:
         quote = shorten(one_line(cause.quote), _QUOTE_WORDS)
         return f"said “{quote}”" if cause.type.endswith("MessageSent") else f"{told}: “{quote}”"
     return told
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"diff": diff, "bisect": bisect}

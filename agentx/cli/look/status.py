@@ -45,7 +45,7 @@ _COLOURS = {
 
 
 def status(ctx: typer.Context) -> None:
-    """Show how the workspace stands; edits that people made are put on record first."""
+    """Show the state of the workspace; edits made outside AgentX are recorded first."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         stands = ws.status()
@@ -124,23 +124,23 @@ def _issue(item: MemoryItem) -> str:
 
 def log(
     ctx: typer.Context,
-    count: Annotated[int, typer.Option("-n", "--number", min=1, help="How many, the latest ones.")] = 20,
+    count: Annotated[int, typer.Option("-n", "--number", min=1, help="Number of latest events.")] = 20,
     after: Annotated[
-        int | None, typer.Option(metavar="SEQ", min=0, help="All behind this event instead.")
+        int | None, typer.Option(metavar="SEQ", min=0, help="All events after this one instead.")
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="Only events of this type (may be repeated)."),
+        typer.Option("--type", metavar="TYPE", help="Only events of this type (repeatable)."),
     ] = None,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also what tells a person nothing.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also internal events.")] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on with what is still to come, until Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Wait for new events, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Tell what happened, one event a line: its number, when, who, and what.
+    """List events, one per line: number, time, actor, and what happened.
 
-    With --json each line is one event as it stands in the history, all of them.
+    With --json each line is one event as recorded, and all types are shown.
     """
     terminal: Terminal = ctx.obj
     wanted = _types(kind or [])
@@ -195,6 +195,3 @@ def _style(told: str) -> str:
     if not told:
         return "dim"
     return "yellow" if told.startswith("Deny") else ""
-
-
-COMMANDS = {"status": status, "log": log}

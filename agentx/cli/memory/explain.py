@@ -36,13 +36,9 @@ def explain_message(
     ctx: typer.Context,
     text: Annotated[
         str,
-        typer.Argument(
-            metavar="MESSAGE", show_default=False, help="Any message; - reads the standard input."
-        ),
+        typer.Argument(metavar="MESSAGE", show_default=False, help="Any message; '-' reads stdin."),
     ] = "",
-    event: Annotated[
-        int, typer.Option(metavar="SEQ", help="A message of this workspace, by its event number.")
-    ] = 0,
+    event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
 ) -> None:
     """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
     terminal: Terminal = ctx.obj

@@ -1,4 +1,4 @@
-"""``agentx flow`` and ``agentx backtest``: procedures, their success rates, and those past runs suggest."""
+"""``agentx flow``: procedures, their success rates, and those that past runs suggest."""
 
 import sys
 from pathlib import Path
@@ -23,27 +23,25 @@ IN_FULL = 3
 
 _ORDER = ("proven", "unproven", "unused", "broken")
 
-Name = Annotated[
-    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx flow list` shows it, or its name.")
-]
+Name = Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its ID or name.")]
 Steps = Annotated[
-    list[str] | None, typer.Option("--step", metavar="TEXT", help="What to do (repeat it, in order).")
+    list[str] | None, typer.Option("--step", metavar="TEXT", help="A step (repeatable, in order).")
 ]
 From = Annotated[
-    str, typer.Option("--from", metavar="FILE", help="Take the steps from a list in Markdown; - is stdin.")
+    str, typer.Option("--from", metavar="FILE", help="Read the steps from a Markdown list; '-' reads stdin.")
 ]
 Triggers = Annotated[
     list[str] | None,
-    typer.Option("--trigger", metavar="PHRASE", help="Other words that call for it (may be repeated)."),
+    typer.Option("--trigger", metavar="PHRASE", help="Another phrase that calls for it (repeatable)."),
 ]
 
 
 def list_flows(
     ctx: typer.Context,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Proposed and ended ones, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also proposed and retired flows.")] = False,
 ) -> None:
-    """List the flows, the proven ones first, with how well each works."""
+    """List flows, proven ones first, with their success rates."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items = sorted(ws.flows.all(None if everything else "active"), key=_rank)
@@ -92,7 +90,7 @@ def _tell_proposed(terminal: Terminal, count: int) -> None:
 
 
 def show_flow(ctx: typer.Context, name: Name) -> None:
-    """Show one flow: its steps, its triggers and its record."""
+    """Show a flow: steps, triggers, success rate."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item, _ = ws.flows.find(name)
@@ -109,20 +107,18 @@ def _show(terminal: Terminal, item: MemoryItem) -> None:
 def add_flow(
     ctx: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="What it does, as one would ask for it.")
+        str, typer.Argument(metavar="NAME", show_default=False, help="Its name, as a user would ask for it.")
     ],
     step: Steps = None,
     source: From = "",
     trigger: Triggers = None,
-    agent: Annotated[
-        str, typer.Option(metavar="ROLE", help="The agent that does it; any where none is named.")
-    ] = "",
+    agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role; any agent by default.")] = "",
     *,
     approval: Annotated[
-        bool, typer.Option("--approval", help="A person's word is needed before it begins.")
+        bool, typer.Option("--approval", help="The user must approve it before it starts.")
     ] = False,
 ) -> None:
-    """Write down a procedure; whoever is asked for it is shown its steps from now on."""
+    """Record a procedure; agents get its steps when a task calls for it."""
     terminal: Terminal = ctx.obj
     steps = _steps(step, source) or []
     with opened(terminal) as ws:
@@ -149,7 +145,7 @@ def _steps(given: list[str] | None, source: str) -> list[str] | None:
 def edit_flow(
     ctx: typer.Context,
     flow: Name,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What it is called from now on.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its new name.")] = None,
     step: Steps = None,
     source: From = "",
     trigger: Triggers = None,
@@ -159,7 +155,7 @@ def edit_flow(
         typer.Option("--approval/--no-approval", help="Whether the user must approve it before it starts."),
     ] = None,
 ) -> None:
-    """Replace the given parts of a flow; new steps reset its record."""
+    """Replace the given parts of a flow; new steps reset its success rate."""
     terminal: Terminal = ctx.obj
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
@@ -178,10 +174,10 @@ def retire_flows(
     ctx: typer.Context,
     names: Annotated[
         list[str],
-        typer.Argument(metavar="ID...", show_default=False, help="As `agentx flow list` shows them."),
+        typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx flow list`."),
     ],
 ) -> None:
-    """End flows: nobody is shown them any more, and they stay in the history."""
+    """Retire flows: agents no longer get them, and they stay in the history."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
@@ -197,10 +193,10 @@ def check_flow(
     ctx: typer.Context,
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", show_default=False, help="What is about to be done, in any words."),
+        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
     ],
 ) -> None:
-    """Find the flow that something calls for, with its steps and its record; or learn that there is none."""
+    """Find the flow that a task calls for, if any, with its steps and success rate."""
     terminal: Terminal = ctx.obj
     if not text.strip():
         raise UsageError("Say what is about to be done: `agentx flow check TEXT`.")
@@ -246,11 +242,9 @@ def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text:
 
 def backtest(
     ctx: typer.Context,
-    since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after: {MOMENT}.")] = "",
+    since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after {MOMENT}.")] = "",
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be proposed; record nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the proposals.")] = False,
 ) -> None:
     """Replay past runs, and propose flows from what worked and lessons from what failed first."""
     terminal: Terminal = ctx.obj
@@ -295,16 +289,3 @@ def _summary(found: Backtested, *, dry_run: bool) -> str:
     ]
     then = "nothing was recorded" if dry_run else "settle what is proposed with `agentx memory review`"
     return f"{replayed}: {' and '.join(proposed)} proposed; {then}."
-
-
-COMMANDS = {
-    "backtest": backtest,
-    "flow": {
-        "list": list_flows,
-        "add": add_flow,
-        "show": show_flow,
-        "edit": edit_flow,
-        "retire": retire_flows,
-        "check": check_flow,
-    },
-}

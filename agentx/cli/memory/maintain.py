@@ -1,4 +1,4 @@
-"""``agentx maintain``: run nightly memory maintenance, and show what happened to each rule and why."""
+"""``agentx memory maintain``: run nightly memory maintenance, and show what happened to each rule and why."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,15 +35,13 @@ _MOST = 12
 def maintain(
     ctx: typer.Context,
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done; nothing is changed.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     back: Annotated[
         bool,
-        typer.Option("--undo", help="Take back the latest maintenance; each further time, the one before."),
+        typer.Option("--undo", help="Undo the latest maintenance; repeat for earlier ones."),
     ] = False,
 ) -> None:
-    """Do for memory what the nights since the last time call for.
+    """Run the nightly maintenance of memory for each night since the last time.
 
     Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
     and what is resolved is archived. A second run on the same day does nothing more.
@@ -87,7 +85,7 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
             if len(done.events) == 1
             else f"Events {done.events[0]} to {done.events[-1]}"
         )
-        rules += f" {numbers}; `agentx maintain --undo` takes it back."
+        rules += f" {numbers}; `agentx memory maintain --undo` takes it back."
     terminal.show(Text(f"\n{rules}" if rows or done.advice else rules, "dim"))
 
 
@@ -130,6 +128,3 @@ def _show_undone(terminal: Terminal, items: list[MemoryItem]) -> None:
     terminal.show(
         Text(items[0].reason, "bold"), "", table("id", "kind", "status", "score>", "what", rows=rows)
     )
-
-
-COMMANDS = {"maintain": maintain}

@@ -6,9 +6,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.explain import explain_message
 from agentx.cli.memory.items import marks, show_item, tell
-from agentx.cli.memory.review import review
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, table
 from agentx.memory.editing import find
@@ -34,10 +32,10 @@ ONE_CALL = "one call"
 """Marks a rejection that concerned one call and rules out nothing else."""
 
 Name = Annotated[
-    str, typer.Argument(metavar="ID", show_default=False, help="As `agentx memory list` shows it.")
+    str, typer.Argument(metavar="ID", show_default=False, help="Its ID, from `agentx memory list`.")
 ]
 
-AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As it was then: {MOMENT}.")]
+AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As of {MOMENT}.")]
 
 
 def list_items(
@@ -52,9 +50,9 @@ def list_items(
     ] = "",
     as_of: AsOf = "",
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Whatever their status.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Items of any status.")] = False,
 ) -> None:
-    """List memory items, those that stand by default; of rejections, everything that you said no to.
+    """List memory items; by default the active ones.
 
     A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
@@ -119,7 +117,7 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
 
 
 def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
-    """Show one item with the words that it rests on."""
+    """Show one item with the words that it is based on."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
@@ -140,14 +138,14 @@ def add(
             help="constraint, rejection, rule, decision, task, context, knowledge, checkpoint or north_star."
         ),
     ] = "constraint",
-    topic: Annotated[str, typer.Option(help="The subject that it is limited to.")] = "",
+    topic: Annotated[str, typer.Option(help="The topic that it is limited to.")] = "",
     path: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Files that it is limited to (may be repeated).")
+        list[str] | None, typer.Option(metavar="GLOB", help="Files that it is limited to (repeatable).")
     ] = None,
-    until: Annotated[str, typer.Option(help="What ends it, in your words.")] = "",
-    score: Annotated[float, typer.Option(min=1, max=10, help="How important it is.")] = 5.0,
+    until: Annotated[str, typer.Option(help="Until when, in your words.")] = "",
+    score: Annotated[float, typer.Option(min=1, max=10, help="Importance.")] = 5.0,
 ) -> None:
-    """Remember something in your own words; a constraint that code can check is checked from now on."""
+    """Add an item in your own words; a constraint that code can check is checked from now on."""
     terminal: Terminal = ctx.obj
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
     wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
@@ -159,11 +157,9 @@ def add(
 def edit(
     ctx: typer.Context,
     name: Name,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="What it says from now on.")
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The new text.")],
 ) -> None:
-    """Say an item in other words; its check is made anew."""
+    """Change the text of an item; its check is derived again."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
@@ -171,12 +167,12 @@ def edit(
 
 
 Names = Annotated[
-    list[str], typer.Argument(metavar="ID...", show_default=False, help="As `agentx memory list` shows them.")
+    list[str], typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx memory list`.")
 ]
 
 
 def retire(ctx: typer.Context, names: Names) -> None:
-    """End items: they bind nobody any more, and stay in the history."""
+    """Retire items: they no longer apply, and stay in the history."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
@@ -189,26 +185,12 @@ def pin(
     ctx: typer.Context,
     names: Names,
     *,
-    off: Annotated[bool, typer.Option("--off", help="No longer.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin them.")] = False,
 ) -> None:
-    """Show items in every context, whatever it is about."""
+    """Pin items, so that every context includes them."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             find(ws.engine, name)
         items = [ws.pin(name, pinned=not off) for name in names]
     tell(terminal, items)
-
-
-COMMANDS = {
-    "memory": {
-        "list": list_items,
-        "show": show,
-        "add": add,
-        "edit": edit,
-        "retire": retire,
-        "pin": pin,
-        "review": review,
-        "explain": explain_message,
-    }
-}

@@ -32,15 +32,15 @@ _COLOURS = {"active": "green", "proposed": "yellow"}
 def review(
     ctx: typer.Context,
     accept: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Make this proposal stand (may be repeated).")
+        list[str] | None, typer.Option(metavar="ID", help="Accept this proposal (repeatable).")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="End this proposal (may be repeated).")
+        list[str] | None, typer.Option(metavar="ID", help="Reject this proposal (repeatable).")
     ] = None,
     *,
-    by_model: Annotated[bool, typer.Option("--model", help="Let the configured model settle them.")] = False,
+    by_model: Annotated[bool, typer.Option("--model", help="Let the configured model decide.")] = False,
 ) -> None:
-    """Settle what is only proposed: one key each at a terminal, --accept and --reject, or --model."""
+    """Accept or reject proposals: with one key each at a terminal, by option, or by the model."""
     terminal: Terminal = ctx.obj
     chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
     if chosen and by_model:

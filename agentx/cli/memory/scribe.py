@@ -1,4 +1,4 @@
-"""``agentx scribe``: process pending notes, and show the backlog."""
+"""``agentx memory scribe``: process pending notes, and show the backlog."""
 
 import time
 from contextlib import suppress
@@ -20,18 +20,14 @@ _LOOK_S = 0.5
 def scribe(
     ctx: typer.Context,
     *,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Say how far the notes lag behind; run nothing.")
-    ] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="Only show how much is not yet read.")] = False,
     due: Annotated[
         bool,
-        typer.Option("--due", help="Run only if a run is due: for cron, within scribe.active_hours."),
+        typer.Option("--due", help="Run only if a run is due, within scribe.active_hours (for cron)."),
     ] = False,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Stay, and run whenever it is due, until Ctrl-C.")
-    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep running, until Ctrl-C.")] = False,
 ) -> None:
-    """Take the notes that are still to be taken: by code, and by the configured model."""
+    """Extract notes from what happened since the last run: by code, and by the configured model."""
     terminal: Terminal = ctx.obj
     if pending + due + keep > 1:
         raise UsageError("Choose one of --pending, --due and --keep.")
@@ -75,7 +71,7 @@ def _next(pending: Pending) -> str:
     if not pending.messages or not pending.model:
         return "nothing to do"
     if pending.due:
-        return "due now: `agentx scribe`"
+        return "due now: `agentx memory scribe`"
     return "waits for its time (scribe.every_minutes)" if pending.active else "waits for the active hours"
 
 
@@ -100,7 +96,7 @@ def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:
             f"The notes by code are up to date. No model is configured; {_waiting(ran.left)} for one."
         )
     else:
-        terminal.show(f"No run is due; {_waiting(ran.left)}: `agentx scribe --pending`.")
+        terminal.show(f"No run is due; {_waiting(ran.left)}: `agentx memory scribe --pending`.")
 
 
 def _messages(count: int) -> str:
@@ -109,6 +105,3 @@ def _messages(count: int) -> str:
 
 def _waiting(count: int) -> str:
     return f"{_messages(count)} wait{'s' * (count == 1)}"
-
-
-COMMANDS = {"scribe": scribe}

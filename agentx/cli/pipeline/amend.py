@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def amend_file(
     ctx: typer.Context,
     path: Annotated[
-        str, typer.Argument(metavar="PATH", show_default=False, help="The file, below the artifacts.")
+        str, typer.Argument(metavar="PATH", show_default=False, help="The file, relative to the artifacts.")
     ],
     reason: Annotated[
-        str, typer.Option(metavar="TEXT", show_default=False, help="Why it is to be as it is now.")
+        str, typer.Option(metavar="TEXT", show_default=False, help="The reason; it is recorded.")
     ],
 ) -> None:
     """Accept your change to a static or append-only file; the amendment is recorded."""
@@ -36,16 +36,14 @@ def amend_file(
 
 def redo_stage(
     ctx: typer.Context,
-    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="Id of the stage.")],
+    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="ID of the stage.")],
     item: Annotated[
-        str, typer.Argument(metavar="[ITEM]", help="Key of the item; all of them by default.")
+        str, typer.Argument(metavar="[ITEM]", help="Key of the item; all items by default.")
     ] = "",
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it stays on record.")] = "",
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="The pipeline; the one that was started last by default.")
-    ] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is recorded.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
 ) -> None:
-    """Have a stage done again, and all that rests on it, when the pipeline runs next."""
+    """Mark a stage, and all that depends on it, to be done again in the next run."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))

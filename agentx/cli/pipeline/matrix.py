@@ -39,7 +39,7 @@ def planned(path: Path) -> Plan:
 
 
 def show_matrix(ctx: typer.Context, file: File) -> None:
-    """Show which role reads and writes which file, and which it does not read."""
+    """Show which role reads and writes which file."""
     terminal: Terminal = ctx.obj
     matrix = matrix_of(planned(file).pipeline)
     if terminal.json:

@@ -9,10 +9,8 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.pipeline.amend import amend_file, redo_stage
-from agentx.cli.pipeline.matrix import planned, show_matrix
-from agentx.cli.pipeline.plan import show_plan
-from agentx.cli.pipeline.run import run_pipeline, show_status, started_plan
+from agentx.cli.pipeline.matrix import planned
+from agentx.cli.pipeline.run import started_plan
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
 from agentx.pipelines.tracked import pipelines
@@ -33,12 +31,12 @@ def draw(
         typer.Argument(
             metavar="[FILE]",
             show_default=False,
-            help="The pipeline, a YAML file; without it, the one that was started last, as it stands.",
+            help="The pipeline, a YAML file; by default the latest one, with its progress.",
         ),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.svg", show_default=False, help="Where to; else it is printed."),
+        typer.Option(metavar="FILE.svg", show_default=False, help="File to write; by default it is printed."),
     ] = None,
 ) -> None:
     """Draw the stages as an SVG: dependencies, loops, items, and the progress of a started pipeline."""
@@ -74,7 +72,7 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
 
 
 def show_schema(ctx: typer.Context) -> None:
-    """Print the JSON schema of a pipeline's file, for editors that complete and check YAML."""
+    """Print the JSON schema of pipeline files, for editors that complete and check YAML."""
     terminal: Terminal = ctx.obj
     terminal.document(schema())
 
@@ -82,10 +80,10 @@ def show_schema(ctx: typer.Context) -> None:
 def write_new(
     ctx: typer.Context,
     name: Annotated[
-        Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; NAME.yaml is written.")
+        Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; the file is NAME.yaml.")
     ],
 ) -> None:
-    """Write a small pipeline to begin with: a researcher, a writer, and a review that may ask for more."""
+    """Create a small example pipeline: a researcher, a writer, and a review loop."""
     terminal: Terminal = ctx.obj
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
     text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
@@ -96,18 +94,3 @@ def write_new(
     else:
         said = f"Next: agentx pipeline plan {shlex.quote(str(path))}"
         terminal.show(Text.assemble(("✓ ", "green"), str(path)), Text(said, "dim"))
-
-
-COMMANDS = {
-    "pipeline": {
-        "status": show_status,
-        "new": write_new,
-        "plan": show_plan,
-        "run": run_pipeline,
-        "redo": redo_stage,
-        "amend": amend_file,
-        "matrix": show_matrix,
-        "graph": draw,
-        "schema": show_schema,
-    },
-}

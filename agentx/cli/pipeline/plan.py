@@ -49,12 +49,12 @@ def show_plan(
         ),
     ] = "",
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="Who plays the roles that name no model, for the price.")
+        str, typer.Option(metavar="NAME", help="Model of roles that name none, for the price.")
     ] = "",
 ) -> None:
-    """Show who reads and writes what, the tokens of each dispatch, and the cost; nothing is run.
+    """Dry run: show who reads and writes what, the tokens of each dispatch, and the cost.
 
-    In a workspace, existing files are counted and proved steps are left out; elsewhere all is estimated.
+    In a workspace, existing files are counted and finished steps left out; elsewhere all is estimated.
     """
     terminal: Terminal = ctx.obj
     plan = planned(file)

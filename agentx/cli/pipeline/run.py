@@ -49,19 +49,15 @@ def run_pipeline(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")
     ],
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="So many agents work at the same time.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Maximum number of concurrent agents.")] = 4,
     model: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="Who plays the roles that name no model: PROVIDER/NAME, or script:FILE."
-        ),
+        typer.Option(metavar="NAME", help="Model of roles that name none: PROVIDER/NAME, or script:FILE."),
     ] = "",
     *,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Try again what has failed as often as it may.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
-    """Run a pipeline until all is proved; stopped at any point, it goes on where it was."""
+    """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
     terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         runner = Runner(
@@ -133,14 +129,14 @@ def show_status(
     ctx: typer.Context,
     name: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The pipeline; the one that was started last by default."),
+        typer.Option(metavar="NAME", help="The pipeline; by default the latest one."),
     ] = "",
     *,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Look on until it ends, whichever process runs it.")
+        bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
 ) -> None:
-    """Show the progress of a pipeline: every stage and item, who is at work, what failed and why."""
+    """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):

@@ -19,7 +19,7 @@ from agentx.storage.text import encodable, plain
 from agentx.trust.trust import set_value
 
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, like model.name.")
+    str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, such as model.name.")
 ]
 
 
@@ -43,7 +43,7 @@ def show(ctx: typer.Context) -> None:
 
 
 def get(ctx: typer.Context, name: Name) -> None:
-    """Print one value."""
+    """Print one setting."""
     terminal: Terminal = ctx.obj
     _, values = _settings(terminal)
     if name not in values:
@@ -59,12 +59,10 @@ def set_one(
     name: Name,
     value: Annotated[
         str,
-        typer.Argument(
-            metavar="VALUE", show_default=False, help="As TOML writes it; a bare word is a string."
-        ),
+        typer.Argument(metavar="VALUE", show_default=False, help="A TOML value; a bare word is a string."),
     ],
 ) -> None:
-    """Change one value in agentx.toml, leaving the rest of the file as it is; the change goes on record."""
+    """Change one setting in agentx.toml; the rest of the file stays, and the change is recorded."""
     terminal: Terminal = ctx.obj
     root, values = _settings(terminal)
     if name not in values:
@@ -105,6 +103,3 @@ def _near(name: str, values: Mapping[str, Any]) -> str:
     last = {known.rpartition(".")[2]: known for known in values}
     near = get_close_matches(name, values, n=1) or [last[key] for key in get_close_matches(name, last, n=1)]
     return f" Do you mean {near[0]}?" if near else " `agentx config` shows them all."
-
-
-COMMANDS = {"config": {"show": show, "get": get, "set": set_one}}

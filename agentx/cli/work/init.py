@@ -17,27 +17,25 @@ SHOWN = 10
 def init(
     ctx: typer.Context,
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", show_default=False, help="A directory that is empty or new.")
+        Path, typer.Argument(metavar="[DIR]", show_default=False, help="An empty or new directory.")
     ] = Path(),
-    title: Annotated[
-        str, typer.Option(help="What the task is called; the directory's name by default.")
-    ] = "",
+    title: Annotated[str, typer.Option(help="Title of the task; the directory's name by default.")] = "",
     from_dir: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="DIR",
-            help="Start on an existing project: copy its files, but for what its .gitignore names.",
+            help="Copy an existing project, except files that its .gitignore excludes.",
         ),
     ] = None,
     artifacts: Annotated[
         str,
         typer.Option(
-            help="'..' lets the task stand beside an existing project, whose own repository is never written."
+            help="'..' puts the workspace beside an existing project, whose own repository is never written."
         ),
     ] = "artifacts",
 ) -> None:
-    """Make a workspace: a directory that is a Git repository, with artifacts/ and history.jsonl."""
+    """Create a workspace: a directory that is a Git repository, with artifacts/ and history.jsonl."""
     terminal: Terminal = ctx.obj
     root = terminal.directory / directory
     with terminal.busy("Making the workspace"):
@@ -61,13 +59,11 @@ def add(
     ctx: typer.Context,
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATH...", show_default=False, help="Files and directories, as seen from here."
-        ),
+        typer.Argument(metavar="PATH...", show_default=False, help="Files and directories."),
     ],
-    to: Annotated[str, typer.Option(metavar="DIR", help="Directory in the artifacts to put them in.")] = "",
+    to: Annotated[str, typer.Option(metavar="DIR", help="Directory in the artifacts to copy them to.")] = "",
 ) -> None:
-    """Copy files and directories into the task's artifacts, each as a recorded change."""
+    """Copy files and directories into the artifacts, in one recorded change."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Adding"):
         changes, left_out = ws.add(paths, to)
@@ -90,6 +86,3 @@ def _left_out(terminal: Terminal, reasons: list[str]) -> None:
         terminal.note(f"Left out: {reason}")
     if len(reasons) > SHOWN:
         terminal.note(f"Left out: {len(reasons) - SHOWN} more.")
-
-
-COMMANDS = {"init": init, "add": add}

@@ -53,47 +53,43 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         str,
         typer.Argument(
             metavar="[MESSAGE]",
-            help="What to do; '-' reads it from stdin; nothing goes on with what is unfinished.",
+            help="What to do; '-' reads stdin; without it, unfinished work continues.",
         ),
     ] = "",
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="PROVIDER/NAME as litellm writes it, or script:FILE.")
+        str, typer.Option(metavar="NAME", help="PROVIDER/NAME, as litellm writes it, or script:FILE.")
     ] = "",
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Calls of the model, at most.")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Maximum number of model calls.")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of all prompts and answers, at most.")
+        int | None, typer.Option(min=1, help="Maximum tokens of all prompts and answers.")
     ] = None,
-    max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Cost, at most.")] = None,
-    max_time_s: Annotated[float | None, typer.Option(min=0, help="Seconds, at most.")] = None,
+    max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Maximum cost in US dollars.")] = None,
+    max_time_s: Annotated[float | None, typer.Option(min=0, help="Maximum time in seconds.")] = None,
     sample: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Play a sample from sample_workspaces/ in a fresh copy, offline."),
+        typer.Option(metavar="NAME", help="Play a sample offline, in a fresh copy."),
     ] = "",
     into: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="With --sample: where the copy goes; a temporary directory by default."
-        ),
+        typer.Option(metavar="DIR", help="With --sample: directory of the copy; a temporary one by default."),
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Save what is shown of each run as DIR/RUN.svg.")
+        Path | None, typer.Option(metavar="DIR", help="Save the output of each run as DIR/RUN.svg.")
     ] = None,
     agent: Annotated[
         str,
         typer.Option(
             metavar="ROLE",
-            help="The agent's role; main, or that of the run that goes on. "
+            help="The agent's role; by default main, or that of the resumed run. "
             "`cognitive` answers from a buffer of memories.",
         ),
     ] = "",
     *,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Your word on every tool call that asks for it: yes.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve every tool call that needs approval.")] = False,
 ) -> None:
     """Let an agent work on a message until it answers or a limit stops it; Ctrl-C ends it cleanly.
 
-    The next run goes on where this one stood. Without limits of its own a run has those of agentx.toml.
+    Exit 0 only if the agent answers. Limits default to those of agentx.toml. The next run continues.
     """
     terminal: Terminal = ctx.obj
     terminal.pictures = pictures
@@ -219,10 +215,10 @@ def _text(message: str) -> str:
 def say(
     ctx: typer.Context,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="Your words; '-' reads them from stdin.")
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
     ],
 ) -> None:
-    """Say something to the agents of this task; what you demand for good is remembered from now on."""
+    """Say something to the agents, without starting a run; lasting demands are remembered at once."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.say(_text(text))
@@ -257,11 +253,11 @@ def _news(item: MemoryItem) -> Text:
 def approve(
     ctx: typer.Context,
     call_id: Annotated[
-        str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed where only one waits.")
+        str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed if only one is pending.")
     ] = "",
-    reason: Annotated[str, typer.Option(help="Why, for the agent to read and for memory to keep.")] = "",
+    reason: Annotated[str, typer.Option(help="The reason; the agent sees it, and memory keeps it.")] = "",
     *,
-    deny: Annotated[bool, typer.Option("--deny", help="Refuse it.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
 ) -> None:
     """Approve or deny a pending tool call; the next `agentx run` or `agentx pipeline run` continues with it.
 
@@ -309,6 +305,3 @@ def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
 def _told(call: PendingCall) -> str:
     arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
     return plain(f"{call.call_id} {call.tool}({arguments})")
-
-
-COMMANDS = {"run": run, "say": say, "approve": approve}

@@ -19,7 +19,7 @@ EMBED_S = 3_600.0
 
 
 def undo(ctx: typer.Context) -> None:
-    """Take back the latest change to the artifacts, as a new event; nothing is lost from the history."""
+    """Undo the latest change to the artifacts, as a new event; the history stays complete."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.undo()
@@ -40,11 +40,11 @@ def restore(
         typer.Option(
             metavar="MOMENT",
             show_default=False,
-            help=f"When it was as you want it: {MOMENT}.",
+            help=f"The moment: {MOMENT}.",
         ),
     ],
 ) -> None:
-    """Bring a file or directory back to what it was at a moment, as a new event; what was moved goes back."""
+    """Restore a file or directory to an earlier moment, as a new event; moved files move back."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.restore(path, encodable(at))
@@ -82,13 +82,13 @@ def rebuild(
         bool,
         typer.Option(
             "--resynthesize",
-            help="Also run the current extractors on the raw facts again, and record new conclusions.",
+            help="Also run the current extractors again, and record new conclusions.",
         ),
     ] = False,
 ) -> None:
-    """Drop every cache and make state and index again from the history; no model is asked.
+    """Delete every cache and rebuild state and index from the history, without a model.
 
-    The state digest is the same as before, always; `agentx status` shows it too.
+    The state digest never changes by this; `agentx status` shows it too.
     """
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
@@ -121,6 +121,3 @@ def _show_rebuilt(terminal: Terminal, built: Rebuilt, concluded: list[Event] | N
     rows += [("damage", Text(f"{d.path}:{d.line} {plain(d.reason)}", "red")) for d in built.damage]
     rows += [("state digest", Text(built.state_digest, "dim")), ("", Text(*verdict))]
     terminal.show(facts(rows))
-
-
-COMMANDS = {"undo": undo, "restore": restore, "rebuild": rebuild}

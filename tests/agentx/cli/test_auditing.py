@@ -43,7 +43,7 @@ def test_several_workspaces_are_told_together_and_each_command_names_its_own(
         ):
             ws.record(Draft(data=data, actor="agent:executor", run="r-1"))
     monkeypatch.chdir(tmp_path)
-    done = call("audit", "report", "mail", "elsewhere")
+    done = call("schedule", "audit", "report", "mail", "elsewhere")
     assert done.code == 0
     assert "elsewhere is left out" in done.err
     for told in (
@@ -56,9 +56,9 @@ def test_several_workspaces_are_told_together_and_each_command_names_its_own(
     ):
         assert told in done.out
     assert call("-C", "mail", "approve", "c1", "--deny").out.startswith("⊘ It did not go through")
-    found = call("audit", "mail", "--json").json
+    found = call("schedule", "audit", "mail", "--json").json
     assert (found["workspaces"][0]["unknown"], [one["command"] for one in found["todo"]]) == (
         [],
         ["agentx run"],
     )
-    assert call("audit", "elsewhere").code == 2
+    assert call("schedule", "audit", "elsewhere").code == 2

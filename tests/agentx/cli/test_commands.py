@@ -124,14 +124,14 @@ def test_a_budget_that_is_too_small_is_raised_unless_it_was_given(call, root):
 
 def test_boot_prints_what_every_agent_needs(call, root):
     call("memory", "add", "Ship a calm product.", "--kind", "north_star", "-C", root)
-    done = call("boot", "-C", root)
+    done = call("agent", "boot", "-C", root)
     assert "## Mission and rules\n- [s-" in done.out
     assert "- [c-3] From now on, never create a requirements.txt file." in done.out
     assert "c-5" not in done.out
     assert "of 2,000 tokens, 2 items, after event" in done.err
-    assert call("boot", "--json", "-C", root).json["text"] == done.out
-    assert "the user demands it · event 3" in call("boot", "--explain", "-C", root).out
-    assert "Nothing is remembered yet" in call("boot", "--as-of", "1", "-C", root).out
+    assert call("agent", "boot", "--json", "-C", root).json["text"] == done.out
+    assert "the user demands it · event 3" in call("agent", "boot", "--explain", "-C", root).out
+    assert "Nothing is remembered yet" in call("agent", "boot", "--as-of", "1", "-C", root).out
 
 
 def test_search_says_once_that_it_is_lexical(call, root):

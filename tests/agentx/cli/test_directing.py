@@ -1,4 +1,4 @@
-"""``agentx direct``: what a director is shown from the command line, and what a run prints."""
+"""``agentx agent direct``: what a director is shown from the command line, and what a run prints."""
 
 import json
 
@@ -12,7 +12,7 @@ def test_a_directive_that_is_asked_for_is_written_with_the_tools_of_the_executor
     }
     model = script({"expect": ["write_file: ", "check_document: "], "answer": json.dumps(answer)})
     call("-C", root, "config", "set", "director.model", model)
-    shown = json.loads(call("-C", root, "direct", "--now", "--json").out)
+    shown = json.loads(call("-C", root, "agent", "direct", "--now", "--json").out)
     assert shown["issued"]["prompt"]["text"] == "Look."
     assert shown["issued"]["model"] == model
     assert not shown["decision"]["direct"]
@@ -21,14 +21,14 @@ def test_a_directive_that_is_asked_for_is_written_with_the_tools_of_the_executor
 def test_a_run_says_all_that_the_executor_was_told_and_ends_as_the_program_did(call, root):
     program = json.dumps(["sh", "-c", "wc -l; echo gone >&2; exit 3"])
     call("-C", root, "config", "set", "director.executor", program)
-    done = call("-C", root, "direct", "--run")
+    done = call("-C", root, "agent", "direct", "--run")
     assert "Hold to this:" in done.out
     assert "It ended with exit status 3: gone" in done.out
     assert done.code == 1
 
 
 def test_where_nobody_can_carry_out_a_run_it_is_said_who_could_be_named(call, root):
-    done = call("-C", root, "direct", "--run")
+    done = call("-C", root, "agent", "direct", "--run")
     assert done.code == 1
     assert "director.executor" in done.err
     assert "model.name" in done.err

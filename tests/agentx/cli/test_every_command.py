@@ -2,17 +2,21 @@
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from agentx import Workspace
-from agentx.cli.app import ENTRIES, command_names
+from agentx.cli.app import build
+from agentx.cli.commands import COMMANDS, MOVED, TOP, find
 from agentx.pipelines.runner import Runner
 from agentx.scheduling import schedules
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.synthesis.model.scripted import ScriptedModel
+from tests.write_cli_reference import PAGE, written
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +25,7 @@ GOOD = {
     "add": ["add", "{file}", "--to", "notes"],
     "run": ["run", "What is in it?", "--model", "{script}"],
     "say": ["say", "Revenue matters."],
-    "heartbeat": ["heartbeat"],
+    "schedule heartbeat": ["schedule", "heartbeat"],
     "approve": ["approve"],
     "pipeline status": ["pipeline"],
     "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
@@ -34,16 +38,16 @@ GOOD = {
     "pipeline graph": ["pipeline", "graph", "{pipeline}"],
     "status": ["status"],
     "context": ["context", "the outlook", "--explain"],
-    "boot": ["boot", "--agent", "writer"],
+    "agent boot": ["agent", "boot", "--agent", "writer"],
     "search": ["search", "revenue", "-k", "2"],
     "log": ["log", "-n", "3"],
-    "audit": ["audit", "--since", "today"],
+    "schedule audit": ["schedule", "audit", "--since", "today"],
     "diff": ["diff", "2", "--patch"],
     "bisect": ["bisect", "--item", "c-3", "--all"],
-    "scribe": ["scribe", "--pending"],
-    "dispatch": ["dispatch", "post the release notes"],
-    "mission list": ["mission"],
-    "mission set": ["mission", "set", "--agent", "writer", "Readers come back."],
+    "memory scribe": ["memory", "scribe", "--pending"],
+    "agent dispatch": ["agent", "dispatch", "post the release notes"],
+    "agent mission list": ["agent", "mission"],
+    "agent mission set": ["agent", "mission", "set", "--agent", "writer", "Readers come back."],
     "memory list": ["memory", "list", "--all"],
     "memory show": ["memory", "show", "c-3"],
     "memory add": ["memory", "add", "Use British English.", "--until", "June"],
@@ -52,7 +56,7 @@ GOOD = {
     "memory pin": ["memory", "pin", "c-3"],
     "memory review": ["memory", "review", "--accept", "c-5"],
     "memory explain": ["memory", "explain", "never use tabs"],
-    "cognition report": ["cognition"],
+    "agent cognition report": ["agent", "cognition"],
     "flow list": ["flow", "list"],
     "flow add": ["flow", "add", "publish a post", "--step", "Draft it.", "--trigger", "blog", "--approval"],
     "flow show": ["flow", "show", "{flow}"],
@@ -66,18 +70,18 @@ GOOD = {
     "trust list": ["trust", "list"],
     "trust issue": ["trust", "issue", "--for", "1"],
     "trust key": ["trust", "key"],
-    "capability list": ["capability"],
-    "capability add": ["capability", "add", "shell", "--command", "echo here"],
-    "capability check": ["capability", "check"],
-    "backtest": ["backtest", "--since", "2", "--dry-run"],
-    "direct": ["direct", "--now"],
+    "agent capability list": ["agent", "capability"],
+    "agent capability add": ["agent", "capability", "add", "shell", "--command", "echo here"],
+    "agent capability check": ["agent", "capability", "check"],
+    "flow backtest": ["flow", "backtest", "--since", "2", "--dry-run"],
+    "agent direct": ["agent", "direct", "--now"],
     "schedule list": ["schedule"],
     "schedule add": ["schedule", "add", "0 8 * * 1", "Read the mail.", "--zone", "Europe/Berlin"],
     "schedule remove": ["schedule", "remove", "news"],
     "schedule next": ["schedule", "next", "--most", "2"],
     "schedule run-due": ["schedule", "run-due"],
-    "daemon": ["daemon", "--once"],
-    "maintain": ["maintain", "--dry-run"],
+    "schedule daemon": ["schedule", "daemon", "--once"],
+    "memory maintain": ["memory", "maintain", "--dry-run"],
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
     "fork": ["fork", "{new}", "--at", "3"],
@@ -104,7 +108,7 @@ WRONG = {
     "add": ["add", "not-there.txt"],
     "run": ["run", "x", "--max-steps", "0"],
     "say": ["say", "  "],
-    "heartbeat": ["heartbeat", "now"],
+    "schedule heartbeat": ["schedule", "heartbeat", "now"],
     "approve": ["approve", "call_9"],
     "pipeline status": ["pipeline", "status", "--name", "letters"],
     "pipeline run": ["pipeline", "run", "{file}"],
@@ -117,16 +121,16 @@ WRONG = {
     "pipeline graph": ["pipeline", "graph", "{file}"],
     "status": ["status", "superfluous"],
     "context": ["context", "--tier", "9"],
-    "boot": ["boot", "--as-of", "nonsense"],
+    "agent boot": ["agent", "boot", "--as-of", "nonsense"],
     "search": ["search", " "],
     "log": ["log", "--type", "Nonsense"],
-    "audit": ["audit", "--since", "nonsense"],
+    "schedule audit": ["schedule", "audit", "--since", "nonsense"],
     "diff": ["diff", "nonsense"],
     "bisect": ["bisect", "--item", "c-99"],
-    "scribe": ["scribe", "--due", "--keep"],
-    "dispatch": ["dispatch", " "],
-    "mission list": ["mission", "all"],
-    "mission set": ["mission", "set", " "],
+    "memory scribe": ["memory", "scribe", "--due", "--keep"],
+    "agent dispatch": ["agent", "dispatch", " "],
+    "agent mission list": ["agent", "mission", "all"],
+    "agent mission set": ["agent", "mission", "set", " "],
     "memory list": ["memory", "list", "--kind", "nonsense"],
     "memory show": ["memory", "show", "c-99"],
     "memory add": ["memory", "add", "x", "--kind", "hot_issue"],
@@ -135,8 +139,8 @@ WRONG = {
     "memory pin": ["memory", "pin"],
     "memory review": ["memory", "review"],
     "memory explain": ["memory", "explain", "--event", "2"],
-    "maintain": ["maintain", "--dry-run", "--undo"],
-    "cognition report": ["cognition", "report", "--session", "nowhere"],
+    "memory maintain": ["memory", "maintain", "--dry-run", "--undo"],
+    "agent cognition report": ["agent", "cognition", "report", "--session", "nowhere"],
     "flow list": ["flow", "list", "all"],
     "flow add": ["flow", "add", "publish a post"],
     "flow show": ["flow", "show", "f-99"],
@@ -146,17 +150,17 @@ WRONG = {
     "gate lessons": ["gate", "lessons", "--all"],
     "gate pre": ["gate", "pre", "x", "--arguments", "[1]"],
     "gate post": ["gate", "post", "x"],
-    "capability list": ["capability", "list", "b-1"],
-    "capability add": ["capability", "add", "shell"],
-    "capability check": ["capability", "check", "c-3"],
-    "backtest": ["backtest", "--since", "nonsense"],
-    "direct": ["direct", "--now", "--why"],
+    "agent capability list": ["agent", "capability", "list", "b-1"],
+    "agent capability add": ["agent", "capability", "add", "shell"],
+    "agent capability check": ["agent", "capability", "check", "c-3"],
+    "flow backtest": ["flow", "backtest", "--since", "nonsense"],
+    "agent direct": ["agent", "direct", "--now", "--why"],
     "schedule list": ["schedule", "list", "all"],
     "schedule add": ["schedule", "add", "0 0 31 2 *", "Rest."],
     "schedule remove": ["schedule", "remove", "mail"],
     "schedule next": ["schedule", "next", "mail"],
     "schedule run-due": ["schedule", "run-due", "--most", "-1"],
-    "daemon": ["daemon", "{file}"],
+    "schedule daemon": ["schedule", "daemon", "{file}"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -256,7 +260,7 @@ def cannot_be_had(done):
 
 
 def test_the_tables_here_name_every_command():
-    assert set(GOOD) == set(WRONG) == set(command_names())
+    assert set(GOOD) == set(WRONG) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -313,11 +317,35 @@ def test_its_help_says_what_it_does_and_what_works_everywhere(name, call):
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_the_documentation_shows_it(name):
-    text = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    assert f"### `agentx {name}" in text
-    section = text.split(f"### `agentx {name}", 1)[1].split("\n##", 1)[0]
-    assert f"$ agentx {name}" in section or f"$ agentx -C report {name}" in section
+def test_its_help_fits_a_screen_and_shows_an_example_that_calls_it(name, call, monkeypatch):
+    """80 columns; the longest commands have as many options as a screen has lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call(*name.split(), "--help").out
+    assert len(shown.splitlines()) <= 45
+    example = COMMANDS[name].example
+    assert f"Example: agentx {example}" in " ".join(shown.split())
+    words = shlex.split(example)
+    assert find(words) == name
+    command, context = get_command(build(words)), None
+    while getattr(command, "commands", None):
+        context = command.make_context("agentx", words, context, resilient_parsing=False)
+        _, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
+    command.make_context(name, words, context)
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_an_old_spelling_works_and_names_the_new_one(old, new, call, root):
+    done = call(old, "--help", "-C", root)
+    assert done.code == 0
+    assert f"`agentx {old}` is now `agentx {new}`" in done.err
+    assert f"Usage: agentx {new}" in done.out
+
+
+def test_an_old_spelling_keeps_its_arguments(call, root):
+    old = call("agent", "boot", "--as-of", "1", "--json", "-C", root)
+    new = call("agent", "boot", "--as-of", "1", "--json", "-C", root)
+    assert (old.code, old.json) == (0, new.json)
+    assert new.err == ""
 
 
 def test_a_directory_above_is_found(call, root):
@@ -337,10 +365,19 @@ def test_what_stands_behind_two_dashes_is_no_option(call, root):
     assert done.json["event"]["data"]["body"]["text"] == "--json"
 
 
-def test_every_command_stands_in_the_help_with_one_line(call):
+def test_the_help_lists_the_twelve_daily_commands_first_and_at_most_thirty(call):
     text = call("--help").out
-    for entry in ENTRIES:
-        assert re.search(rf"│ {entry.name} +{re.escape(entry.help[:40])}", text), entry
+    lines = [(word, line) for rows in TOP.values() for word, line in rows.items()]
+    assert len(next(iter(TOP.values()))) == 12
+    assert len(lines) <= 30
+    assert re.findall(r"^│ (\w+) ", text, re.MULTILINE) == [word for word, _ in lines]
+    for word, line in lines:
+        assert re.search(rf"│ {word} +{re.escape(line)}", text), word
+    assert {name.split()[0] for name in COMMANDS} == {word for word, _ in lines}
+
+
+def test_the_reference_is_what_the_commands_say():
+    assert PAGE.read_text("utf-8") == written(), "run `python -m tests.write_cli_reference`"
 
 
 def test_no_command_is_the_help(call):

@@ -1,4 +1,4 @@
-"""``agentx flow`` and ``agentx backtest``: what a person types, and what they see."""
+"""``agentx flow`` and ``agentx flow backtest``: what a person types, and what they see."""
 
 import io
 
@@ -130,12 +130,12 @@ def work(root, times, task="Cut the release.", lines=RELEASE):
 
 
 def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
-    quiet = call("backtest", "-C", root)
+    quiet = call("flow", "backtest", "-C", root)
     assert "nothing worked or failed often enough to propose anything new" in quiet.out
     work(root, 2)
-    dry = call("backtest", "--dry-run", "-C", root)
+    dry = call("flow", "backtest", "--dry-run", "-C", root)
     assert "3 past runs (2 passed, 1 unknown): 1 flow proposed; nothing was recorded." in dry.out
-    done = call("backtest", "-C", root)
+    done = call("flow", "backtest", "-C", root)
     assert "step 1 Run `make build`" in " ".join(done.out.split())
     assert "1 flow proposed; settle what is proposed with `agentx memory review`." in done.out
     listed = call("flow", "-C", root)
@@ -143,14 +143,14 @@ def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
     near = call("flow", "check", "cut the release", "-C", root)
     assert near.out == "No flow is for this; 0 are known.\n"
     assert "is only proposed: `agentx memory review`" in near.err
-    document = call("backtest", "-C", root, "--json").json
+    document = call("flow", "backtest", "-C", root, "--json").json
     assert (document["flows"], document["recorded"]) == ([], 0)
 
 
 def test_many_proposals_are_a_table_with_the_steps_of_each(call, root):
     for thing in ("invoices", "backups", "photos", "tokens"):
         work(root, 2, f"Export the {thing}.", (f"dump {thing}", f"pack {thing}", "rsync out"))
-    shown = call("backtest", "--dry-run", "-C", root).out
+    shown = call("flow", "backtest", "--dry-run", "-C", root).out
     for thing in ("invoices", "backups", "photos", "tokens"):
         assert f"export the {thing}" in shown
         assert f"Run `dump {thing}` → Run `pack {thing}` → Run `rsync out`" in shown

@@ -1,4 +1,4 @@
-"""``agentx gate`` and ``agentx capability``: what a person and a hook see, and the exit status that a hook acts upon."""
+"""``agentx gate`` and ``agentx agent capability``: what a person and a hook see, and the exit status that a hook acts upon."""
 
 import io
 
@@ -110,18 +110,18 @@ def test_a_grade_is_the_persons_only_where_one_sits_at_the_terminal(guarded, cal
 
 
 def test_a_capability_that_does_not_work_ends_the_check_with_1(guarded, call):
-    assert "yes" in call("capability", "add", "shell", "--command", "echo here", "-C", guarded).out
-    assert call("capability", "check", "-C", guarded).code == 0
-    call("capability", "add", "host", "--command", "echo no route; exit 3", "-C", guarded)
-    done = call("capability", "check", "-C", guarded)
+    assert "yes" in call("agent", "capability", "add", "shell", "--command", "echo here", "-C", guarded).out
+    assert call("agent", "capability", "check", "-C", guarded).code == 0
+    call("agent", "capability", "add", "host", "--command", "echo no route; exit 3", "-C", guarded)
+    done = call("agent", "capability", "check", "-C", guarded)
     assert done.code == 1
     assert "no route" in done.out
-    call("capability", "add", "silent", "--command", "exit 4", "-C", guarded)
-    assert "It printed nothing (exit 4)." in call("capability", "-C", guarded).out
+    call("agent", "capability", "add", "silent", "--command", "exit 4", "-C", guarded)
+    assert "It printed nothing (exit 4)." in call("agent", "capability", "-C", guarded).out
 
 
 def test_credentials_of_the_environment_are_listed_by_name(guarded, call, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "hush")
-    done = call("capability", "-C", guarded)
+    done = call("agent", "capability", "-C", guarded)
     assert "GITHUB_TOKEN" in done.out
     assert "hush" not in done.out

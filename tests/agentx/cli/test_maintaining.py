@@ -1,4 +1,4 @@
-"""``agentx maintain``: told so that a person sees what became of each rule and why, and taken back by one word."""
+"""``agentx memory maintain``: told so that a person sees what became of each rule and why, and taken back by one word."""
 
 import pytest
 
@@ -30,37 +30,37 @@ def broken_rule(ruled):
 
 
 def test_it_tells_what_became_of_each_item_and_why(call, ruled):
-    done = call("maintain", "-C", ruled)
+    done = call("memory", "maintain", "-C", ruled)
     assert done.code == 0
     assert "1 stronger, 1 merged." in done.out
     assert "5 → 5.5" in done.out
     assert "says the same." in done.out
     assert "Rules: 2 active. Event " in done.out
-    assert "nothing to change" in call("maintain", "-C", ruled).out
+    assert "nothing to change" in call("memory", "maintain", "-C", ruled).out
 
 
 def test_a_dry_run_changes_nothing(call, ruled):
-    assert "a dry run: nothing was changed" in call("maintain", "--dry-run", "-C", ruled).out
+    assert "a dry run: nothing was changed" in call("memory", "maintain", "--dry-run", "-C", ruled).out
     rules = call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json
     assert [rule.get("status", "active") for rule in rules] == ["active"] * 3
 
 
 def test_it_is_taken_back_and_then_there_is_nothing_left(call, ruled):
-    assert call("maintain", "--undo", "-C", ruled).code == 2
-    call("maintain", "-C", ruled)
-    done = call("maintain", "--undo", "-C", ruled)
+    assert call("memory", "maintain", "--undo", "-C", ruled).code == 2
+    call("memory", "maintain", "-C", ruled)
+    done = call("memory", "maintain", "--undo", "-C", ruled)
     assert done.code == 0
     assert "was taken back." in done.out
     assert len(call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json) == 3
-    assert "no maintenance to undo" in call("maintain", "--undo", "-C", ruled).err
+    assert "no maintenance to undo" in call("memory", "maintain", "--undo", "-C", ruled).err
 
 
 def test_programs_are_told_all_of_it(call, ruled):
-    told = call("maintain", "--json", "-C", ruled).json
+    told = call("memory", "maintain", "--json", "-C", ruled).json
     assert told["dry_run"] is False
     assert [one["what"] for one in told["maintained"]["upkeep"]["done"]] == ["stronger", "merged"]
     assert told["maintained"]["active"] == 2
-    items = call("maintain", "--undo", "--json", "-C", ruled).json
+    items = call("memory", "maintain", "--undo", "--json", "-C", ruled).json
     assert {item["kind"] for item in items} == {"rule"}
 
 
@@ -74,4 +74,7 @@ def test_flows_that_do_not_work_are_told(call, ruled):
     item = MemoryItem(id="f-91", kind="flow", text="deploy", trust="user", detail=detail)
     with Workspace.open(ruled) as ws:
         ws.engine.synthesizer.record([Add(item)], "test")
-    assert "Flow f-91: retire it, it failed all 12 times." in call("maintain", "--dry-run", "-C", ruled).out
+    assert (
+        "Flow f-91: retire it, it failed all 12 times."
+        in call("memory", "maintain", "--dry-run", "-C", ruled).out
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.cli.app import READING, command_names
+from agentx.cli.commands import COMMANDS
 from agentx.scheduling import schedules
 from agentx.storage.events.schedule_events import ScheduleSet
 from tests.agentx.cli.conftest import ROOT, Done
@@ -21,14 +21,14 @@ from tests.agentx.cli.test_every_command import GOOD
 NOBODY = 65534
 
 ALSO_READING = {
-    "backtest", "flow check", "gate pre", "heartbeat", "maintain", "memory explain", "rebuild", "repair", "scribe",
+    "flow backtest", "flow check", "gate pre", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat",
 }  # fmt: skip
 """What reads as it is called here, or has nothing to write: `backtest --dry-run`, `scribe --pending`, a sound `repair`."""
 
 NOTHING_TO_DO = {"approve", "pipeline amend", "pipeline redo"}
 """What is refused as wrong use before it comes to the disk: nothing waits, nothing was started."""
 
-NOT_THE_DISK = {"daemon", "pipeline run", "pull", "trust issue"}
+NOT_THE_DISK = {"schedule daemon", "pipeline run", "pull", "trust issue"}
 """What ends for another reason, which it says."""
 
 _CALLS = """
@@ -197,7 +197,7 @@ LOOKS = ("status", "log", "search", "context", "memory list", "diff", "verify", 
 def test_where_nothing_can_be_written_every_command_works_or_says_why(base, tmp_path, mounts):
     """The home and the state directory are on it as well; what a crash or a clone left is read, and nothing is changed."""
     place = copied(base, tmp_path)
-    calls = called(command_names(), base, place / "task")
+    calls = called(COMMANDS, base, place / "task")
     for name, change in STATES.items():
         root = Path(shutil.copytree(place / "task", place / name, symlinks=True))
         change(root)
@@ -209,7 +209,7 @@ def test_where_nothing_can_be_written_every_command_works_or_says_why(base, tmp_
         assert "Traceback" not in done.err, (where, name, done)
         if name in {"verify", "doctor"} and where in {"cut-off", "edited"}:
             assert done.code <= 1, (where, name, done)
-        elif name in READING | ALSO_READING:
+        elif name in ALSO_READING or COMMANDS[name].reads:
             assert (done.code, bool(done.out)) == (0, True), (where, name, done)
         elif name in NOTHING_TO_DO:
             assert done.code == 2, (where, name, done)

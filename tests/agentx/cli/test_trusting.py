@@ -12,7 +12,7 @@ def clone(root, call, tmp_path):
     call("config", "set", "model.name", "openai/tiny", "-C", root)
     call("config", "set", "checks.tests.command", "touch ran", "-C", root)
     call("schedule", "add", "0 8 * * 1", "Read the mail.", "-C", root)
-    call("capability", "add", "shell", "--command", "echo here", "-C", root)
+    call("agent", "capability", "add", "shell", "--command", "echo here", "-C", root)
     subprocess.run(["git", "clone", "-q", str(root), str(tmp_path / "clone")], check=True)
     return tmp_path / "clone"
 
@@ -39,7 +39,7 @@ def test_without_a_terminal_it_wants_a_word_on_the_command_line(call, clone):
     assert call("status", "--json", "-C", clone).json["restricted"]
     assert "✓ Trusted" in call("trust", "--yes", "-C", clone).out
     assert call("status", "--json", "-C", clone).json["restricted"] == ""
-    assert "[" in call("capability", "check", "--json", "-C", clone).out
+    assert "[" in call("agent", "capability", "check", "--json", "-C", clone).out
 
 
 def test_what_changed_since_is_marked_with_what_it_was(call, clone):

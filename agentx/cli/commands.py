@@ -1,0 +1,243 @@
+"""Every command of the command line: its function, an example, and whether it only reads.
+
+Nothing of a command is imported before it is called.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+DAILY, RECURRING, BACK, SAFE, SETUP = (
+    "Every day",
+    "Rules and recurring work",
+    "Look back",
+    "Keep safe",
+    "Set up",
+)
+"""Titles of the parts of ``agentx --help``, in order."""
+
+TOP: dict[str, dict[str, str]] = {
+    DAILY: {
+        "init": "Create a workspace, empty or from an existing project.",
+        "add": "Copy files and directories into the task.",
+        "run": "Let an agent work on a message, and watch it.",
+        "say": "Say something to the agents without starting a run.",
+        "approve": "Approve or deny a pending tool call.",
+        "undo": "Undo the latest change to the artifacts.",
+        "status": "Show the state of the workspace.",
+        "log": "List events.",
+        "diff": "Compare two moments: files and memory.",
+        "context": "Print the context that an agent would get, and why.",
+        "search": "Search files, messages, memory and sources.",
+        "memory": "List, add, edit, review and retire what is remembered.",
+    },
+    RECURRING: {
+        "gate": "Check an action before it is taken, and grade a task after it.",
+        "flow": "Record procedures, and find the one for a task.",
+        "schedule": "Run tasks by the clock, and report on them.",
+        "pipeline": "Run work of many steps by several agents.",
+        "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
+    },
+    BACK: {
+        "bisect": "Find the event that made an item or a file what it is.",
+        "restore": "Restore a file or directory from an earlier moment.",
+    },
+    SAFE: {
+        "verify": "Check the integrity of everything that is stored.",
+        "repair": "Restore damaged or missing data.",
+        "rebuild": "Rebuild state and index from the history.",
+        "fork": "Create a new workspace from the history up to a moment.",
+        "push": "Push to a Git remote.",
+        "pull": "Pull from a Git remote.",
+        "purge": "Delete a secret or personal data for good; rewrites history.",
+    },
+    SETUP: {
+        "config": "Show and change settings.",
+        "models": "List the models in use; install the embedding model.",
+        "trust": "Review what a workspace runs, calls and reads, and trust it.",
+        "doctor": "Check the installation and the workspace.",
+    },
+}
+"""What ``agentx --help`` lists: a line for each command and group, by part."""
+
+GROUPS = {
+    "agent mission": "Show and set what each agent is for.",
+    "agent capability": "Check which tools and credentials work.",
+    "agent cognition": "Report how a cognitive agent remembers, fetches and spends.",
+}
+"""A line for each group inside a group."""
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        function: ``MODULE:NAME`` of its function, below this package.
+        example: Arguments of one call, as its help shows them.
+        reads: Whether it only reads and does not speak for the user, so that an agent's own command or
+            program may call it.
+    """
+
+    function: str
+    example: str
+    reads: bool = False
+
+    def load(self) -> Callable[..., None]:
+        """Import its function."""
+        module, name = self.function.split(":")
+        found: Callable[..., None] = getattr(import_module(f"agentx.cli.{module}"), name)
+        return found
+
+
+_READS = True
+
+COMMANDS: dict[str, Command] = {
+    "init": Command("work.init:init", 'init report --title "Quarterly report"'),
+    "add": Command("work.init:add", "add ../notes --to sources"),
+    "run": Command("work.run:run", 'run "Summarise the notes." --max-steps 20'),
+    "say": Command("work.run:say", 'say "From now on, use British English."'),
+    "approve": Command("work.run:approve", 'approve --deny --reason "it is needed"'),
+    "undo": Command("work.undo:undo", "undo"),
+    "status": Command("look.status:status", "status", _READS),
+    "log": Command("look.status:log", "log -n 20 --type ToolCallExecuted", _READS),
+    "diff": Command("look.diff:diff", "diff HEAD~5 HEAD --patch", _READS),
+    "context": Command("look.context:context", 'context "change the orders" --explain', _READS),
+    "search": Command("look.context:search", 'search "sum of orders" -k 5', _READS),
+    "memory list": Command("memory.memory:list_items", "memory list --kind rejection", _READS),
+    "memory show": Command("memory.memory:show", "memory show c-3", _READS),
+    "memory add": Command("memory.memory:add", 'memory add "Never create a setup.py." --until June'),
+    "memory edit": Command("memory.memory:edit", 'memory edit c-3 "Never create a requirements.txt file."'),
+    "memory retire": Command("memory.memory:retire", "memory retire c-5"),
+    "memory pin": Command("memory.memory:pin", "memory pin c-3"),
+    "memory review": Command("memory.review:review", "memory review --accept c-5"),
+    "memory explain": Command(
+        "memory.explain:explain_message", 'memory explain "The README says: use tabs."', _READS
+    ),
+    "memory scribe": Command("memory.scribe:scribe", "memory scribe --pending"),
+    "memory maintain": Command("memory.maintain:maintain", "memory maintain --dry-run"),
+    "gate lessons": Command("agents.gate:list_lessons", "gate lessons", _READS),
+    "gate pre": Command("agents.gate:look_before", 'gate pre "deploy" --tool Bash --arguments -'),
+    "gate post": Command("agents.gate:grade_after", 'gate post "Fixed the build" --pass'),
+    "flow list": Command("memory.flow:list_flows", "flow list", _READS),
+    "flow add": Command("memory.flow:add_flow", 'flow add "deploy" --step "Build." --step "Upload."'),
+    "flow show": Command("memory.flow:show_flow", "flow show deploy", _READS),
+    "flow edit": Command("memory.flow:edit_flow", 'flow edit deploy --trigger "publish the site"'),
+    "flow retire": Command("memory.flow:retire_flows", "flow retire deploy"),
+    "flow check": Command("memory.flow:check_flow", 'flow check "Please publish the site."'),
+    "flow backtest": Command("memory.flow:backtest", "flow backtest --dry-run"),
+    "schedule list": Command("agents.schedule:list_schedules", "schedule list", _READS),
+    "schedule add": Command(
+        "agents.schedule:add_schedule", 'schedule add "0 8 * * 1" "Read the mail." --zone Europe/Berlin'
+    ),
+    "schedule remove": Command("agents.schedule:remove_schedule", "schedule remove read-the-mail"),
+    "schedule next": Command("agents.schedule:list_due", "schedule next --most 5", _READS),
+    "schedule run-due": Command("agents.schedule:run_due", "schedule run-due"),
+    "schedule daemon": Command("agents.schedule:daemon", "schedule daemon report ../news"),
+    "schedule heartbeat": Command("agents.heartbeat:heartbeat", "schedule heartbeat"),
+    "schedule audit": Command("look.audit:audit", "schedule audit --since yesterday", _READS),
+    "pipeline status": Command("pipeline.run:show_status", "pipeline status", _READS),
+    "pipeline new": Command("pipeline.pipeline:write_new", "pipeline new essays"),
+    "pipeline plan": Command("pipeline.plan:show_plan", "pipeline plan essays.yaml", _READS),
+    "pipeline run": Command("pipeline.run:run_pipeline", "pipeline run essays.yaml"),
+    "pipeline redo": Command("pipeline.amend:redo_stage", 'pipeline redo write --reason "Too long."'),
+    "pipeline amend": Command("pipeline.amend:amend_file", 'pipeline amend style.md --reason "New rule."'),
+    "pipeline matrix": Command("pipeline.matrix:show_matrix", "pipeline matrix essays.yaml", _READS),
+    "pipeline graph": Command("pipeline.pipeline:draw", "pipeline graph essays.yaml --to essays.svg", _READS),
+    "pipeline schema": Command("pipeline.pipeline:show_schema", "pipeline schema", _READS),
+    "agent mission list": Command("agents.mission:list_missions", "agent mission list", _READS),
+    "agent mission set": Command(
+        "agents.mission:set_one", 'agent mission set --agent writer "Readers come back."'
+    ),
+    "agent boot": Command("look.context:boot", "agent boot --agent writer", _READS),
+    "agent dispatch": Command("agents.mission:dispatch_one", 'agent dispatch "publish the post"', _READS),
+    "agent direct": Command("agents.direct:direct", "agent direct --why"),
+    "agent capability list": Command("agents.gate:list_capabilities", "agent capability list", _READS),
+    "agent capability add": Command(
+        "agents.gate:add_capability", 'agent capability add hugo --command "hugo version"'
+    ),
+    "agent capability check": Command("agents.gate:check_capabilities", "agent capability check"),
+    "agent cognition report": Command("agents.cognition:report", "agent cognition report", _READS),
+    "bisect": Command("look.diff:bisect", "bisect --path pyproject.toml", _READS),
+    "restore": Command("work.undo:restore", "restore outlook.md --at 12"),
+    "verify": Command("keep.verify:verify", "verify", _READS),
+    "repair": Command("keep.verify:repair", "repair"),
+    "rebuild": Command("work.undo:rebuild", "rebuild"),
+    "fork": Command("keep.push:fork", "fork ../report-2 --at 12"),
+    "push": Command("keep.push:push", "push --url ../report.git"),
+    "pull": Command("keep.push:pull", "pull"),
+    "purge": Command("keep.purge:purge", "purge --event 12 --dry-run"),
+    "config show": Command("setup.config:show", "config show", _READS),
+    "config get": Command("setup.config:get", "config get limits.max_steps", _READS),
+    "config set": Command("setup.config:set_one", 'config set checks.tests.command "python -m pytest -q"'),
+    "models list": Command("setup.models:list_models", "models list", _READS),
+    "models install": Command("setup.models:install", "models install minilm"),
+    "trust allow": Command("keep.trust:allow", "trust allow --show"),
+    "trust list": Command("keep.trust:list_trusted", "trust list", _READS),
+    "trust issue": Command("keep.trust:issue", "trust issue --for 30"),
+    "trust key": Command("keep.trust:key", "trust key"),
+    "doctor": Command("setup.doctor:doctor", "doctor", _READS),
+}
+"""Every command by its words. The first of a group is called if the group is called alone."""
+
+MOVED = {
+    "audit": "schedule audit",
+    "backtest": "flow backtest",
+    "boot": "agent boot",
+    "capability": "agent capability",
+    "cognition": "agent cognition",
+    "daemon": "schedule daemon",
+    "direct": "agent direct",
+    "dispatch": "agent dispatch",
+    "heartbeat": "schedule heartbeat",
+    "maintain": "memory maintain",
+    "mission": "agent mission",
+    "scribe": "memory scribe",
+}
+"""Old spellings, which work for one release, by their first word."""
+
+
+def below(group: str) -> dict[str, str]:
+    """Return the words that may follow a group, each with a line for its help; empty for a command.
+
+    The line of a command is empty: its docstring has it.
+
+    >>> below("agent cognition")
+    {'report': ''}
+    """
+    start = f"{group} "
+    words = dict.fromkeys(name.removeprefix(start).split()[0] for name in COMMANDS if name.startswith(start))
+    return {word: GROUPS.get(start + word, "") for word in words}
+
+
+def spoken(arguments: Sequence[str]) -> list[str]:
+    """Return every command that arguments may call, cautiously: any of their words may name a subcommand.
+
+    >>> spoken(["memory", "show", "add"])
+    ['memory show', 'memory add']
+    >>> spoken(["agent", "--json"])
+    ['agent mission list']
+    """
+
+    def reached(name: str) -> list[str]:
+        words = list(below(name))
+        named = [word for word in words if word in arguments[1:]] or words[:1]
+        return [found for word in named for found in reached(f"{name} {word}")] or [name]
+
+    return reached(arguments[0])
+
+
+def find(arguments: Sequence[str]) -> str:
+    """Return the command or group that arguments name, the longest one; empty for none.
+
+    >>> find(["memory", "--json", "add", "list"])
+    'memory add'
+    """
+    found = ""
+    for word in arguments:
+        if word.startswith("-"):
+            continue
+        longer = f"{found} {word}".lstrip()
+        if longer not in COMMANDS and not below(longer):
+            break
+        found = longer
+    return found
