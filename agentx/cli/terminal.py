@@ -219,7 +219,7 @@ def row(*cells: Text, wrap: bool) -> Table | Text:
     return grid
 
 
-def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") -> Panel:
+def panel(body: RenderableType, *, title: Text | None = None, width: int, style: str = "dim") -> Panel:
     """Return a frame around related content.
 
     Args:
@@ -230,7 +230,7 @@ def panel(body: RenderableType, *, title: Text, width: int, style: str = "dim") 
     """
     return Panel(
         body,
-        title=Text.assemble(" ", title, " "),
+        title=title and Text.assemble(" ", title, " "),
         title_align="left",
         border_style=style,
         width=min(width, PANEL_COLUMNS),

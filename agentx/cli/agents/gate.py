@@ -90,16 +90,23 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
-    """Yield the verdict in a frame, and its size below it."""
+    """Yield the verdict with its reason in one line, then what concerns the action, in a frame.
+
+    What the gate gives an agent with every verdict, such as critical rules, is left to ``--json``.
+    """
     colour = _COLOURS[verdict.verdict]
-    title = Text(verdict.verdict.replace("_", " "), f"bold {colour}")
-    parts: list[RenderableType] = [Text(plain(verdict.reason))]
+    word = verdict.verdict.replace("_", " ")
+    yield Text.assemble((f"{word}: ", f"bold {colour}"), plain(verdict.reason))
+    parts: list[RenderableType] = []
     for part in verdict.sections:
-        parts += [Text(""), Text(part.title, "bold"), facts([_row(part, line) for line in part.lines])]
-    yield panel(Group(*parts), title=title, width=width, style=colour)
-    left = f"; {verdict.omitted} line{'s' * (verdict.omitted != 1)} left out" if verdict.omitted else ""
-    woke = f"; woke {', '.join(verdict.woken)}" if verdict.woken else ""
-    yield Text(f"{verdict.tokens:,} tokens{left}{woke}", "dim")
+        if part.touches:
+            parts += [Text(part.title, "bold"), facts([_row(part, line) for line in part.lines]), Text("")]
+    if parts:
+        yield panel(Group(*parts[:-1]), width=width, style=colour)
+    left = [f"{verdict.omitted} line{'s' * (verdict.omitted != 1)} left out"] if verdict.omitted else []
+    woke = [f"woke {', '.join(verdict.woken)}"] if verdict.woken else []
+    if left or woke:
+        yield Text("; ".join(left + woke), "dim")
 
 
 def _row(part: Part, line: Line) -> tuple[str, Text]:

@@ -14,6 +14,7 @@ def guarded(root):
     with Workspace.open(root) as ws:
         ws.flows.add("deploy to production", ["Back up", "Build"], needs_approval=True)
         ws.remember("rejection", "Redis for caching")
+        ws.remember("rule", "Always test twice.", score=10.0)
     return root
 
 
@@ -33,7 +34,8 @@ def test_the_exit_status_says_the_verdict_with_and_without_json(guarded, call, a
     )
     assert (shown.code, document.code) == (status, status)
     assert (shown.err, document.json["verdict"]) == ("", verdict)
-    assert verdict.replace("_", " ") in shown.out.splitlines()[0]
+    assert shown.out.splitlines()[0] == f"{verdict.replace('_', ' ')}: {document.json['reason']}"
+    assert "Always test twice" not in shown.out, "critical, and about another matter"
     assert document.json["text"].startswith("# ")
     assert document.json["tokens"] <= 3_000
 
