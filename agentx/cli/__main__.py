@@ -22,11 +22,11 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
 
 _TODO = {
-    errno.EROFS: " Choose a place that can be written.",
-    errno.EACCES: " Give yourself the right to it, or run this as its owner.",
-    errno.EPERM: " Give yourself the right to it, or run this as its owner.",
-    errno.ENOSPC: " Make room, and do it again.",
-    errno.EDQUOT: " Make room, and do it again.",
+    errno.EROFS: " Choose a writable place.",
+    errno.EACCES: " Change its permissions, or run this as its owner.",
+    errno.EPERM: " Change its permissions, or run this as its owner.",
+    errno.ENOSPC: " Free some space and try again.",
+    errno.EDQUOT: " Free some space and try again.",
 }
 """Advice for errors of the operating system."""
 
@@ -101,7 +101,7 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
             name = next(iter(line(words)), "agentx")
             terminal.fail(
                 f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. "
-                "What was recorded is kept; set AGENTX_DEBUG=1 to see where it happened."
+                "Everything recorded is kept. Set AGENTX_DEBUG=1 for the traceback."
             )
     return 1
 

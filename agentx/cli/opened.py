@@ -63,8 +63,8 @@ def say_restricted(terminal: Terminal, ws: Workspace) -> None:
     """Print once that the workspace's own settings are not used, and why."""
     if why := ws.restricted:
         terminal.note(
-            f"{restricted(why)}. Its own settings, sources and schedules are not used: `agentx trust`"
-            " shows them."
+            f"{restricted(why)}. Its settings, sources and schedules are not used; review them "
+            "with `agentx trust`."
         )
 
 
@@ -75,7 +75,7 @@ def scan_sources(terminal: Terminal, ws: Workspace) -> None:
             with terminal.progress() as told:
                 ws.scan_sources(told)
         except UsageError as error:
-            terminal.note(f"{error} What was indexed of it before is searched.")
+            terminal.note(f"{error} The search uses what was indexed before.")
 
 
 def as_json(event: Event) -> dict[str, Any]:

@@ -72,5 +72,5 @@ def _say_none(terminal: Terminal) -> None:
     if terminal.json:
         terminal.document({"sessions": []})
     else:
-        told = "No cognitive agent has answered here. `agentx run --agent cognitive MESSAGE` lets one."
+        told = "No cognitive agent has answered here. Start one with `agentx run --agent cognitive MESSAGE`."
         terminal.show(Text(told, "dim"))

@@ -75,7 +75,9 @@ def direct(
                 event = director.direct("it was asked for")
             ws.flush()
             if isinstance(event.data, DirectiveFailed):
-                terminal.note(f"The director failed ({event.data.error}); the last good directive serves on.")
+                terminal.note(
+                    f"The director failed ({event.data.error}); the last good directive stays in use."
+                )
         stands = standing(ws, director)
     if terminal.json:
         terminal.document(stands.decision if why else stands)
@@ -131,7 +133,7 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
     _show_prompt(terminal, "The executor's prompt", ws.read_body(issued.prompt))
     if stands.rules:
         noun = "thing" if stands.rules == 1 else "things"
-        said = f"Behind it comes, at each run, what you demand or ruled out ({stands.rules} {noun})."
+        said = f"Each run appends your demands and rejections ({stands.rules} {noun})."
         terminal.show(Text(said, "dim"))
 
 
@@ -161,7 +163,7 @@ def _run(terminal: Terminal, ws: Workspace) -> None:
 def _show_run(terminal: Terminal, made: DirectedRun) -> None:
     asked = "asked" if made.decision.direct else "not asked"
     terminal.show(Text(f"The director was {asked}: {one_line(made.decision.why)}.", "dim"))
-    _show_prompt(terminal, f"Run {made.run}: all that the executor is told", made.prompt)
+    _show_prompt(terminal, f"Run {made.run}: the executor's whole prompt", made.prompt)
     outcome = made.outcome
     good = outcome.status == "COMPLETED"
     terminal.show(

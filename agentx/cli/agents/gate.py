@@ -85,7 +85,7 @@ def _arguments(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The arguments are not JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise UsageError('The arguments are no JSON object, like {"path": "report.md"}.')
+        raise UsageError('The arguments are not a JSON object such as {"path": "report.md"}.')
     return found
 
 
@@ -173,9 +173,7 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
             actor=_grader(terminal, encodable(agent)),
         )
     for name in graded.unknown:
-        terminal.note(
-            f"{name} is no {'flow' if name == flow else 'rule'} that is known here; it was passed over."
-        )
+        terminal.note(f"{name} is no {'flow' if name == flow else 'rule'} known here; ignored.")
     if graded.unmade:
         terminal.note(graded.unmade)
     if terminal.json:
@@ -201,7 +199,7 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
     if graded.lesson is not None:
         yield "learned", f"{graded.lesson.id}: {graded.lesson.text}"
     if graded.permanent:
-        yield "", Text("It is more than words: it lasts.", "green")
+        yield "", Text("It is enforced from now on.", "green")
     if graded.proposal is not None:
         yield "", Text(NOT_PERMANENT, "yellow")
         yield "instead", graded.proposal.text
@@ -221,7 +219,7 @@ def list_lessons(ctx: typer.Context) -> None:
         terminal.document({"lessons": found})
         return
     if not found:
-        terminal.show("No lesson is only words.")
+        terminal.show("Every lesson is enforced.")
         return
     rows = [
         (
@@ -231,7 +229,7 @@ def list_lessons(ctx: typer.Context) -> None:
         )
         for one in found
     ]
-    terminal.show(table("ID", "Make it a", "Learned, and what to type", rows=rows))
+    terminal.show(table("ID", "Make it a", "Lesson, and the command that enforces it", rows=rows))
 
 
 # --- capabilities -------------------------------------------------------------------------------------------
@@ -298,7 +296,9 @@ def _tell(terminal: Terminal, items: list[MemoryItem]) -> None:
 
 def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
     if not items:
-        terminal.show("No capability is known; name one: `agentx agent capability add NAME --command LINE`.")
+        terminal.show(
+            "There are no capabilities. Add one: `agentx agent capability add NAME --command LINE`."
+        )
         return
     rows = [
         (

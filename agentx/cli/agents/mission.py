@@ -44,7 +44,7 @@ def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
     if terminal.json:
         terminal.document({"missions": items})
     elif not items:
-        terminal.show('No agent has a mission; give one: `agentx agent mission set --agent ROLE "…"`.')
+        terminal.show('No agent has a mission. Set one: `agentx agent mission set --agent ROLE "…"`.')
     else:
         rows = [(Text(item.id, "cyan"), item.agent or "everybody", item.text) for item in items]
         terminal.show(table("id", "agent", "mission", rows=rows))
@@ -69,7 +69,7 @@ def dispatch_one(
 def _told(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
     if found.flow is not None and isinstance(found.flow.item.detail, FlowDetail):
         detail = found.flow.item.detail
-        asks = Text("; it asks for your word first" if detail.needs_approval else "", "yellow")
+        asks = Text("; needs your approval first" if detail.needs_approval else "", "yellow")
         yield (
             "flow",
             Text.assemble(
@@ -77,7 +77,7 @@ def _told(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
             ),
         )
     else:
-        yield "flow", Text("none is written down for it", "dim")
+        yield "flow", Text("none is recorded for it", "dim")
     yield "agent", Text.assemble((plain(found.agent), "bold"), f": {plain(found.why)}")
     for number, need in enumerate(found.needs):
         yield "takes" if not number else "", _need(need)

@@ -36,9 +36,7 @@ def list_schedules(ctx: typer.Context) -> None:
     if terminal.json:
         terminal.document(found)
     elif not found:
-        terminal.show(
-            Text('Nothing is scheduled. `agentx schedule add "0 */6 * * *" "…"` has a task run.', "dim")
-        )
+        terminal.show(Text('Nothing is scheduled. `agentx schedule add "0 */6 * * *" "…"` adds one.', "dim"))
     else:
         columns = ("id", "cron", "next", "last run", "passed over>", "task")
         terminal.show(table(*columns, rows=[_row(one) for one in found]))
@@ -167,7 +165,7 @@ def list_due(
     with opened(terminal) as ws:
         known = ws.state.schedules
     if name and name not in known:
-        raise NoSuchSchedule(f"There is no schedule {name!r}; there are: {', '.join(known) or 'none'}.")
+        raise NoSuchSchedule(f"There is no schedule {name!r}. Schedules: {', '.join(known) or 'none'}.")
     now = _now()
     chosen = [one for one in known.values() if name in ("", one.rule.id)]
     found = sorted((at, one.rule.id) for one in chosen for at in upcoming(one, now, most))
@@ -185,7 +183,7 @@ def run_due(
     terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         try:
-            with terminal.busy("What is due is carried out …"):
+            with terminal.busy("Running what is due …"):
                 carried = schedules.carry_out_due(ws, _now(), most=most)
         except WorkspaceBusy as error:
             terminal.note(str(error))

@@ -19,8 +19,8 @@ WORD = "purge"
 """What the user types to agree."""
 
 _EVERYWHERE = (
-    "Clones, forks, backups, what was pushed, and what a model was sent have it still; "
-    "nothing here can reach them."
+    "Clones, forks, backups, remotes, and models that were sent it still have it; "
+    "this command cannot reach them."
 )
 
 
@@ -73,7 +73,7 @@ def purge(
 def _agrees(terminal: Terminal) -> bool:
     if terminal.json or not terminal.interactive:
         raise PurgeRefused(
-            "There is no terminal to ask at. Look at what would go with --dry-run, "
+            "There is no terminal to ask for confirmation. Preview with --dry-run, "
             "and agree with --yes; nothing was purged."
         )
     terminal.err.print(Text(f"Type {WORD} to go on: ", "bold red"), end="")
@@ -85,7 +85,7 @@ def _agrees(terminal: Terminal) -> bool:
 
 def _show(terminal: Terminal, plan: PurgePlan) -> None:
     rows = [(Text(str(one.seq)), one.type, one_line(one.told)) for one in plan.events[:SHOWN]]
-    terminal.show(table("event>", "type", "what would be dropped", rows=rows))
+    terminal.show(table("event>", "type", "what would be deleted", rows=rows))
     _more(terminal, len(plan.events))
     details = [
         ("memory", ", ".join(plan.items) and f"forget {', '.join(plan.items)}"),
@@ -98,16 +98,16 @@ def _show(terminal: Terminal, plan: PurgePlan) -> None:
         ),
         ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),
         ("refs", plan.refs and f"remove {', '.join(plan.refs)}"),
-        ("caches", "delete all of .agentx; it is made again"),
+        ("caches", "delete all of .agentx; it is rebuilt"),
     ]
     terminal.show("", facts([(name, str(what)) for name, what in details if what]), "")
-    terminal.show(Text("This rewrites history, and cannot be taken back.", "bold red"))
+    terminal.show(Text("This rewrites history and cannot be undone.", "bold red"))
     for sentence in _warnings(plan):
         terminal.note(sentence)
     if plan.also:
         rows = [(Text(str(one.seq)), one.type, one_line(one.quote)) for one in plan.also[:SHOWN]]
         terminal.show(
-            "", table("event>", "type", "says the same and would stay; --also takes it in", rows=rows)
+            "", table("event>", "type", "has the same content and would stay; --also includes it", rows=rows)
         )
         _more(terminal, len(plan.also))
 
@@ -121,16 +121,16 @@ def _warnings(plan: PurgePlan) -> list[str]:
     found = [_EVERYWHERE]
     if plan.remotes:
         found.append(
-            f"{', '.join(plan.remotes)} has it still. Delete the branch there, then `agentx push --url URL`; "
-            "whoever looks at it before that (push, pull, fetch) brings everything back."
+            f"{', '.join(plan.remotes)} still has it. Delete the branch there, then run "
+            "`agentx push --url URL`. Any push, pull or fetch before that brings everything back."
         )
     if plan.files:
-        found.append(f"Look yourself that it is not in what stands now in {', '.join(plan.files[:SHOWN])}.")
+        found.append(f"Check that it is not in the current content of {', '.join(plan.files[:SHOWN])}.")
     if plan.conclusions:
         names = ", ".join(map(str, plan.conclusions))
         found.append(
-            f"Event {names} also told of items that do not rest on it: look at `agentx memory list` "
-            "afterwards, and `agentx rebuild --resynthesize` concludes them again."
+            f"Event {names} also recorded items that are not based on it. Check `agentx memory list` "
+            "afterwards; `agentx rebuild --resynthesize` derives them again."
         )
     if plan.purged:
         found.append(f"Purged already: event {', '.join(map(str, plan.purged))}.")
@@ -143,9 +143,9 @@ def _report(terminal: Terminal, done: PurgeReport) -> None:
         return
     count = len(done.plan.events)
     rows: list[tuple[str, str | Text]] = [
-        ("purged", f"{count} event{'s' * (count != 1)}; event {done.seq} tells of it"),
+        ("purged", f"{count} event{'s' * (count != 1)}; event {done.seq} records it"),
         ("commit", done.commit),
     ]
     if done.backup:
-        rows.append(("backup", f"{done.backup}, with everything in it"))
+        rows.append(("backup", f"{done.backup}, complete"))
     terminal.show("", facts(rows), "Next: agentx verify")

@@ -75,7 +75,7 @@ def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
         note = (
             f"{restricted(why)}. `agentx trust` shows it."
             if why
-            else "What it runs and calls is as you trust it."
+            else "It runs and calls only what you trust."
         )
         terminal.note(f"agentx.toml was changed by it. {note}")
 
@@ -92,8 +92,7 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
     where = plain(f"{done.remote}  {done.url}")
     if done.restored:
         terminal.note(
-            f"The remote lacked {done.restored:,} objects of what it had been sent before; "
-            "they were sent again."
+            f"The remote lacked {done.restored:,} objects that it had received before; they were sent again."
         )
     if not done.events and not done.commits:
         terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))

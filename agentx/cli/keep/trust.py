@@ -143,7 +143,7 @@ def _show(terminal: Terminal, ws: Workspace, claims: list[Claim], *, commands: b
         columns = ("what", "does", *(("since",) if changed else ()), "value")
         terminal.show(table(*columns, rows=rows))
     else:
-        terminal.show("It runs, calls and reads nothing of its own: every such setting is the default.")
+        terminal.show("It runs, calls and reads nothing: every such setting has its default.")
     if commands:
         warning = Text("run_command would run without isolation where none is available.\n")
         warning.append(COMMANDS_CAN, "bold")
@@ -164,7 +164,8 @@ def _row(claim: Claim, *, changed: bool) -> list[str | Text]:
 def _agrees(terminal: Terminal) -> bool:
     if terminal.json or not terminal.interactive:
         raise UsageError(
-            "There is no terminal to ask at: agree with `agentx trust --yes`. Nothing was changed."
+            "There is no terminal to ask for confirmation. Confirm with `agentx trust --yes`. "
+            "Nothing was changed."
         )
     terminal.err.print(Text(f"\nType {WORD} to allow all of it: ", "bold"), end="")
     try:
@@ -203,7 +204,7 @@ def list_trusted(ctx: typer.Context) -> None:
             ]
         )
     elif not found:
-        terminal.show(Text("You trust no workspace yet.", "dim"))
+        terminal.show(Text("There are no trusted workspaces.", "dim"))
     else:
         rows = [
             (
@@ -242,7 +243,7 @@ def issue(
             found = next((one for one in ws.state.pending.values() if one.call_id == call), None)
             if found is None or not found.awaits_approval:
                 waiting = ", ".join(one.call_id for one in approvals.waiting(ws.engine)) or "none"
-                raise UsageError(f"No call {call!r} waits. Waiting: {waiting}.")
+                raise UsageError(f"No call {call!r} is pending. Pending: {waiting}.")
             line = ws.engine.trust.issue_approval(days, call, found.tool, ws.read_body(found.whole))
         else:
             line = ws.engine.trust.issue(days, in_state(ws.state), commands=commands)

@@ -69,9 +69,9 @@ def repair(
         for finding in done.left:
             _show_finding(terminal, finding)
         if done.aside:
-            terminal.show(Text(f"What was damaged lies in {done.aside} now.", "dim"))
+            terminal.show(Text(f"Damaged data was moved to {done.aside}.", "dim"))
         if not done.mended and not done.left:
-            terminal.show("There was nothing to repair.")
+            terminal.show("Nothing to repair.")
     if done.left:
         raise typer.Exit(1)
 
@@ -86,8 +86,8 @@ def _show(terminal: Terminal, found: Verified) -> None:
     for finding in found.findings:
         _show_finding(terminal, finding)
     for purge in found.purged:
-        what = "is lost, which was accepted" if purge.type == Lost.__name__ else f"({purge.type}) was purged"
-        terminal.show(f"· event {purge.seq} {what}; its place in the chain holds")
+        what = "is lost, as accepted" if purge.type == Lost.__name__ else f"({purge.type}) was purged"
+        terminal.show(f"· event {purge.seq} {what}; the chain is intact")
     for note in found.notes:
         terminal.note(note)
     rows = [
@@ -104,7 +104,7 @@ def _show(terminal: Terminal, found: Verified) -> None:
         count = len(found.findings)
         terminal.show(Text(f"\n{count} finding{'s' * (count != 1)}.", "bold red"))
     else:
-        terminal.show(Text(f"\nEverything is as it should be, up to event {found.seq:,}.", "bold green"))
+        terminal.show(Text(f"\nNo damage found, up to event {found.seq:,}.", "bold green"))
 
 
 def _show_finding(terminal: Terminal, finding: Finding) -> None:

@@ -69,7 +69,7 @@ def _shown(report: Report, width: int) -> Iterator[RenderableType]:
         yield table("component", "calls>", "tokens in>", "tokens out>", "cost", rows=_costs(report.costs))
     yield Text("")
     if not report.todo:
-        yield Text("Nothing waits for you.", "green")
+        yield Text("Nothing needs your attention.", "green")
     for number, item in enumerate(report.todo, start=1):
         yield Text.assemble(
             (f"{number:>2}. ", "bold yellow"), one_line(item.text), "\n    ", (plain(item.command), "cyan")

@@ -107,7 +107,7 @@ def boot(
             return start(ws.engine, encodable(agent), max_tokens=budget or BOOT_BUDGET, seq=seq)
 
         made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
-    empty = "Nothing is remembered yet that an agent would need at its start."
+    empty = "Memory has nothing yet that an agent needs at its start."
     _show_made(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
 
 
@@ -121,9 +121,9 @@ def _with_room(
         if max_tokens is not None:
             raise
         terminal.note(
-            f"What must not be forgotten needs {error.needed:,} tokens, {error.needed - default:,} more than "
-            f"the {default:,} there are, so it was given them. `agentx memory retire` ends what no longer "
-            "holds."
+            f"Mandatory items need {error.needed:,} tokens, {error.needed - default:,} more than the default "
+            f"budget of {default:,}, so the budget was raised. Retire items that no longer apply: "
+            "`agentx memory retire`."
         )
         return ask(error.needed)
 
@@ -155,7 +155,7 @@ def _show_made(
     else:
         terminal.show(empty if empty and not made.items else plain(made.text.rstrip("\n")))
     if made.replays:
-        same = "to the byte" if made.exact else "but for what was purged or is no longer there"
+        same = "to the byte" if made.exact else "except what was purged or no longer exists"
         terminal.note(f"As an agent was shown it in event {made.replays}, {same}.", "·")
     left_out = f", {len(made.omitted)} left out" if made.omitted else ""
     terminal.note(
@@ -177,7 +177,7 @@ def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -
         if items:
             terminal.show("")
     if not made.items:
-        terminal.show("Nothing stands in it yet.")
+        terminal.show("It is empty.")
     if made.omitted:
         terminal.show(Text("Left out", "bold"))
     for one in made.omitted:
@@ -223,7 +223,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     """Search files, messages, tool output, memory and the read-only sources."""
     terminal: Terminal = ctx.obj
     if not query.strip():
-        raise UsageError("There is nothing to search for: the query is empty.")
+        raise UsageError("The query is empty.")
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)
@@ -260,7 +260,7 @@ def _kind(name: str) -> ChunkKind | None:
             found: ChunkKind = known
             return found
     if name:
-        raise UsageError(f"There is no kind {name!r}; the kinds are {', '.join(get_args(ChunkKind))}.")
+        raise UsageError(f"There is no kind {name!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
     return None
 
 
@@ -284,7 +284,5 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
 def _why_lexical(ws: Workspace) -> str:
     """Return why the last search used words alone; empty if it did not."""
     if ws.engine.indexer.behind:
-        return (
-            "Many passages have no vector yet, so this went by words alone; `agentx rebuild` embeds them all."
-        )
+        return "Many passages are not embedded yet, so this search was lexical; `agentx rebuild` embeds them."
     return ws.engine.indexer.why_lexical

@@ -55,7 +55,7 @@ def diff(
         terminal.document(made)
         return
     if not made.files and not made.items:
-        terminal.show(f"Nothing differs between event {made.first} and event {made.last}.")
+        terminal.show(f"No difference between event {made.first} and event {made.last}.")
         return
     terminal.show(_head(made))
     if made.files:
@@ -108,7 +108,7 @@ def _bar(file: FileDiff, most: int) -> Iterator[tuple[str, str]]:
 def _beside(file: FileDiff) -> str:
     """Return what line counts do not show: a missing content, binary sizes, a new mode."""
     if file.missing:
-        return "a content of it is no longer kept"
+        return "one version is no longer stored"
     sizes = f"binary, {file.old_bytes:,} → {file.new_bytes:,} bytes" if file.binary else ""
     return ", ".join(part for part in (sizes, f"now {file.mode}" if file.mode else "") if part)
 
@@ -155,7 +155,7 @@ def bisect(
     """Find the event that made an item or a file what it is, with its causes back to the user's message."""
     terminal: Terminal = ctx.obj
     if bool(item) == bool(path):
-        raise UsageError("Say what to look for: `--item ID` or `--path PATH`, one of them.")
+        raise UsageError("Give either `--item ID` or `--path PATH`.")
     with opened(terminal, look=bool(path)) as ws:
         trace = ws.bisect(encodable(item), path=encodable(path), every=every)
     if terminal.json:

@@ -98,10 +98,10 @@ def _facts(
     if unknown:
         yield (
             "unknown",
-            Text(f"outcome of {one_line(', '.join(unknown))}: its process ended meanwhile", "yellow"),
+            Text(f"outcome of {one_line(', '.join(unknown))}: its process ended", "yellow"),
         )
     if stands.outside:
-        yield "edited", f"{one_line(describe(stands.outside))}: now on record"
+        yield "edited", f"{one_line(describe(stands.outside))}: now recorded"
     if stands.damage:
         yield "damage", Text(f"{_count('line', len(stands.damage))} of the history: agentx doctor", "red")
     yield "state digest", Text(stands.digest, "dim")
@@ -160,7 +160,7 @@ def _types(names: list[str]) -> set[str]:
     known = FACTS | CONCLUSIONS
     for name in names:
         if name not in known:
-            raise UsageError(f"No event has the type {name!r}; the types are {', '.join(sorted(known))}.")
+            raise UsageError(f"There is no event type {name!r}. Types: {', '.join(sorted(known))}.")
     return set(names)
 
 

@@ -43,7 +43,7 @@ def explain_message(
     """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
     terminal: Terminal = ctx.obj
     if bool(text) == bool(event):
-        raise UsageError("Give a message, or --event and the number of one; `agentx log` shows the numbers.")
+        raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
     message = _recorded(terminal, event) if event else encodable(sys.stdin.read() if text == "-" else text)
     parts = explain(message)
     if terminal.json:
@@ -57,14 +57,14 @@ def explain_message(
     terminal.show(panel(whole, title=title, width=terminal.out.width))
     room = min(_EXCERPT, terminal.out.width // 3)  # leave room for the reason
     rows = [_row(part, message, room) for part in parts]
-    terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "There is nothing to read.")
+    terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "The message is empty.")
 
 
 def _recorded(terminal: Terminal, seq: int) -> str:
     with opened(terminal) as ws:
         found = next(iter(ws.events(seq - 1)), None) if seq > 0 else None
         if found is None or found.seq != seq or not isinstance(found.data, UserMessageSent):
-            raise UsageError(f"Event {seq} is no message of a user; `agentx log` shows what is.")
+            raise UsageError(f"Event {seq} is not a user's message; see `agentx log`.")
         return ws.read_body(found.data.body)
 
 

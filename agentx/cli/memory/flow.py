@@ -53,7 +53,7 @@ def list_flows(
         columns = ("id", "", "works in", "flow")
         terminal.show(table(*columns, rows=[_row(item, everything=everything) for item in items]))
     else:
-        terminal.show('There are no flows. Write one down: `agentx flow add "NAME" --step TEXT --step TEXT`.')
+        terminal.show('There are no flows. Record one: `agentx flow add "NAME" --step TEXT --step TEXT`.')
     for one in advice(state):
         terminal.note(f"{one.action} {one.item}: {one.why}.")
     _tell_proposed(terminal, sum(1 for item in state.active("flow", status="proposed")))
@@ -132,7 +132,7 @@ def add_flow(
 def _steps(given: list[str] | None, source: str) -> list[str] | None:
     """Return the steps from the command line or from a file; ``None`` if neither is given."""
     if given and source:
-        raise UsageError("Give the steps by `--step`, or by `--from FILE`, not by both.")
+        raise UsageError("Give the steps with `--step` or with `--from FILE`, not both.")
     if not source:
         return [encodable(one) for one in given] if given else None
     try:
@@ -159,7 +159,7 @@ def edit_flow(
     terminal: Terminal = ctx.obj
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
-        raise UsageError("Nothing is to be changed; see `agentx flow edit --help`.")
+        raise UsageError("Nothing to change; see `agentx flow edit --help`.")
     triggers = [encodable(one) for one in trigger] if trigger is not None else None
     with opened(terminal) as ws:
         _, before = ws.flows.find(flow)
@@ -167,7 +167,7 @@ def edit_flow(
         item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
     _show(terminal, item)
     if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
-        terminal.note(f"Its steps changed, so its record was reset; it was {told(before)}.")
+        terminal.note(f"Its steps changed, so its success rate was reset; it was {told(before)}.")
 
 
 def retire_flows(
@@ -199,7 +199,7 @@ def check_flow(
     """Find the flow that a task calls for, if any, with its steps and success rate."""
     terminal: Terminal = ctx.obj
     if not text.strip():
-        raise UsageError("Say what is about to be done: `agentx flow check TEXT`.")
+        raise UsageError("Describe the task: `agentx flow check TEXT`.")
     with opened(terminal) as ws:
         found = ws.flows.check(encodable(text))
         if terminal.json:
@@ -221,10 +221,10 @@ def _match(one: FlowMatch) -> dict[str, Any]:
 def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text: str) -> None:
     if not found:
         known = len(ws.flows.all())
-        terminal.show(f"No flow is for this; {known} {'is' if known == 1 else 'are'} known.")
+        terminal.show(f"No flow matches; {known} {'is' if known == 1 else 'are'} known.")
         if nearest := ws.flows.nearest(text):
             terminal.note(
-                f"Nearest: {nearest.item.id}, for {nearest.why}; not near enough to be shown unasked."
+                f"Nearest: {nearest.item.id}, for {nearest.why}; not similar enough to be shown to an agent."
             )
         if near := match(ws.state, text, status="proposed"):
             item = near[0].item
@@ -281,7 +281,7 @@ def _summary(found: Backtested, *, dry_run: bool) -> str:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.runs.items() if count)
     replayed = f"{runs} past run{'s' * (runs != 1)}" + (f" ({outcomes})" if outcomes else "")
     if not found.flows and not found.lessons:
-        return f"{replayed}: nothing worked or failed often enough to propose anything new."
+        return f"{replayed}: nothing succeeded or failed often enough for a new proposal."
     proposed = [
         f"{len(items)} {name}{'s' * (len(items) != 1)}"
         for name, items in (("flow", found.flows), ("lesson", found.lessons))

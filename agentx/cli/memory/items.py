@@ -53,7 +53,7 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
     rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
-    rows += [("approval", "needs a person's word before it begins")] if detail.needs_approval else []
+    rows += [("approval", "needs approval before it starts")] if detail.needs_approval else []
     rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
 

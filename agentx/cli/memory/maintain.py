@@ -48,7 +48,7 @@ def maintain(
     """
     terminal: Terminal = ctx.obj
     if dry_run and back:
-        raise UsageError("--dry-run and --undo do not go together.")
+        raise UsageError("--dry-run and --undo exclude each other.")
     with opened(terminal) as ws:
         if back:
             items = undo(ws.engine, terminal.settings.actor)
@@ -68,10 +68,10 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
     since = f" since {found.since[:10]}" if found.since else ""
     said = ", ".join(f"{counts[what]} {words}" for what, (words, _) in _TOLD.items() if counts[what])
     nights = f"{found.nights or 'No'} night{'s' * (found.nights != 1)}{since}"
-    dry = " (a dry run: nothing was changed)" if dry_run else ""
+    dry = " (dry run: nothing was changed)" if dry_run else ""
     terminal.show(Text(f"{nights}: {said or 'nothing to change'}{dry}.", "bold"))
     if rows := _rows(found.done):
-        terminal.show("", table("id", "what", "score>", "what it says, and why", rows=rows))
+        terminal.show("", table("id", "what", "score>", "text, and why", rows=rows))
     for number, one in enumerate(done.advice):
         gap = "\n" * (not number)
         do = (f"{one.action} it", "yellow")
@@ -85,7 +85,7 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
             if len(done.events) == 1
             else f"Events {done.events[0]} to {done.events[-1]}"
         )
-        rules += f" {numbers}; `agentx memory maintain --undo` takes it back."
+        rules += f" {numbers}; `agentx memory maintain --undo` undoes it."
     terminal.show(Text(f"\n{rules}" if rows or done.advice else rules, "dim"))
 
 

@@ -112,7 +112,7 @@ def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:
     if name not in names:
-        raise UsageError(f"There is no {what} {name!r}; it is one of {', '.join(names)}.")
+        raise UsageError(f"There is no {what} {name!r}. Choose from {', '.join(names)}.")
     return name
 
 

@@ -44,7 +44,7 @@ def review(
     terminal: Terminal = ctx.obj
     chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
     if chosen and by_model:
-        raise UsageError("Settle by name, or let the model: --accept and --reject do not go with --model.")
+        raise UsageError("--accept and --reject cannot be combined with --model.")
     with opened(terminal) as ws:
         if by_model:
             _ask_model(terminal, ws)
@@ -53,11 +53,11 @@ def review(
         elif terminal.json:
             terminal.document(ws.memory(status="proposed"))
         elif not (waiting := ws.memory(status="proposed")):
-            terminal.show("There is nothing to settle: no item is only proposed.")
+            terminal.show("There are no proposals to settle.")
         elif not terminal.interactive:
             names = ", ".join(item.id for item in waiting)
             raise UsageError(
-                f"There is no terminal to ask at; settle {names} with `--accept ID` and `--reject ID`, "
+                f"There is no terminal to ask at. Settle {names} with `--accept ID` and `--reject ID`, "
                 "or with `--model`."
             )
         else:
@@ -67,7 +67,9 @@ def review(
 def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     for name in chosen:
         if find(ws.engine, name).status != "proposed":
-            raise UsageError(f"{name} is {find(ws.engine, name).status}, no proposal; nothing was changed.")
+            raise UsageError(
+                f"{name} is {find(ws.engine, name).status}, not a proposal; nothing was changed."
+            )
     tell(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
 
@@ -84,7 +86,7 @@ def _ask_model(terminal: Terminal, ws: Workspace) -> None:
     show_judged(terminal, judged)
     left = len(ws.memory(status="proposed"))
     if not judged.items and not left:
-        terminal.show("There is nothing to settle: no item is only proposed.")
+        terminal.show("There are no proposals to settle.")
     elif left:
         terminal.note(f"{left} proposal{'s' * (left != 1)} left: `agentx memory review`.")
 
@@ -104,7 +106,7 @@ def show_judged(terminal: Terminal, judged: Judged) -> None:
     if judged.refusals:
         first = judged.refused[0] if judged.refused else None
         example = f", as “{first.what}”: {first.why}" if first else "."
-        terminal.note(f"Not believed: {judged.refusals} of what the model said{example}")
+        terminal.note(f"Not accepted: {judged.refusals} of the model's answers{example}")
 
 
 # --- by the user --------------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
     try:
         for number, item in enumerate(waiting, start=1):
             _show_proposal(terminal, ws, item, f"{number} of {len(waiting)}")
-            key = _key(terminal, f"Does it hold from now on?  {_KEYS}  ")
+            key = _key(terminal, f"Does it apply from now on?  {_KEYS}  ")
             if key == "q":
                 break
             if key == "s" or (key == "e" and not (words := _in_other_words(terminal, item))):

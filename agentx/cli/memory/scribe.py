@@ -35,7 +35,7 @@ def scribe(
         if pending:
             _show_pending(terminal, ws.scribe.pending())
         elif keep:
-            terminal.note("The scribe is here; Ctrl-C ends it.")
+            terminal.note("The scribe is running; stop it with Ctrl-C.")
             with ws.scribe.keeping(), suppress(KeyboardInterrupt):
                 while True:
                     time.sleep(_LOOK_S)
@@ -59,7 +59,7 @@ def _show_pending(terminal: Terminal, pending: Pending) -> None:
             [
                 ("by code", "up to date" if not pending.events else f"{pending.events} events not read"),
                 ("by a model", unread if pending.messages else "up to date"),
-                ("model", pending.model or "none is configured, so code alone takes notes"),
+                ("model", pending.model or "none is configured, so notes come from code only"),
                 ("last read", moment_of(pending.last_read).rstrip(", ") if pending.last_read else "never"),
                 ("next run", _next(pending)),
             ]
@@ -72,7 +72,7 @@ def _next(pending: Pending) -> str:
         return "nothing to do"
     if pending.due:
         return "due now: `agentx memory scribe`"
-    return "waits for its time (scribe.every_minutes)" if pending.active else "waits for the active hours"
+    return "not due yet (scribe.every_minutes)" if pending.active else "outside the active hours"
 
 
 def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:

@@ -54,7 +54,7 @@ def redo_stage(
         told = ", ".join(keys[:_TOLD]) + (f" and {len(keys) - _TOLD} more" if len(keys) > _TOLD else "")
         terminal.show(
             Text.assemble(
-                ("↻ ", "yellow"), told, " and what rests on it: `agentx pipeline run FILE` goes on."
+                ("↻ ", "yellow"), told, " and what depends on it. Continue with `agentx pipeline run FILE`."
             )
         )
 

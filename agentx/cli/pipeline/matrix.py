@@ -18,7 +18,7 @@ from agentx.synthesis.pipelines.definition.steps import resolve
 _CELLS: dict[Access, tuple[str, str, str]] = {
     "reads": ("r", "cyan", "reads"),
     "writes": ("w", "bold green", "writes"),
-    "appends": ("a", "bold yellow", "is added to when it is done"),
+    "appends": ("a", "bold yellow", "is appended to when done"),
     "does_not_read": ("×", "red", "does not read"),
 }
 """Letter, colour and wording of each kind of access in the matrix."""

@@ -63,7 +63,7 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
         with path.open("x" if new else "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{path} is there already; choose another name.") from error
+        raise UsageError(f"{path} already exists; choose another name.") from error
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
 

@@ -154,7 +154,7 @@ def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
     if any(one.budget.is_estimated for one in outlook.planned):
         yield (
             "~",
-            Text("some of these files are not there yet, or will have grown: their size is estimated", "dim"),
+            Text("some of these files do not exist yet or will grow; their size is estimated", "dim"),
         )
     for sentence in outlook.missing:
         yield "missing", Text.assemble(("✗ ", "bold red"), plain(sentence))
@@ -181,9 +181,9 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
         yield "tokens", f"about {shown} shown to models, {written} written by them"
         yield "cost", _cost(outlook)
     else:
-        yield "tokens", "none, for no model is asked"
+        yield "tokens", "none: no model is used"
     if least != most:
-        yield "", Text("from: every review passes at once; to: every loop goes all its rounds", "dim")
+        yield "", Text("from: every review passes at once; to: every loop uses all its rounds", "dim")
     bounds = [
         f"{limits.max_dispatches:,} dispatches" if limits.max_dispatches else "",
         f"{limits.max_tokens:,} tokens" if limits.max_tokens else "",
@@ -214,8 +214,8 @@ def _cost(outlook: Outlook) -> Text:
     unknown = sorted({one.model for one in outlook.planned if one.model} - set(outlook.prices))
     if least is None or most is None:
         if any(name.startswith("script:") for name in unknown):
-            return Text("nothing: the words of the model come from a file")
-        whose = "no model is named: `--model NAME` says which" if unknown == ["?"] else ", ".join(unknown)
+            return Text("nothing: the model is a script")
+        whose = "no model is given: `--model NAME`" if unknown == ["?"] else ", ".join(unknown)
         return Text(
             f"not known ({whose}); `price` in the pipeline's file says what a million tokens cost", "yellow"
         )
@@ -270,7 +270,7 @@ def _ledger(budget: Budget) -> Table:
     parts = f"of the largest of {budget.parts} parts" if budget.parts > 1 else ""
     made.add_row("", rule, "")
     made.add_row("Total reads", _about(budget.reads, budget.is_estimated), parts)
-    made.add_row("Prompt", f"{budget.prompt:,}", "what the agent is told")
+    made.add_row("Prompt", f"{budget.prompt:,}", "instructions")
     made.add_row("System prompt", f"{budget.system:,}", "the provider's own")
     made.add_row("Output reservation", f"{budget.output:,}", "")
     made.add_row("", rule, "")

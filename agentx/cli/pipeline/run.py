@@ -32,7 +32,7 @@ from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.workspace import Workspace
 
-_CUT_OFF = "Its process is gone; `agentx pipeline run FILE` goes on where it was."
+_CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
 
 _TOLD = 6
 """Maximum number of doubts to print."""
@@ -80,7 +80,7 @@ def run_pipeline(
         _say_doubts(terminal, ws, begun)
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
-        terminal.note(f"What has failed is not sent again by itself: {again} does it.")
+        terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
 
@@ -92,7 +92,7 @@ def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
     for one in doubts[:_TOLD]:
         terminal.note(f"Perhaps {one}")
     if len(doubts) > _TOLD:
-        terminal.note(f"and {len(doubts) - _TOLD} more: `agentx log` has them.")
+        terminal.note(f"and {len(doubts) - _TOLD} more: see `agentx log`.")
 
 
 def _show(terminal: Terminal, board: Board, document: object) -> None:
@@ -190,5 +190,5 @@ def _say_none(terminal: Terminal) -> None:
     if terminal.json:
         terminal.document({"pipelines": []})
     else:
-        told = "No pipeline was started here. `agentx pipeline new NAME` writes one to begin with."
+        told = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
         terminal.show(Text(told, "dim"))

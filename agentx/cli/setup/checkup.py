@@ -78,7 +78,7 @@ def machine(settings: Settings) -> Iterator[Finding]:
     yield _isolation(settings)
     folder = minilm_folder(settings.cache_dir)
     if is_whole(folder):
-        yield Finding("embeddings", "ok", f"MiniLM is whole in {folder}")
+        yield Finding("embeddings", "ok", f"MiniLM is installed in {folder}")
     else:
         broken = "is damaged" if folder.exists() else "is not installed"
         yield Finding(
@@ -88,10 +88,7 @@ def machine(settings: Settings) -> Iterator[Finding]:
 
 def _isolation(settings: Settings) -> Finding:
     kind, notes = isolation_for(SandboxPolicy(environ=settings.environ))
-    todo = (
-        "Install bubblewrap, where it is allowed to work, "
-        "before you let agents run code that you have not read."
-    )
+    todo = "Install bubblewrap before you let agents run code that you have not read."
     match kind:
         case "bubblewrap":
             what = "bubblewrap works: commands run without network and see only their copy and the system"
@@ -110,7 +107,7 @@ def _git(settings: Settings) -> Finding:
         return Finding(
             "git",
             "warning",
-            "the git program is not there; AgentX does not need it, people do",
+            "the git program is not installed; AgentX does not need it",
             "Install git to look at a workspace with `git log`.",
         )
     done = _run([program, "--version"])
@@ -141,7 +138,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
             "config",
             "failure",
             str(error),
-            "Mend agentx.toml by hand; `git log -p agentx.toml` shows how it was.",
+            "Fix agentx.toml by hand; `git log -p agentx.toml` shows earlier versions.",
         )
     else:
         yield Finding(
@@ -150,7 +147,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
             f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
         )
         if why := Trust.read(root, settings).why_restricted():
-            yield Finding("trust", "warning", restricted(why), "Look at it with `agentx trust --show`.")
+            yield Finding("trust", "warning", restricted(why), "Review it with `agentx trust --show`.")
         else:
             yield Finding("trust", "ok", "what its settings run, call and read is trusted")
             yield _model(config, settings)
@@ -163,7 +160,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
 def _rights(root: Path) -> Finding:
     if why := why_refused(root):
         what, _, todo = why.partition(". ")
-        return Finding("rights", "warning", f"the workspace opens for reading only: {what}", todo)
+        return Finding("rights", "warning", f"the workspace opens read-only: {what}", todo)
     try:
         with tempfile.TemporaryFile(dir=root / ".git"):
             return Finding("rights", "ok", "everything can be read and written")
@@ -172,17 +169,19 @@ def _rights(root: Path) -> Finding:
             "rights",
             "failure",
             f"nothing can be written to {root}: {error.strerror}",
-            "Make room, or mount it for writing.",
+            "Free some space, or mount it for writing.",
         )
 
 
 def _space(root: Path) -> Finding:
     free = shutil.disk_usage(root).free
     if free < FULL_BYTES:
-        return Finding("disk", "failure", "the disk is full", "Make room: nothing more can be recorded.")
+        return Finding(
+            "disk", "failure", "the disk is full", "Free some space: nothing more can be recorded."
+        )
     if free < MIN_FREE_BYTES:
         return Finding(
-            "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Make room before the next run."
+            "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Free some space before the next run."
         )
     return Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free")
 
@@ -193,23 +192,23 @@ def _model(config: Config, settings: Settings) -> Finding:
         return Finding(
             "model",
             "warning",
-            "no model is set, so a run must name one",
+            "no model is set; pass --model to a run",
             "agentx config set model.name PROVIDER/NAME",
         )
     if name.startswith(SCRIPT):
         try:
             open_model(name)
         except ModelError as error:
-            return Finding("model", "failure", str(error), "Name a script that is there, or a model.")
-        return Finding("model", "ok", f"{name}: its words are canned")
+            return Finding("model", "failure", str(error), "Name an existing script, or a model.")
+        return Finding("model", "ok", f"{name}: a script, not a model")
     provider = name.partition("/")[0]
     variable = f"{provider.upper()}_API_KEY"
     keyed = settings.api_key or settings.keys.get(variable) or config.model.api_base or settings.api_base
     if provider in _KEYED and not keyed:
         return Finding(
-            "model", "warning", f"{name} is set, and no key for it", f"Set {variable}, or AGENTX_API_KEY."
+            "model", "warning", f"{name} is set, but not its key", f"Set {variable}, or AGENTX_API_KEY."
         )
-    return Finding("model", "ok", f"{name}, which was not asked anything")
+    return Finding("model", "ok", f"{name} (not contacted)")
 
 
 def _sources(root: Path, config: Config) -> Iterator[Finding]:
@@ -222,7 +221,7 @@ def _sources(root: Path, config: Config) -> Iterator[Finding]:
                 "source",
                 "failure",
                 f"{source.name}: {place} is not a readable directory",
-                "Mount it, or mend `sources` in agentx.toml.",
+                "Mount it, or fix `sources` in agentx.toml.",
             )
 
 
@@ -232,7 +231,7 @@ def _links(root: Path, config: Config) -> Iterator[Finding]:
         if is_workspace(place):
             yield Finding("link", "ok", f"{link.name} to {place}")
         else:
-            todo = "Mount it, or mend `links` in agentx.toml."
+            todo = "Mount it, or fix `links` in agentx.toml."
             yield Finding("link", "failure", f"{link.name}: {place} is not a workspace", todo)
 
 
@@ -254,7 +253,7 @@ def _history(root: Path) -> Iterator[Finding]:
         yield Finding(
             "format",
             "warning",
-            f"written by a newer version (format {state.format}): it opens for reading only",
+            f"written by a newer version (format {state.format}): it opens read-only",
             "pip install --upgrade agentx-workspace",
         )
     if state.unknown:
@@ -269,16 +268,16 @@ def _history(root: Path) -> Iterator[Finding]:
         yield Finding(
             "orphans",
             "warning",
-            f"lines that did not extend the chain were set aside in {orphans}",
-            "Look whether anything in it is missed; it does no harm.",
+            f"lines that did not extend the chain were moved to {orphans}",
+            "Check whether you miss anything in it; it is harmless.",
         )
     if state.pending:
         waiting = sum(call.awaits_approval and call.approved is None for call in state.pending.values())
-        todo = "agentx approve" if waiting else "Look at what it did, and run again."
+        todo = "agentx approve" if waiting else "Look at its output, and run it again."
         yield Finding(
             "calls",
             "warning",
-            f"{len(state.pending)} tool calls have no result, {waiting} wait for your word",
+            f"{len(state.pending)} tool calls have no result, {waiting} need your approval",
             todo,
         )
 
@@ -294,7 +293,7 @@ def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
                 yield Finding("noticed", "warning", note)
             yield _index(ws)
     except AgentXError as error:
-        yield Finding("open", "failure", str(error), "The sentence says what to do.")
+        yield Finding("open", "failure", str(error), "Follow the message.")
 
 
 def _index(ws: Workspace) -> Finding:
@@ -313,5 +312,5 @@ def _index(ws: Workspace) -> Finding:
     return Finding(
         "index",
         "ok",
-        f"{count:,} passages" + (f", and {more} by the next search" if more else ", up to date"),
+        f"{count:,} passages" + (f", {more} by the next search" if more else ", up to date"),
     )

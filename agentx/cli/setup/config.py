@@ -102,4 +102,4 @@ def _text(value: Any) -> str:
 def _near(name: str, values: Mapping[str, Any]) -> str:
     last = {known.rpartition(".")[2]: known for known in values}
     near = get_close_matches(name, values, n=1) or [last[key] for key in get_close_matches(name, last, n=1)]
-    return f" Do you mean {near[0]}?" if near else " `agentx config` shows them all."
+    return f" Do you mean {near[0]}?" if near else " See `agentx config`."

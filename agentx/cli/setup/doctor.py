@@ -65,5 +65,5 @@ def _sum_up(terminal: Terminal, findings: list[Finding], broken: int) -> None:
     if broken:
         terminal.show(Text(f"\n{broken} of {len(findings)} checks failed.", "bold red"))
     else:
-        more = f"; {hints} could be better" if hints else ""
-        terminal.show(Text(f"\nAll is well{more}.", "bold green"))
+        more = f"; {hints} hint{'s' * (hints != 1)}" if hints else ""
+        terminal.show(Text(f"\nNo problems found{more}.", "bold green"))

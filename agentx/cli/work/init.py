@@ -77,7 +77,7 @@ def add(
     if len(changes) > SHOWN:
         terminal.show(f"and {len(changes) - SHOWN} more")
     if not changes:
-        terminal.show("Nothing changed: all of it was there already.")
+        terminal.show("Nothing changed: all files are already there.")
     _left_out(terminal, left_out)
 
 

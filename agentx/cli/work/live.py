@@ -128,11 +128,9 @@ class LiveView(Observer):
         self._began = time.monotonic()
         self.console.rule(Text(self._plain(plain(f"{run} · {model}")), "dim"), align="left", style="dim")
         if self._canned and model.startswith("script:"):
-            self._row(
-                "", Text("The words of the model come from a file; everything else is real.", "dim italic")
-            )
+            self._row("", Text("The model is a script; everything else is real.", "dim italic"))
         if resumed:
-            self._row("", Text("It goes on where it stood.", "dim italic"))
+            self._row("", Text("Resuming.", "dim italic"))
         self.console.print()
         self._row("you", Text(plain(message), "bold"), "bold cyan")
         self._release()
@@ -222,10 +220,10 @@ class LiveView(Observer):
         self._stop_moving()
         asked = Text.assemble(("May it run ", "bold yellow"), _waiting_line(waiting), ("?", "bold yellow"))
         self._row("asks", asked, "yellow")
-        word = self._typed("y = yes, n = no, or say why not: ")
+        word = self._typed("y = yes, n = no, or type a reason: ")
         if word.lower() in ("y", "yes"):
             return Approval(approved=True)
-        reason = word if word.lower() not in ("", "n", "no") else self._typed("Why not? (Enter: no reason) ")
+        reason = word if word.lower() not in ("", "n", "no") else self._typed("Reason? (Enter: none) ")
         return Approval(approved=False, reason=reason)
 
     def _typed(self, prompt: str) -> str:
@@ -346,7 +344,7 @@ def _tool_line(call: ToolCall) -> Text:
             call.arguments.encode("utf-8", "replace") or b"{}", type=dict[str, Any]
         )
     except msgspec.DecodeError:
-        return line.append("  ").append("arguments that are no JSON", "red")
+        return line.append("  ").append("arguments that are not JSON", "red")
     for name, value in list(arguments.items())[:6]:
         text = plain(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
         lines = text.count("\n") + 1

@@ -28,17 +28,14 @@ from agentx.synthesis.state.flows import told
 from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
 
-_CANNED = (
-    "The words of the model are canned: they come from a file. "
-    "Everything else is real: tools, checks, commits, memory."
-)
+_CANNED = "The model is a script. Everything else is real: tools, checks, commits, memory."
 
 _NO_MODEL = (
-    "No model takes part. All is real: the program that carries out the prompts, its tools, commits, memory."
+    "No model is used. Everything is real: the program that executes the prompts, its tools, commits, memory."
 )
 
 _NO_MODEL_TALKS = (
-    "No model takes part: code recognises, fetches and answers. All is real: messages, memories, commits."
+    "No model is used: code recognises, fetches and answers. Everything is real: messages, memories, commits."
 )
 
 _COMMITS = 40
@@ -158,7 +155,7 @@ def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> 
     terminal.show(
         Text.assemble(
             ("Meanwhile ", "dim"),
-            f"{count:,} messages were said.",
+            f"{count:,} messages were sent.",
             (" To read the log again would now take ", "dim"),
             (f"{log:,} tokens", "bold"),
             (".", "dim"),
@@ -197,7 +194,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         }
         terminal.line({"type": "SampleEnded", "data": story})
         return
-    terminal.show(Text("\nThe story, as `git log --oneline --reverse` tells it", "bold"))
+    terminal.show(Text("\nThe story, from `git log --oneline --reverse`", "bold"))
     if len(commits) > _COMMITS:
         before = len(commits) - _COMMITS
         terminal.show(Text(f"  … {before} commit{'s' * (before != 1)} before", "dim"))
@@ -207,7 +204,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
     terminal.show(Text("\nWhat stands", "bold"))
     terminal.show(facts(list(_standing(ws)) or [("  rules", "none")]))
     if shown:
-        terminal.show(Text("\nWhat it took to know that", "bold"))
+        terminal.show(Text("\nCost of that knowledge", "bold"))
         terminal.show(
             facts(
                 [
@@ -247,8 +244,8 @@ def _show_where(terminal: Terminal, where: str) -> None:
     terminal.show(Text("\nLook around", "bold"))
     commands = (
         (f"agentx -C {shlex.quote(where)} status", "how it stands"),
-        (f"agentx -C {shlex.quote(where)} log", "what happened, event by event"),
-        (f"agentx -C {shlex.quote(where)} context --explain", "what an agent would be shown next, and why"),
-        (f"git -C {shlex.quote(where)} log --stat", "the same in Git's words"),
+        (f"agentx -C {shlex.quote(where)} log", "all events"),
+        (f"agentx -C {shlex.quote(where)} context --explain", "what an agent would get next, and why"),
+        (f"git -C {shlex.quote(where)} log --stat", "the same as Git commits"),
     )
     terminal.show(facts([(f"  {command}", what) for command, what in commands]))

@@ -56,7 +56,7 @@ def compared(directed: Directed, folder: Path, ws: Workspace) -> list[Row]:
     try:
         return msgspec.convert(load_code(path, "compare").compare(ws, _world(ws.root)), list[Row])
     except msgspec.ValidationError as error:
-        raise SampleInvalid(f"{path} gives no rows: {error}.") from error
+        raise SampleInvalid(f"{path} has no rows: {error}.") from error
 
 
 def show_rows(terminal: Terminal, rows: list[Row]) -> None:

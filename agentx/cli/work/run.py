@@ -123,7 +123,7 @@ def _is_played(terminal: Terminal, sample: str, other: str, into: Path | None) -
     if sample:
         play(terminal, sample, into)
     elif into is not None:
-        raise UsageError("--into goes with --sample; a run works in the workspace at -C DIR.")
+        raise UsageError("--into requires --sample; a run works in the workspace of -C DIR.")
     return bool(sample)
 
 
@@ -140,12 +140,12 @@ def _limits(
 def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
     """Have the model of a run read what the user said in it. On failure, the next run catches up."""
     try:
-        with terminal.busy("Looking for what you want to last …"):
+        with terminal.busy("Looking for lasting demands …"):
             judged = judge(ws, model)
     except AgentXError as error:
-        terminal.note(f"Nothing was judged; the next run makes up for it. {error}")
+        terminal.note(f"No demands were extracted; the next run tries again. {error}")
     except KeyboardInterrupt:
-        terminal.note("Nothing was judged; the next run makes up for it.")
+        terminal.note("No demands were extracted; the next run tries again.")
     else:
         if not terminal.json:
             show_judged(terminal, judged)
@@ -278,8 +278,10 @@ def approve(
         return
     mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
     if cut_off:
-        word = "It did not go through" if deny else "It went through"
-    terminal.show(Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}: `{goes_on}` goes on.")))
+        word = "It failed" if deny else "It went through"
+    terminal.show(
+        Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}. Continue with `{goes_on}`."))
+    )
     for item in news:
         terminal.show(_news(item))
 
@@ -295,11 +297,11 @@ def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
     if len(found) == 1:
         return found[0]
     if not calls:
-        raise UsageError("No tool call waits for your word.")
+        raise UsageError("No tool call is pending.")
     listed = "; ".join(one_line(_told(call)) for call in calls)
     if call_id:
-        raise UsageError(f"No call {call_id!r} waits. What waits: {listed}.")
-    raise UsageError(f"{len(calls)} calls wait; say which: {listed}.")
+        raise UsageError(f"No call {call_id!r} is pending. Pending: {listed}.")
+    raise UsageError(f"{len(calls)} calls are pending; choose one: {listed}.")
 
 
 def _told(call: PendingCall) -> str:

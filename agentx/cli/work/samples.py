@@ -189,7 +189,7 @@ def find_sample(name: str) -> Sample:
     roots = [folder / FOLDER for folder in (here, *here.parents, package, checkout)]
     known = {path.parent.name: path.parent for root in reversed(roots) for path in root.glob(f"*/{FILE}")}
     if name not in known:
-        raise SampleInvalid(f"There is no sample {name!r}; there is {', '.join(sorted(known)) or 'none'}.")
+        raise SampleInvalid(f"There is no sample {name!r}. Samples: {', '.join(sorted(known)) or 'none'}.")
     return _read(known[name])
 
 
@@ -201,7 +201,9 @@ def _read(folder: Path) -> Sample:
         raise SampleInvalid(f"{path} is not a valid sample: {error}.") from error
     missing = [name for name in sample.files if not (folder / name).exists()]
     if missing or not sample.steps:
-        raise SampleInvalid(f"{path} names {missing[0] + ', which is not there' if missing else 'no steps'}.")
+        raise SampleInvalid(
+            f"{path} names {missing[0] + ', which does not exist' if missing else 'no steps'}."
+        )
     place = shlex.quote(near(folder))
     steps = [msgspec.structs.replace(step, run=step.run.replace("{sample}", place)) for step in sample.steps]
     return msgspec.structs.replace(sample, folder=str(folder), steps=tuple(steps))

@@ -67,7 +67,7 @@ def _show(terminal: Terminal, events: list[Event]) -> None:
         return
     changes = [change for part in events for change in changes_of(part)]
     if not changes:
-        terminal.show("Nothing changed: it is so already.")
+        terminal.show("Nothing changed: it is already so.")
         return
     terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(tell(event))))
     for change in changes:

@@ -55,7 +55,7 @@ def test_several_workspaces_are_told_together_and_each_command_names_its_own(
         "agentx -C report memory review",
     ):
         assert told in done.out
-    assert call("-C", "mail", "approve", "c1", "--deny").out.startswith("⊘ It did not go through")
+    assert call("-C", "mail", "approve", "c1", "--deny").out.startswith("⊘ It failed")
     found = call("schedule", "audit", "mail", "--json").json
     assert (found["workspaces"][0]["unknown"], [one["command"] for one in found["todo"]]) == (
         [],

@@ -17,7 +17,7 @@ def test_verify_shows_what_was_looked_at(call, root):
     assert done.code == 0, done
     for name in ("objects", "commits", "history", "artifacts", "state", "index"):
         assert re.search(rf"✓ +{name} +\d+\.\d s ", done.out), done.out
-    assert "Everything is as it should be" in done.out
+    assert "No damage found" in done.out
 
 
 def test_a_finding_is_one_line_with_what_to_do_and_exit_code_1(call, root):
@@ -42,10 +42,10 @@ def test_repair_says_what_it_restored_and_where_the_old_lies(call, root):
     assert done.code == 0, done
     assert f"✓ {LIVE} was restored from commit" in done.out
     assert (root / LIVE).read_bytes() == before
-    (aside,) = re.findall(r"lies in (\S+) now", done.out)
+    (aside,) = re.findall(r"was moved to (\S+)\.", done.out)
     assert b"requirementz" in (root / aside / LIVE).read_bytes()
     assert call("verify", "-C", root).code == 0
-    assert "nothing to repair" in call("repair", "-C", root).out
+    assert "Nothing to repair" in call("repair", "-C", root).out
     assert call("repair", "--json", "-C", root).json["repaired"] == {"mended": [], "left": [], "aside": ""}
 
 

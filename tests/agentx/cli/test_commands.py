@@ -62,7 +62,7 @@ def test_status_and_rebuild_print_the_same_digest_without_any_cache(call, root):
 def test_status_shows_what_waits_and_what_a_person_edited(call, root):
     (root / "artifacts" / "outlook.md").write_text("mine\n")
     done = call("status", "-C", root)
-    assert "outlook.md: now on record" in done.out
+    assert "outlook.md: now recorded" in done.out
     assert "1 proposal to settle" in done.out
 
 
@@ -111,12 +111,12 @@ def test_a_budget_that_is_too_small_is_raised_unless_it_was_given(call, root):
             ws.remember(
                 "constraint", f"Always sort table {number} by the date of its last change, newest first."
             )
-    for command in (["context", "x", "--tier", "0"], ["boot"]):
+    for command in (["context", "x", "--tier", "0"], ["agent", "boot"]):
         done = call(*command, "-C", root)
         assert done.out.count("Always sort table") == 90
-        needed = int(re.search(r"must not be forgotten needs ([\d,]+) tokens", done.err)[1].replace(",", ""))
+        needed = int(re.search(r"Mandatory items need ([\d,]+) tokens", done.err)[1].replace(",", ""))
         default = 1_000 if command[0] == "context" else 2_000
-        assert f"{needed - default:,} more than the {default:,} there are" in done.err
+        assert f"{needed - default:,} more than the default budget of {default:,}" in done.err
         refused = call(*command, "--max-tokens", needed - 1, "-C", root)
         assert (refused.code, refused.out) == (1, "")
         assert f"needs {needed} tokens" in refused.err
@@ -131,7 +131,7 @@ def test_boot_prints_what_every_agent_needs(call, root):
     assert "of 2,000 tokens, 2 items, after event" in done.err
     assert call("agent", "boot", "--json", "-C", root).json["text"] == done.out
     assert "the user demands it · event 3" in call("agent", "boot", "--explain", "-C", root).out
-    assert "Nothing is remembered yet" in call("agent", "boot", "--as-of", "1", "-C", root).out
+    assert "Memory has nothing yet" in call("agent", "boot", "--as-of", "1", "-C", root).out
 
 
 def test_search_says_once_that_it_is_lexical(call, root):
@@ -215,8 +215,8 @@ def test_a_proposal_is_settled_by_name(call, root):
     assert call("memory", "review", "--reject", "c-5", "--json", "-C", root).json[0]["status"] == "retired"
     done = call("memory", "review", "--accept", "c-5", "-C", root)
     assert done.code == 2
-    assert "no proposal" in done.err
-    assert "nothing to settle" in call("memory", "review", "-C", root).out
+    assert "not a proposal" in done.err
+    assert "no proposals to settle" in call("memory", "review", "-C", root).out
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------

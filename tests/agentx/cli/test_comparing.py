@@ -37,7 +37,7 @@ def test_diff_shows_what_was_and_what_is(call, root):
     assert shown[-1] == (
         "text: From now on, never create a requirements.txt file. → Never create a setup.py file."
     )
-    assert "Nothing differs between event 3 and event 3." in call("diff", "3", "3", "-C", root).out
+    assert "No difference between event 3 and event 3." in call("diff", "3", "3", "-C", root).out
 
 
 def test_diff_with_patch_shows_the_lines(call, root):

@@ -32,8 +32,8 @@ def test_a_message_may_come_from_the_standard_input(call, monkeypatch):
 
 def test_what_is_no_message_of_a_user_is_refused(call, root):
     for words, said in (
-        (("--event", "2", "-C", root), "Event 2 is no message of a user"),
-        (("--event", "999", "-C", root), "Event 999 is no message of a user"),
+        (("--event", "2", "-C", root), "Event 2 is not a user's message"),
+        (("--event", "999", "-C", root), "Event 999 is not a user's message"),
         ((), "Give a message, or --event"),
         (("hello", "--event", "2"), "Give a message, or --event"),
     ):

@@ -51,10 +51,10 @@ def test_the_flow_that_is_called_for_is_shown_with_its_steps_its_record_and_why(
 
 
 def test_where_no_flow_is_for_it_that_is_said(call, root, flow):
-    assert call("flow", "check", "sing", "-C", root).out == "No flow is for this; 0 are known.\n"
+    assert call("flow", "check", "sing", "-C", root).out == "No flow matches; 0 are known.\n"
     flow("deploy to production")
     done = call("flow", "check", "sing a song", "-C", root)
-    assert (done.code, done.out) == (0, "No flow is for this; 1 is known.\n")
+    assert (done.code, done.out) == (0, "No flow matches; 1 is known.\n")
     assert call("flow", "check", "sing", "-C", root, "--json").json == {
         "flow": None,
         "others": [],
@@ -93,7 +93,7 @@ def test_steps_come_from_a_file_or_from_stdin_and_a_new_procedure_begins_a_new_r
     monkeypatch.setattr("sys.stdin", io.StringIO("1. Only this\n"))
     done = call("flow", "edit", "deploy", "--from", "-", "--trigger", "go live", "-C", root)
     assert "step 1 Only this" in " ".join(done.out.split())
-    assert done.err == "! Its steps changed, so its record was reset; it was 100% (3 of 3; 44–100%).\n"
+    assert done.err == "! Its steps changed, so its success rate was reset; it was 100% (3 of 3; 44–100%).\n"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_steps_come_from_a_file_or_from_stdin_and_a_new_procedure_begins_a_new_r
     [
         (["--from", "{missing}"], "cannot be read"),
         (["--from", "{binary}"], "cannot be read"),
-        (["--from", "{binary}", "--step", "x"], "not by both"),
+        (["--from", "{binary}", "--step", "x"], "not both"),
         ([], "A flow needs steps"),
     ],
 )
@@ -131,7 +131,7 @@ def work(root, times, task="Cut the release.", lines=RELEASE):
 
 def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
     quiet = call("flow", "backtest", "-C", root)
-    assert "nothing worked or failed often enough to propose anything new" in quiet.out
+    assert "nothing succeeded or failed often enough for a new proposal" in quiet.out
     work(root, 2)
     dry = call("flow", "backtest", "--dry-run", "-C", root)
     assert "3 past runs (2 passed, 1 unknown): 1 flow proposed; nothing was recorded." in dry.out
@@ -141,7 +141,7 @@ def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
     listed = call("flow", "-C", root)
     assert "1 proposed flow to settle" in listed.err
     near = call("flow", "check", "cut the release", "-C", root)
-    assert near.out == "No flow is for this; 0 are known.\n"
+    assert near.out == "No flow matches; 0 are known.\n"
     assert "is only proposed: `agentx memory review`" in near.err
     document = call("flow", "backtest", "-C", root, "--json").json
     assert (document["flows"], document["recorded"]) == ([], 0)

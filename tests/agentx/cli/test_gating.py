@@ -86,7 +86,7 @@ def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(gu
     script = call("gate", "post", "Looked", "--pass", "--lesson", "Ask twice.", "-C", guarded).out
     assert "scripts/ask-twice.sh" in script
     assert "│ type" not in script
-    assert "It is more than words" in call(*words, "--pass", "--made", "check").out
+    assert "It is enforced" in call(*words, "--pass", "--made", "check").out
 
 
 def test_what_is_no_flow_or_rule_is_told_on_stderr(guarded, call):

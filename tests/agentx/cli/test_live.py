@@ -69,7 +69,7 @@ def lines(text):
 
 def test_a_scripted_run_says_that_the_words_come_from_a_file(shown):
     text = shown(lambda view: view.run_started("r-1", "script:demo", "Hello", resumed=False))
-    assert "The words of the model come from a file" in text
+    assert "The model is a script" in text
     assert "come from a file" not in shown(
         lambda view: view.run_started("r-1", "openai/x", "Hello", resumed=False)
     )
@@ -132,7 +132,7 @@ def test_a_denied_call_shows_the_whole_sentence(shown):
 
 def test_a_call_whose_arguments_are_no_json_is_shown_all_the_same(shown):
     call = ToolCall("c", "read_file", '{"path": ')
-    assert "arguments that are no JSON" in shown(
+    assert "arguments that are not JSON" in shown(
         lambda view: view.tool_ended(*ended(call, "FAILED", "no JSON"))
     )
 

@@ -40,7 +40,7 @@ def test_it_tells_what_became_of_each_item_and_why(call, ruled):
 
 
 def test_a_dry_run_changes_nothing(call, ruled):
-    assert "a dry run: nothing was changed" in call("memory", "maintain", "--dry-run", "-C", ruled).out
+    assert "dry run: nothing was changed" in call("memory", "maintain", "--dry-run", "-C", ruled).out
     rules = call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json
     assert [rule.get("status", "active") for rule in rules] == ["active"] * 3
 

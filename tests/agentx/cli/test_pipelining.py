@@ -47,7 +47,7 @@ def test_what_is_written_to_begin_with_is_a_pipeline_and_is_never_written_over(c
     before = essays.read_text("utf-8")
     assert call("pipeline", "matrix", essays, "--json").json["pipeline"] == "essays"
     done = call("pipeline", "new", essays)
-    assert (done.code, done.err) == (2, f"agentx: {essays} is there already; choose another name.\n")
+    assert (done.code, done.err) == (2, f"agentx: {essays} already exists; choose another name.\n")
     assert essays.read_text("utf-8") == before
     assert call("pipeline", "new", essays.with_name("a b")).code == 2
     assert not essays.with_name("a b.yaml").exists()
@@ -204,7 +204,7 @@ def test_a_program_that_is_not_there_is_told_before_anything_runs(call, root, tm
     assert call("pipeline", "status", "-C", root, "--json").json == {"pipelines": []}
     path.write_text(book.replace("BY", "[python, tell.py]"), "utf-8")
     done = call("pipeline", "plan", path, "-C", root)
-    assert (done.code, "tokens       none, for no model is asked" in done.out) == (0, True)
+    assert (done.code, "tokens       none: no model is used" in done.out) == (0, True)
 
 
 def test_what_is_worth_a_look_is_told_when_the_pipeline_ends(call, root, tmp_path):
@@ -299,7 +299,7 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     assert not any(row["estimated"] for row in planned[0]["budget"]["rows"])
     assert rows["remember[02]"][:3] == ["✗", "keeper:", "notes/02.md:"]
     (words[0] / "notes" / "02.md").write_text("## Summary\n\nEnd.\n\n<!-- NOTES_COMPLETE -->\n", "utf-8")
-    assert f"agentx pipeline run {essays} --retry does it" in call(*run).err
+    assert f"agentx pipeline run {essays} --retry retries them" in call(*run).err
     assert call(*run, "--retry").code == 0
     assert call("pipeline", "redo", "remember", "02", "-C", root).code == 0
     board = call("pipeline", "status", "-C", root).out.splitlines()
@@ -315,7 +315,7 @@ def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_
     style.write_text(f"Be brief.\n\n{style.read_text('utf-8')}", "utf-8")
     call("pipeline", "redo", "style", "-C", root)
     assert call(*run).code == 1
-    assert call("approve", "-C", root).out.endswith(": `agentx pipeline run FILE` goes on.\n")
+    assert call("approve", "-C", root).out.endswith(". Continue with `agentx pipeline run FILE`.\n")
     assert call(*run).code == 0
 
 
@@ -333,7 +333,7 @@ def test_a_pipeline_whose_process_is_gone_is_said_to_be_cut_off_and_nobody_is_at
         ):  # as a process leaves them that is killed here
             ws.record(Draft(data=latest[name], actor="agent:keeper", run="r-99"))
     board = call("pipeline", "status", "-C", root).out.splitlines()
-    assert board[0].startswith("Two short essays  INTERRUPTED  Its process is gone")
+    assert board[0].startswith("Two short essays  INTERRUPTED  Its process ended")
     assert board[-1].split() == ["remember", "✓", "↻"]
     assert "essays INTERRUPTED: agentx pipeline\n" in call("status", "-C", root).out
 

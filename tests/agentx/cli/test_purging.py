@@ -21,7 +21,7 @@ def test_a_dry_run_lists_what_would_go_and_drops_nothing(call, root, said):
     done = call("purge", "--event", said, "--dry-run", "-C", root)
     assert done.code == 0
     assert "user said: She lives in the yellow house" in done.out
-    assert "This rewrites history, and cannot be taken back." in done.out
+    assert "This rewrites history and cannot be undone." in done.out
     assert "rewrite 1 commit" in done.out
     assert "Clones, forks, backups" in done.err
     plan = call("purge", "--event", said, "--dry-run", "--json", "-C", root).json
@@ -53,7 +53,7 @@ def test_with_a_word_given_in_advance_it_is_done_and_told(call, root, said, tmp_
         "purge", "--event", said, "--reason", "an address", "--backup", tmp_path / "kept", "--yes", "-C", root
     )
     assert (done.code, holds(root), holds(tmp_path / "kept")) == (0, False, True)
-    assert f"1 event; event {said + 1} tells of it" in done.out
+    assert f"1 event; event {said + 1} records it" in done.out
     assert str(tmp_path / "kept") in done.out
     told = call("log", "-n", "1", "-C", root).out
     assert f"Purge event {said}: an address" in told
@@ -65,7 +65,7 @@ def test_with_a_word_given_in_advance_it_is_done_and_told(call, root, said, tmp_
 def test_what_says_the_same_is_listed_and_taken_in(call, root, said):
     call("memory", "add", "The yellow house behind the mill is hers.", "-C", root)
     listed = call("purge", "--event", said, "--dry-run", "-C", root).out
-    assert "says the same and would stay" in listed
+    assert "has the same content and would stay" in listed
     done = call("purge", "--event", said, "--also", "--yes", "--json", "-C", root)
     assert done.code == 0
     assert done.json["purged"]["plan"]["items"]

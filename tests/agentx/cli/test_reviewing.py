@@ -11,7 +11,7 @@ import pytest
 
 from agentx import Workspace
 
-QUESTION = b"Does it hold"
+QUESTION = b"Does it apply"
 KEEP = {"found": [], "verdicts": [{"id": "c-5", "verdict": "keep", "reason": "It is a habit."}]}
 
 
@@ -172,7 +172,7 @@ def test_what_a_model_makes_up_is_said_and_what_it_leaves_is_left(call, root, sc
     use(script(answer({"verdicts": [{"id": "c-99", "verdict": "drop"}]})))
     done = call("memory", "review", "--model", "-C", root)
     assert done.code == 0
-    assert "Not believed: 1" in done.err
+    assert "Not accepted: 1" in done.err
     assert "1 proposal left" in done.err
 
 
@@ -180,13 +180,13 @@ def test_there_may_be_nothing_to_settle(call, root, script, use):
     use(script(answer({"verdicts": []}), answer({"verdicts": []})))
     call("memory", "review", "--reject", "c-5", "-C", root)
     for _ in range(2):
-        assert "nothing to settle" in call("memory", "review", "--model", "-C", root).out
+        assert "no proposals to settle" in call("memory", "review", "--model", "-C", root).out
 
 
 def test_without_a_model_or_with_a_name_beside_it_there_is_a_sentence(call, root):
     assert "--model PROVIDER/NAME" in call("memory", "review", "--model", "-C", root).err
     done = call("memory", "review", "--model", "--accept", "c-5", "-C", root)
-    assert (done.code, "do not go with --model" in done.err) == (2, True)
+    assert (done.code, "cannot be combined with --model" in done.err) == (2, True)
 
 
 # --- at the end of a run ---------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_a_run_whose_model_does_not_judge_is_a_success_all_the_same(call, root, 
     chat_server.will_fail(400, "no tools here")
     done = call("run", "Mend it.", "-C", root)
     assert done.code == 0, done
-    assert "the next run makes up for it" in done.err
+    assert "the next run tries again" in done.err
     chat_server.will_say("Done.")
     chat_server.will_call(("call_1", "record_judgement", json.dumps(KEEP)))
     lines = call("run", "Go on.", "--json", "-C", root).lines

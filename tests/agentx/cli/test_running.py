@@ -16,7 +16,7 @@ ANSWER = {"answer": "It is **done**."}
 def test_a_run_is_shown_and_its_answer_is_a_success(call, root, script):
     done = call("run", "What is in it?", "--model", script(ANSWER), "-C", root)
     assert done.code == 0, done
-    assert "The words of the model come from a file" in done.out
+    assert "The model is a script" in done.out
     assert "It is done." in done.out
 
 
@@ -173,7 +173,7 @@ def test_a_sample_plays_in_a_fresh_copy_and_tells_its_story(call, sample, tmp_pa
     folder = sample()
     done = call("run", "--sample", "report", "--into", tmp_path / "copy")
     assert done.code == 0, done
-    assert "The words of the model are canned" in done.out
+    assert "The model is a script" in done.out
     assert "Denied." in done.out
     assert "git log --oneline" in done.out
     with Workspace.open(tmp_path / "copy") as ws:
@@ -255,7 +255,7 @@ def test_a_sample_has_commands_and_what_was_said_meanwhile_too(call, sample, tmp
     done = call("run", "--sample", "report", "--into", tmp_path / "copy")
     assert done.code == 0, done
     assert "2 of 4 · The days go by" in done.out
-    assert "2 messages were said" in done.out
+    assert "2 messages were sent" in done.out
     assert "$ agentx gate pre 'add a pop-up'" in done.out
     with Workspace.open(tmp_path / "copy") as ws:
         said, answered = ws.state.messages[-2:]
