@@ -47,6 +47,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     CommonMark indents what belongs to an item by the width of its marker; Python-Markdown by four spaces, and it
     needs an empty line between an item of several paragraphs and the next item.
     """
+    if page.is_homepage:
+        page.meta.setdefault("hide", ["navigation"])  # its section has no other page
     lines: list[str] = []
     fenced = paragraphs = False
     for line in markdown.split("\n"):
