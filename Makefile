@@ -46,9 +46,10 @@ bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 m
 examples: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
 
+# Without --quiet, which keeps mkdocs from counting warnings: --strict would then fail for nothing.
 docs:  ## build the documentation site in site/; a broken link or a missing page fails
 	@sh requirements/install.sh docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html"
 
 eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …" MODEL=PROVIDER/NAME DOCS=1)

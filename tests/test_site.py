@@ -50,6 +50,16 @@ def test_the_site_names_no_host_and_loads_no_font():
     assert (DOCS / CONFIG["extra"]["polyfills"][0]).is_file()
 
 
+def test_the_build_fails_on_warnings():
+    (build,) = (
+        line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if "mkdocs build" in line
+    )
+    assert "--strict" in build
+    assert "--quiet" not in build, "mkdocs does not count warnings that it does not print"
+    levels = [level for part in CONFIG["validation"].values() for level in part.values()]
+    assert set(levels) == {"warn"}
+
+
 def test_the_api_reference_covers_the_public_names_and_those_that_embedding_imports():
     shown = {line.rpartition(".")[2] for line in re.findall(r"^::: (\S+)$", page("api.md"), re.MULTILINE)}
     imports = re.findall(r"^from agentx[\w.]* import (.+)$", page("embedding.md"), re.MULTILINE)

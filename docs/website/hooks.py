@@ -1,9 +1,9 @@
 """Hooks of the documentation site: links that leave docs/ work in the site as they do on a code host.
 
 A page may link to any file of the repository (``../sample_workspaces/recovery/README.md``). The site includes each
-file that is linked so, under ``repository/``: Markdown as a page, everything else as plain text. A link to a directory
-leads to its README; a directory without one has no page, so there the link is reduced to its text. A link to a file
-that does not exist is left as it is, and the strict build reports it.
+file that is linked so, under ``repository/``: Markdown as a page, pictures as they are, everything else as plain text.
+A link to a directory leads to its README; a directory without one has no page, so there the link is reduced to its
+text. A link to a file that does not exist is left as it is, and the strict build reports it.
 """
 
 import posixpath
@@ -17,7 +17,8 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = "docs/"
 COPIES = "repository/"
-LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+SHOWN = (".md", ".svg", ".png")
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 INDENTED = re.compile(r"^ {2,3}(?=\S)")
@@ -94,7 +95,7 @@ def _uri(path: str) -> str:
     """Return where the site keeps a file of the repository."""
     if path.startswith(DOCS):
         return path.removeprefix(DOCS)
-    return COPIES + path + ("" if path.endswith(".md") else ".txt")
+    return COPIES + path + ("" if path.endswith(SHOWN) else ".txt")
 
 
 def _rewritten(found: re.Match[str], uri: str) -> str:
@@ -106,4 +107,4 @@ def _rewritten(found: re.Match[str], uri: str) -> str:
     if not file:
         return found["text"] if (ROOT / path).is_dir() else found[0]
     target = posixpath.relpath(_uri(file), posixpath.dirname(uri) or ".")
-    return f"[{found['text']}]({target}{found['anchor'] or ''})"
+    return f"{found['image']}[{found['text']}]({target}{found['anchor'] or ''})"
