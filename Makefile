@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units docs bench eval faults fuzz pins clean runtime dev model
+.PHONY: help demo test lint types units examples docs bench eval faults fuzz pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -43,8 +43,14 @@ bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 m
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
 	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)
 
-docs: dev  ## run the examples in README and docs alone
+examples: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py
+
+# Without --quiet, which keeps mkdocs from counting warnings: --strict would then fail for nothing.
+docs:  ## build the documentation site in site/; a broken link or a missing page fails
+	@sh requirements/install.sh docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html"
 
 eval: dev model  ## score capture, hot issues and search against labelled data (DATA=folder EVAL="locomo …" MODEL=PROVIDER/NAME DOCS=1)
 	@test -n "$(DATA)" || { echo "agentx: which data? make eval DATA=folder" >&2; exit 1; }
@@ -65,10 +71,11 @@ pins:  ## pin the newest allowed versions again (needs uv)
 	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
 	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
 	$(PINS) --upgrade --group bench -c requirements/runtime.txt -c requirements/dev.txt -o requirements/bench.txt
+	$(PINS) --upgrade --group docs -c requirements/runtime.txt -c requirements/dev.txt -o requirements/docs.txt
 	$(PINS) --upgrade --group fuzz -c requirements/runtime.txt -c requirements/dev.txt -o requirements/fuzz.txt
 
 clean:  ## remove .venv and every cache
-	@rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 runtime:

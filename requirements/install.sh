@@ -1,13 +1,14 @@
 #!/bin/sh
-# Make .venv, with all that `make demo` (runtime) or `make test` (dev) needs; at once where it stands already.
+# Make .venv, with all that `make demo` (runtime), `make test` (dev) or `make docs` (docs) needs; at once where it stands
+# already.
 #
-#     sh requirements/install.sh runtime|dev
+#     sh requirements/install.sh runtime|dev|docs
 #
 # PYTHON chooses the interpreter; otherwise the newest of 3.13, 3.12 and 3.11 that really runs is taken (a version
 # manager's shim may stand on PATH and fail). Whatever is missing is said in one sentence on standard error.
 set -eu
 cd "$(dirname "$0")/.."
-what=${1:?runtime or dev}
+what=${1:?runtime, dev or docs}
 here=$(pwd -P)
 venv=$here/.venv
 
@@ -60,10 +61,12 @@ install() {
 }
 
 set -- -r requirements/runtime.txt -r requirements/checkout.txt
-[ "$what" = dev ] && set -- "$@" -r requirements/dev.txt
+[ "$what" = runtime ] || set -- "$@" -r requirements/dev.txt
+[ "$what" != docs ] || set -- "$@" -r requirements/docs.txt
 echo "installing the pinned packages into .venv (once; a minute or two)"
 install --require-hashes "$@"
 install --no-deps --no-build-isolation --editable .
 rm -f "$venv"/installed-*
-[ "$what" = dev ] && : >"$(stamp dev)"
+[ "$what" = runtime ] || : >"$(stamp dev)"
+[ "$what" != docs ] || : >"$(stamp docs)"
 : >"$(stamp runtime)"

@@ -60,7 +60,7 @@ def test_the_decision_on_dependencies_lists_the_licence_of_every_pin_and_of_noth
     installed, rest = on_record
     runtime = pins("runtime")
     assert set(installed) == runtime
-    assert set(rest) == pins("checkout", "dev", "bench", "fuzz") - runtime
+    assert set(rest) == pins("checkout", "dev", "bench", "docs", "fuzz") - runtime
 
 
 def test_the_listed_licences_are_those_that_the_installed_packages_state(on_record):
