@@ -215,17 +215,21 @@ class TreeCopy:
             return 0
         with open(source, "rb") as reader:
             was = os.fstat(source)
-            if was.st_size > self._limits.max_file_bytes:
+            goal = self.root / path
+            digest = _digest()
+            size = was.st_size
+            if size <= self._limits.max_file_bytes:
+                size = 0
+                with goal.open("xb") as writer:
+                    while (part := reader.read(CHUNK_BYTES)) and size <= self._limits.max_file_bytes:
+                        digest.update(part)
+                        size += writer.write(part)
+            if size > self._limits.max_file_bytes:  # it may have grown since its size was read
+                goal.unlink(missing_ok=True)
                 self._leave_out(
                     f"left out of the copy, being larger than {self._limits.max_file_bytes} bytes", path
                 )
                 return 0
-            goal = self.root / path
-            digest = _digest()
-            with goal.open("xb") as writer:
-                while part := reader.read(CHUNK_BYTES):
-                    digest.update(part)
-                    writer.write(part)
         _give_mode_and_times(goal, was)
         now = goal.lstat()
         self._files[path] = _Seen(

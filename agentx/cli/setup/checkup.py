@@ -111,7 +111,10 @@ def _git(settings: Settings) -> Finding:
             "Install git to look at a workspace with `git log`.",
         )
     done = _run([program, "--version"])
-    return Finding("git", "ok", f"{(done.stdout if done else '').strip() or program}")
+    if done is None or done.returncode:
+        said = (done.stderr.strip() if done else "") or f"no answer within {GIT_TIMEOUT_S} s"
+        return Finding("git", "warning", f"{program} does not work: {said}", "Repair or reinstall git.")
+    return Finding("git", "ok", done.stdout.strip() or program)
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:

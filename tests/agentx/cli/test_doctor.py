@@ -84,6 +84,16 @@ def test_without_git_and_without_a_model_there_are_hints_and_no_failure(call, ro
     assert todo["embeddings"] == "agentx models install minilm"
 
 
+def test_a_git_program_that_does_not_work_is_a_warning(call, root, monkeypatch, tmp_path):
+    broken = tmp_path / "bin" / "git"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho 'libz.so is missing' >&2\nexit 127\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(broken.parent))
+    (check,) = [one for one in call("doctor", "--json", "-C", root).json["checks"] if one["name"] == "git"]
+    assert (check["mark"], "libz.so is missing" in check["what"]) == ("warning", True)
+
+
 def test_the_isolation_of_commands_is_found(call, root, monkeypatch):
     """Without bubblewrap Landlock is found, where there is one; without both, that commands can do what the user can."""
     monkeypatch.setenv("PATH", "/nowhere")

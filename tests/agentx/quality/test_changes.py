@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -123,6 +124,15 @@ def test_pipes_and_sockets_are_left_out_and_never_opened(run, tree):
     assert done.exit_code == 0
     assert done.changes == (ChangedFile("notes.md", None, executable=False),)
     assert "left out of the copy, being neither files nor directories: pipe" in done.notes
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/sys/kernel/random/uuid"), reason="Linux alone has such files")
+def test_a_file_that_gives_more_than_its_size_is_left_out(tmp_path):
+    """As one that grows while it is copied; those of the kernel have no size."""
+    copy = TreeCopy(Path("/proc/sys/kernel/random"), tmp_path / "copy", TreeLimits(max_file_bytes=30))
+    assert any("larger than 30 bytes" in note and "uuid" in note for note in copy.notes)
+    assert not (copy.root / "uuid").exists()
+    assert (copy.root / "poolsize").read_text().strip().isdigit()
 
 
 def test_a_file_over_the_limit_is_left_out_with_a_note(run, tree):
