@@ -9,7 +9,6 @@ from agentx.engine.moment_parser import event_at
 from agentx.history.diff import FieldDiff, fields_changed
 from agentx.history.undo_restore import changes, moves
 from agentx.memory.editing import find
-from agentx.recording import commit_message
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -216,7 +215,7 @@ def _cause(engine: Engine, event: Event, quote: str = "") -> Cause:
         at=event.at,
         actor=event.actor,
         type=event.type,
-        told=commit_message.tell(event) or event.type,
+        told=event.describe() or event.type,
         quote=quote or _said(event),
         commit=engine.commit_of(event.seq),
     )

@@ -20,7 +20,7 @@ from agentx.policy.resource_lookup import Scripts, is_script
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_gate import Line, Verdict, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, suggested
 from agentx.synthesis.gates.command_effects import looks_only
@@ -28,7 +28,7 @@ from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
-from agentx.synthesis.memory.items import MemoryItem, shorten
+from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rules import triggered
 from agentx.synthesis.state.state import State

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_relevance import (
     STATE_KINDS,
     Action,
@@ -31,7 +31,6 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     is_checked,
-    shorten,
 )
 from agentx.synthesis.state.flows import FlowMatch, told
 

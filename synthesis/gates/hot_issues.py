@@ -25,11 +25,12 @@ from typing import ClassVar
 import msgspec
 
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
+from agentx.storage.text import shorten
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
 from agentx.synthesis.checks.report import CheckReport, Finding, finding, printable, printable_name
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id, shorten
+from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
@@ -28,7 +28,6 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     free_id,
-    shorten,
 )
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State

@@ -13,8 +13,7 @@ from agentx.cli.terminal import Terminal, table
 from agentx.history.bisect import Cause, Step, Trace
 from agentx.history.diff import Difference, FieldDiff, FileDiff
 from agentx.storage.errors import UsageError
-from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import encodable, one_line, plain, shorten
 
 BAR = 24
 """Width of the bar beside a file's line counts."""

@@ -14,11 +14,11 @@ from agentx.storage.events.pipeline_events import (
     ProvedFile,
     StageProved,
     StageReopened,
+    key_of,
 )
 from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.pipelines.definition.naming import key_of
 
 VERSION = 6
 """Raised whenever the same events would be folded differently."""
