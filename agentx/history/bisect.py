@@ -48,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class BisectStep(msgspec.Struct, frozen=True, kw_only=True):
     """One change.
 
     Attributes:
@@ -76,7 +76,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
     item: MemoryItem | None = None
     path: str = ""
-    steps: tuple[Step, ...]
+    steps: tuple[BisectStep, ...]
     changes: int
 
 
@@ -98,7 +98,7 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     found = list(_item_changes(engine, name, runs))
     chosen = found if every else found[-1:]
     steps = tuple(
-        Step(
+        BisectStep(
             event=_cause(engine, event),
             fields=fields_changed(before, after) if before else (),
             made=before is None,
@@ -138,7 +138,7 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
     found.reverse()
     chosen = found if every else found[-1:]
     steps = tuple(
-        Step(
+        BisectStep(
             event=_cause(engine, event),
             made=event is found[0],
             causes=tuple(_causes(engine, event, (), runs)),

@@ -13,7 +13,7 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
+from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict, Refused, shortened
 from agentx.synthesis.judgement.quotes import Message
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
@@ -264,7 +264,7 @@ class _Book:
 
     # --- verdicts on proposals --------------------------------------------------------------------
 
-    def settle(self, verdict: Verdict) -> None:
+    def settle(self, verdict: ProposalVerdict) -> None:
         """Settle a proposal by the model's verdict."""
         item = self._standing(verdict.id)
         if verdict.verdict == "leave":

@@ -18,7 +18,7 @@ from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.policy.action_gate import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
-from agentx.synthesis.gates.action_gate import Decision, Line, Part, Verdict
+from agentx.synthesis.gates.action_gate import Decision, GateVerdict, Line, VerdictSection
 from agentx.synthesis.learning.grading import NOT_PERMANENT
 from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem
 from agentx.synthesis.state.flows import told
@@ -89,7 +89,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return found
 
 
-def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
+def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     """Yield the verdict in a frame, and its size below it."""
     colour = _COLOURS[verdict.verdict]
     title = Text(verdict.verdict.replace("_", " "), f"bold {colour}")
@@ -102,7 +102,7 @@ def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     yield Text(f"{verdict.tokens:,} tokens{left}{woke}", "dim")
 
 
-def _row(part: Part, line: Line) -> tuple[str, Text]:
+def _row(part: VerdictSection, line: Line) -> tuple[str, Text]:
     if line.kind == "step":
         return f"{line.id:>4}.", Text(plain(line.text))
     mark, colour = _MARKS.get(part.name, ("•", "dim"))
