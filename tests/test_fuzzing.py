@@ -87,7 +87,7 @@ def test_what_was_not_harmed_is_read_though_other_lines_are(data):
 
 _NAMES = st.binary(min_size=1, max_size=6).filter(lambda name: not {0, 47} & set(name))
 _ENTRIES = st.builds(
-    lambda mode, oid: trees.Entry(mode, oid.hex()),
+    lambda mode, oid: trees.RawTreeEntry(mode, oid.hex()),
     st.sampled_from((b"100644", b"100755", b"120000", b"40000")),
     st.binary(min_size=20, max_size=20),
 )

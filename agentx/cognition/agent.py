@@ -171,6 +171,8 @@ class _Turn:
         self.agent, self.ws, self.message, self.seq, self.run = agent, ws, message, seq, run
         self.config, self.model = agent.config, agent.model
         self.metrics = Metrics()
+        self.latencies: dict[str, float] = {}
+        self.usage: dict[str, Usage] = {}
         self.look()
         self.number = self.mind.interactions + 1
         self.before = memories.scored(self.state, self.mind, self.number, self.config.decay_temperature)
@@ -204,12 +206,12 @@ class _Turn:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the duration of a ``with`` body to a latency metric."""
+        """Add the duration of a ``with`` body to a latency, by the name of its metric."""
         start = time.monotonic()
         try:
             yield
         finally:
-            setattr(self.metrics, name, getattr(self.metrics, name) + (time.monotonic() - start) * 1_000)
+            self.latencies[name] = self.latencies.get(name, 0.0) + (time.monotonic() - start) * 1_000
 
     def took(self, asked: Asked[Any], module: str) -> None:
         """Count the usage and the faults of a model call."""
@@ -218,10 +220,17 @@ class _Turn:
 
     def spent(self, usage: Usage, module: str) -> None:
         """Count the tokens and costs of a module."""
-        for name, count in (("prompt", usage.prompt_tokens), ("completion", usage.completion_tokens)):
-            key = f"{module}_{name}_tokens"
-            setattr(self.metrics, key, getattr(self.metrics, key) + count)
+        self.usage[module] = self.usage.get(module, Usage()) + usage
         self.metrics.cost_usd += usage.cost_usd
+
+    def measured(self) -> Metrics:
+        """Return the metrics with the latencies and the tokens counted so far."""
+        tokens = {
+            f"{module}_{kind}_tokens": count
+            for module, usage in self.usage.items()
+            for kind, count in (("prompt", usage.prompt_tokens), ("completion", usage.completion_tokens))
+        }
+        return msgspec.structs.replace(self.metrics, **self.latencies, **tokens)
 
     @property
     def deadline(self) -> float:
@@ -564,6 +573,7 @@ class _Turn:
         done = msgspec.structs.replace(done, evicted=self.leaving(done))
         self.metrics.evicted_memory_ids = list(done.evicted)
         self.metrics.total_latency_ms = (time.monotonic() - self.began) * 1_000
+        metrics = self.measured()
         snapshot = Snapshot(
             before=self.before,
             after=memories.scored(self.state, mind.interacted(done), self.number, config.decay_temperature),
@@ -578,13 +588,13 @@ class _Turn:
             )
             done = msgspec.structs.replace(
                 done,
-                metrics=self.beside(self.metrics),
+                metrics=self.beside(metrics),
                 snapshot=self.beside(snapshot),
             )
             seq = self.ws.engine.write_path.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
-        return Answer(text, self.number, accessed, self.metrics)
+        return Answer(text, self.number, accessed, metrics)
 
     def leaving(self, done: Interacted) -> tuple[str, ...]:
         """Return the memories that leave the buffer: the faded ones of little use, and those without room."""

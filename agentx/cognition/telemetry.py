@@ -21,7 +21,7 @@ class _Api(NamedTuple):
     set_span_in_context: Any
 
 
-class _Part(NamedTuple):
+class _ChildSpan(NamedTuple):
     """A child span of the interaction's span."""
 
     name: str
@@ -72,19 +72,21 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
     return True
 
 
-def _parts(metrics: Metrics) -> list[_Part]:
+def _parts(metrics: Metrics) -> list[_ChildSpan]:
     """Return the modules that ran."""
-    found = [_Part("recognizer", metrics.recognizer_latency_ms, _tokens(metrics, "recognizer"))]
+    found = [_ChildSpan("recognizer", metrics.recognizer_latency_ms, _tokens(metrics, "recognizer"))]
     if metrics.decayer_triggered:
         reason = {"agentx.cognition.reason": metrics.decayer_trigger_reason}
-        found.append(_Part("decayer", metrics.decayer_latency_ms, reason | _tokens(metrics, "decayer")))
+        found.append(_ChildSpan("decayer", metrics.decayer_latency_ms, reason | _tokens(metrics, "decayer")))
     if metrics.activator_trigger_count:
         graph = {
             "agentx.cognition.sub_queries": metrics.dag_node_count,
             "agentx.cognition.sub_query_edges": metrics.dag_edge_count,
         }
-        found.append(_Part("activator", metrics.activator_latency_ms, graph | _tokens(metrics, "activator")))
-    found.append(_Part("response", metrics.response_generation_latency_ms, _tokens(metrics, "response")))
+        found.append(
+            _ChildSpan("activator", metrics.activator_latency_ms, graph | _tokens(metrics, "activator"))
+        )
+    found.append(_ChildSpan("response", metrics.response_generation_latency_ms, _tokens(metrics, "response")))
     return found
 
 

@@ -14,8 +14,9 @@ from agentx.engine.daily_recap import Told
 from agentx.search.event_chunks import place
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import ContextProvided
+from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of

@@ -19,8 +19,9 @@ from agentx.context.rendering import (
     memory_line,
     on_one_line,
 )
+from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.state.rules import boot_rules, is_critical
 from agentx.synthesis.state.state import State

@@ -16,8 +16,7 @@ from agentx.directing.executor_tools import Result
 from agentx.directing.program import Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
-from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 100_000

@@ -15,9 +15,8 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.directing.policy import Decision
-from agentx.synthesis.memory.items import shorten
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import RUN_TEXT
 

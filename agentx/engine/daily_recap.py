@@ -16,7 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 from agentx.core.cached_projection import Kept
-from agentx.recording import commit_message
 from agentx.storage.events.codec import DamagedLine
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -30,9 +29,10 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, Position, told_already
+from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.conclusions import Add, Change, Concluded
-from agentx.synthesis.memory.items import MemoryItem, shorten
+from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.state import State
 
 VERSION = 2
@@ -110,7 +110,7 @@ class Turn(msgspec.Struct, omit_defaults=True):
             case Concluded(changes=made) if made and all(self._rests_here(change) for change in made):
                 self._tell(", ".join(_noted(change.item) for change in made if isinstance(change, Add)))
             case ToolCallExecuted(status="DENIED") | ApprovalDecided() | TaskGraded() | Concluded():
-                self._tell(commit_message.tell(event))
+                self._tell(event.describe())
             case ToolCallExecuted(exit_code=int()) as call:
                 passed = call.status == "SUCCEEDED"
                 counts = self.passed if passed else self.failed
@@ -266,7 +266,7 @@ def log_at(history: History, state: State, read_body: Callable[[Body], str]) -> 
 
 def _tell(event: Event, read_body: Callable[[Body], str]) -> str:
     if not isinstance(event.data, UserMessageSent | AgentMessageSent):
-        return commit_message.tell(event)
+        return event.describe()
     text = event.data.body.text
     with suppress(BlobDamaged):
         text = read_body(event.data.body)

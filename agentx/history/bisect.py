@@ -9,7 +9,6 @@ from agentx.engine.moment_parser import event_at
 from agentx.history.diff import FieldDiff, fields_changed
 from agentx.history.undo_restore import changes, moves
 from agentx.memory.editing import find
-from agentx.recording import commit_message
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -49,7 +48,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     commit: str = ""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class BisectStep(msgspec.Struct, frozen=True, kw_only=True):
     """One change.
 
     Attributes:
@@ -77,7 +76,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
     item: MemoryItem | None = None
     path: str = ""
-    steps: tuple[Step, ...]
+    steps: tuple[BisectStep, ...]
     changes: int
 
 
@@ -99,7 +98,7 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     found = list(_item_changes(engine, name, runs))
     chosen = found if every else found[-1:]
     steps = tuple(
-        Step(
+        BisectStep(
             event=_cause(engine, event),
             fields=fields_changed(before, after) if before else (),
             made=before is None,
@@ -139,7 +138,7 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
     found.reverse()
     chosen = found if every else found[-1:]
     steps = tuple(
-        Step(
+        BisectStep(
             event=_cause(engine, event),
             made=event is found[0],
             causes=tuple(_causes(engine, event, (), runs)),
@@ -216,7 +215,7 @@ def _cause(engine: Engine, event: Event, quote: str = "") -> Cause:
         at=event.at,
         actor=event.actor,
         type=event.type,
-        told=commit_message.tell(event) or event.type,
+        told=event.describe() or event.type,
         quote=quote or _said(event),
         commit=engine.commit_of(event.seq),
     )

@@ -6,7 +6,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
@@ -20,7 +20,6 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     item_id,
-    shorten,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.rules import standing_as

@@ -9,8 +9,9 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.memory import editing
 from agentx.storage.errors import UsageError
+from agentx.storage.text import shorten
 from agentx.synthesis.memory.conclusions import PERSON, Patch
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem, Status, shorten
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, Status
 from agentx.synthesis.state.flows import (
     MEANING_ENOUGH,
     MEANING_NEAR,

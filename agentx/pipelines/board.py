@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.pipelines.definition.naming import key_of
+from agentx.storage.events.pipeline_events import key_of
 from agentx.synthesis.pipelines.definition.pipeline import Loop
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
 from agentx.synthesis.pipelines.running.progress import Progress, Sent

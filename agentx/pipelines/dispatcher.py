@@ -46,7 +46,7 @@ from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
-from agentx.synthesis.pipelines.running.progress import Part
+from agentx.synthesis.pipelines.running.progress import TaskPart
 from agentx.synthesis.pipelines.running.schedule import Due
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state.state import RUN_TEXT
@@ -110,7 +110,7 @@ class Dispatcher:
         self._allowance = allowance
         self._gates = Gates(engine)
 
-    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, Part] | None = None) -> Came:
+    def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
         """Do a step: prepare, send, examine, prove.
 
         Args:
@@ -447,7 +447,7 @@ class Dispatcher:
     # --- a task that was split ------------------------------------------------------------------------------
 
     def _done_parts(
-        self, step: Step, made: Collection[str], parts: Mapping[int, Part]
+        self, step: Step, made: Collection[str], parts: Mapping[int, TaskPart]
     ) -> list[tuple[str, int]]:
         """Return the last file and the file count of each part before the first unfinished one."""
         numbers = takewhile(lambda number: number in parts and self._is_written(step, made, number), count(1))

@@ -15,10 +15,9 @@ from agentx.engine.moment_parser import event_at
 from agentx.pipelines.files import Files, FileText
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
-from agentx.recording.pipeline_messages import LOOK_AT
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import ProvedFile, StageProved
+from agentx.storage.events.pipeline_events import LOOK_AT, ProvedFile, StageProved
 from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean

@@ -36,7 +36,7 @@ from agentx.synthesis.pipelines.definition.classes import rules_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.progress import Part, Progress
+from agentx.synthesis.pipelines.running.progress import Progress, TaskPart
 from agentx.synthesis.pipelines.running.schedule import Due, Schedule
 
 Models = Callable[[str], ModelClient]
@@ -321,7 +321,7 @@ class Runner:
             key, progress = due.step.key, tracker.progress
             floor = schedule.floor(key)
             written = progress.written.get(key)
-            own, made, parts = False, set[str](), dict[int, Part]()
+            own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
                 made = {path for path, blob in written.blobs.items() if blob}
                 parts = {number: part for number, part in written.parts.items() if part.seq > floor}

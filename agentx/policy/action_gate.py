@@ -20,15 +20,15 @@ from agentx.policy.resource_lookup import Scripts, is_script
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import one_line
-from agentx.synthesis.gates.action_gate import Line, Verdict, fitted, judge, needs_approval, violation_of
+from agentx.storage.text import one_line, shorten
+from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, suggested
 from agentx.synthesis.gates.command_effects import looks_only
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
-from agentx.synthesis.memory.items import MemoryItem, shorten
+from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rules import triggered
 from agentx.synthesis.state.state import State
@@ -144,7 +144,7 @@ class Gates:
         arguments: Mapping[str, Any] | None = None,
         domain: str = "",
         agent: str = "",
-    ) -> Verdict:
+    ) -> GateVerdict:
         """Return what memory and resources exist for an action, and whether it may proceed. Nothing is run.
 
         Args:
@@ -291,7 +291,7 @@ class Gates:
         )
         return tuple(line for line in found if line.id not in action.paths)
 
-    def _wake(self, board: Board, verdict: Verdict) -> None:
+    def _wake(self, board: Board, verdict: GateVerdict) -> None:
         if not verdict.woken or self.engine.write_path.read_only:
             return
         with self.engine.write_path.exclusive():
@@ -409,7 +409,7 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
 
 
-def _note(verdict: Verdict, memory: _Run) -> str:
+def _note(verdict: GateVerdict, memory: _Run) -> str:
     """Return what touches a call and was not yet shown in this run.
 
     It has one line per item, so that a conversation does not grow with the number of its calls.

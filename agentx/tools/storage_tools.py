@@ -95,7 +95,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         return self.summary
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DirectoryEntry(msgspec.Struct, frozen=True):
     """One entry of a directory. A directory has ``size_bytes`` 0; ``files`` counts the files below it."""
 
     path: str
@@ -108,7 +108,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a directory."""
 
     path: str
-    entries: tuple[Entry, ...]
+    entries: tuple[DirectoryEntry, ...]
     total: int
     page: int
     pages: int
@@ -380,10 +380,10 @@ def _bounded(lines: list[str]) -> list[str]:
     return given
 
 
-def _entries(files: "list[tuple[str, int]]", folder: str, depth: int) -> list[Entry]:
+def _entries(files: "list[tuple[str, int]]", folder: str, depth: int) -> list[DirectoryEntry]:
     """Return files and directories below a folder down to a depth; directories with their number of files."""
     prefix = folder + "/" if folder else ""
-    found: list[Entry] = []
+    found: list[DirectoryEntry] = []
     counts: dict[str, int] = {}
     for path, size in files:
         if not path.startswith(prefix):
@@ -393,6 +393,6 @@ def _entries(files: "list[tuple[str, int]]", folder: str, depth: int) -> list[En
             name = prefix + "/".join(parts[:level])
             counts[name] = counts.get(name, 0) + 1
         if len(parts) <= depth:
-            found.append(Entry(path, False, size))
-    found += [Entry(name, True, 0, count) for name, count in counts.items()]
+            found.append(DirectoryEntry(path, False, size))
+    found += [DirectoryEntry(name, True, 0, count) for name, count in counts.items()]
     return sorted(found, key=lambda entry: entry.path)

@@ -4,7 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from agentx.storage.events.types import Body, Payload
+from agentx.storage.events.types import WORDS, Body, Event, Payload
+from agentx.storage.text import shorten
 
 
 class ReusePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,6 +72,9 @@ class DirectiveIssued(Payload, frozen=True):
     completion_tokens: int = 0
     cost_usd: float = 0.0
 
+    def _line(self, _event: Event, /) -> str:
+        return f"Direct: {shorten(self.summary, WORDS)}"
+
 
 class DirectiveFailed(Payload, frozen=True):
     """A director could not be reached, or two of its answers could not be parsed.
@@ -89,6 +93,9 @@ class DirectiveFailed(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+
+    def _line(self, _event: Event, /) -> str:
+        return f"The director failed: {shorten(self.error, WORDS)}"
 
 
 class FieldExplained(Payload, frozen=True):
@@ -114,3 +121,6 @@ class FieldExplained(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Explain the field {self.field}: {shorten(self.resolver or self.value, WORDS)}"

@@ -5,7 +5,14 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.events.direction_events import NewKnowledge
-from agentx.storage.events.types import Body, ChangesFiles, FileChange, Payload
+from agentx.storage.events.types import WORDS, Body, ChangesFiles, Event, FileChange, Payload
+from agentx.storage.text import shorten
+
+REASON_WORDS = 20
+"""Maximum number of words of a reason that a line about a pipeline quotes."""
+
+LOOK_AT = "look at "
+"""Prefix of a check's result that leaves a doubt, among the results of a stage."""
 
 FileClass = Literal["static", "append-only"]
 """How an existing file may change: only with the user's approval, or only by appending at its end."""
@@ -16,6 +23,19 @@ class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
     path: str
     sort: FileClass
+
+
+def key_of(stage: str, item: str) -> str:
+    """Return the key of a stage for an item.
+
+    >>> key_of("write", "03"), key_of("outline", "")
+    ('write[03]', 'outline')
+    """
+    return f"{stage}[{item}]" if item else stage
+
+
+def _round_of(stage: str, item: str, number: int) -> str:
+    return f"{key_of(stage, item)}{f', round {number}' if number > 1 else ''}"
 
 
 class PipelineStarted(Payload, frozen=True):
@@ -35,6 +55,9 @@ class PipelineStarted(Payload, frozen=True):
     files: tuple[FileRule, ...] = ()
     retry: bool = False
 
+    def _line(self, _event: Event, /) -> str:
+        return f"Start pipeline {self.name}"
+
 
 class PipelineEnded(Payload, frozen=True):
     """A pipeline ended, or was stopped.
@@ -47,6 +70,13 @@ class PipelineEnded(Payload, frozen=True):
     name: str
     status: Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
     reason: str = ""
+
+    def _line(self, _event: Event, /) -> str:
+        reason = f": {shorten(self.reason, REASON_WORDS)}" if self.reason else ""
+        return f"Pipeline {self.name} ends: {self.status}{reason}"
+
+    def _rank(self, _event: Event, /) -> int:
+        return 6
 
 
 class GivenFile(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,6 +133,17 @@ class Dispatched(Payload, frozen=True):
     max_tokens: int = 0
     digest: str = ""
 
+    def _line(self, _event: Event, /) -> str:
+        part = f", part {self.part}" if self.part else ""
+        return f"Send {self.role} to {_round_of(self.stage, self.item, self.round)}{part}: {self._given()}"
+
+    def _given(self) -> str:
+        if not self.max_tokens:
+            return "no agent is needed"
+        files = f"{len(self.reads)} file{'s' * (len(self.reads) != 1)}"
+        cut = sum(bool(one.cut) for one in self.reads) + len(self.left_out)
+        return f"{files}, {self.tokens:,} of {self.max_tokens:,} tokens" + (f", {cut} cut" if cut else "")
+
 
 class ProvedFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file that exists, carries its marker and passes its checks."""
@@ -151,6 +192,16 @@ class StageProved(ChangesFiles, frozen=True):
     superseded: tuple[Superseded, ...] = ()
     found: bool = False
 
+    def _line(self, _event: Event, /) -> str:
+        outputs = ", ".join(file.path for file in self.outputs)
+        verdict = f", verdict {self.verdict}" if self.verdict else ""
+        added = f"; add to {', '.join(made.path for made in self.changes)}" if self.changes else ""
+        doubts = "".join(f"; {one}" for one in self.checks if one.startswith(LOOK_AT))
+        return f"Prove {_round_of(self.stage, self.item, self.round)}: {outputs}{verdict}{added}{doubts}"
+
+    def _rank(self, _event: Event, /) -> int:
+        return 8 if self.changes else 3
+
 
 class StageReopened(Payload, frozen=True):
     """The user wants a stage done again; the stages that depend on it are done again as well.
@@ -163,6 +214,9 @@ class StageReopened(Payload, frozen=True):
     stage: str
     item: str = ""
     reason: str = ""
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Do {key_of(self.stage, self.item)} again: {shorten(self.reason, REASON_WORDS)}"
 
 
 class FileAmended(Payload, frozen=True):
@@ -180,3 +234,6 @@ class FileAmended(Payload, frozen=True):
     after: str = ""
     reason: str = ""
     call_id: str = ""
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Amend {self.path}: {shorten(self.reason, WORDS)}"

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from agentx.storage.events.types import Payload
+from agentx.storage.events.types import WORDS, Event, Payload
+from agentx.storage.text import shorten
 
 CatchUp = Literal["once", "all", "none"]
 
@@ -36,11 +37,17 @@ class ScheduleSet(Payload, frozen=True):
     directed: bool = False
     agent: str = "main"
 
+    def _line(self, _event: Event, /) -> str:
+        return f"Schedule {self.id} ({self.cron}): {shorten(self.task or 'heartbeat', WORDS)}"
+
 
 class ScheduleRemoved(Payload, frozen=True):
     """A schedule was removed."""
 
     id: str
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Remove the schedule {self.id}"
 
 
 class DuePassed(Payload, frozen=True):
@@ -57,3 +64,6 @@ class DuePassed(Payload, frozen=True):
     due: str
     times: int = 1
     reason: str = ""
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Pass over {self.times} due time{'s' * (self.times != 1)} of {self.schedule}: {self.reason}"

@@ -6,13 +6,42 @@ payload that has once been written must load for ever: a changed shape gets a ne
 in ``synthesis``.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from agentx.storage.text import shorten
+
+WORDS = 60
+"""Maximum number of words of a message, a thought or a denial that an event's line quotes."""
+
+NUMBERS = 10
+"""Maximum number of purged events that an event's line lists."""
+
+_VERBS = {
+    "write_file": "Edit",
+    "edit_file": "Edit",
+    "delete_file": "Delete",
+    "add": "Add",
+    "undo": "Undo",
+    "restore": "Restore",
+    "append_log": "Note in",
+}
+"""What each tool does to its files."""
+
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of all payloads; the class name is the event's ``type``."""
+    """Base of all payloads; the class name is the event's ``type``.
+
+    A subclass describes itself in ``_line`` and gives its significance in ``_rank``; see :class:`Event`.
+    """
+
+    def _line(self, _event: "Event", /) -> str:
+        return ""
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 2
 
 
 class Body(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,6 +95,9 @@ class Unknown(Payload, frozen=True):
 class Purged(Payload, frozen=True):
     """The payload of an event whose content was purged; its digest keeps the hash chain intact."""
 
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.type} of event {event.seq} was purged"
+
 
 class Lost(Purged, frozen=True):
     """The payload of a damaged event of which no copy exists and whose loss the user accepted."""
@@ -85,6 +117,12 @@ class WorkspaceCreated(Payload, frozen=True):
     format: int
     artifacts: str = "artifacts"
 
+    def _line(self, _event: "Event", /) -> str:
+        return f"Create workspace: {self.title}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 9
+
 
 class WorkspaceForked(Payload, frozen=True):
     """The point of a fork: all events before it were copied from another workspace.
@@ -97,11 +135,23 @@ class WorkspaceForked(Payload, frozen=True):
     at: int
     hash: str
 
+    def _line(self, _event: "Event", /) -> str:
+        return f"Fork at event {self.at}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 9
+
 
 class UserMessageSent(Payload, frozen=True):
     """A message from the user to the agents of this task."""
 
     body: Body
+
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.actor} said: {shorten(self.body.text, WORDS)}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 5
 
 
 class AgentMessageSent(Payload, frozen=True):
@@ -116,12 +166,21 @@ class AgentMessageSent(Payload, frozen=True):
     final: bool = False
     model: str = ""
 
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.actor} {'answered' if self.final else 'said'}: {shorten(self.body.text, WORDS)}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 6 if self.final else 2
+
 
 class AgentThoughtProcess(Payload, frozen=True):
     """Reasoning that an agent emitted between two tool calls."""
 
     body: Body
     model: str = ""
+
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.actor} thought: {shorten(self.body.text, WORDS)}" if self.body.text else ""
 
 
 class ToolCallRequested(Payload, frozen=True):
@@ -140,6 +199,9 @@ class ToolCallRequested(Payload, frozen=True):
     arguments: dict[str, Any] = {}
     whole: Body = Body("")
     awaits_approval: bool = False
+
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.actor} asks for a person's word on {self.tool}" if self.awaits_approval else ""
 
 
 ToolStatus = Literal["SUCCEEDED", "FAILED", "DENIED"]
@@ -178,6 +240,36 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     duration_ms: int = 0
     reverts: int = 0
 
+    def _line(self, _event: "Event", /) -> str:
+        if self.status == "DENIED":
+            rules = ", ".join(self.denied_by) or "the settings"
+            reason = shorten(self.output.text.removeprefix("Denied. "), WORDS)
+            return f"Deny {f'{self.tool} {self._target()}'.rstrip()}, against {rules}: {reason}"
+        if self.tool == "move_file" and self.changes:
+            return f"Move {self.arguments.get('path')} to {self.arguments.get('to')}"
+        if self.changes:
+            created = self.tool == "write_file" and not self.changes[0].before
+            verb = "Create" if created else _VERBS.get(self.tool, f"{self.tool} changed")
+            return f"{verb} {list_paths(self.changes)}"
+        if self.exit_code is not None:
+            passed = "passed" if self.status == "SUCCEEDED" else "failed"
+            return f"{self.tool}: {passed} (exit {self.exit_code})"
+        outcome = "" if self.status == "SUCCEEDED" else f" ({self.status.lower()})"
+        return f"Call {self.tool} {self._target()}".rstrip() + outcome
+
+    def _target(self) -> str:
+        for name in ("query", "path", "command", "source"):
+            if self.arguments.get(name):
+                return shorten(str(self.arguments[name]), 8)
+        return ""
+
+    def _rank(self, _event: "Event", /) -> int:
+        if self.changes:
+            return 8
+        if self.status == "DENIED":
+            return 7
+        return 5 if self.exit_code is not None else 2
+
 
 class ApprovalDecided(Payload, frozen=True):
     """The user approved or denied a pending tool call."""
@@ -185,6 +277,9 @@ class ApprovalDecided(Payload, frozen=True):
     call_id: str
     approved: bool
     reason: str = ""
+
+    def _line(self, event: "Event", /) -> str:
+        return f"{event.actor} {'approved' if self.approved else 'refused'} {self.call_id}"
 
 
 class ArtifactChanged(ChangesFiles, frozen=True):
@@ -199,6 +294,12 @@ class ArtifactChanged(ChangesFiles, frozen=True):
     changes: tuple[FileChange, ...]
     noticed: str
 
+    def _line(self, _event: "Event", /) -> str:
+        return f"Edit outside: {list_paths(self.changes)}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 8
+
 
 class WriteReverted(Payload, frozen=True):
     """A recorded write that a crash interrupted and that could not be rolled forward.
@@ -211,6 +312,9 @@ class WriteReverted(Payload, frozen=True):
     event: int
     path: str
     reason: str
+
+    def _line(self, _event: "Event", /) -> str:
+        return f"Set back {self.path}: its write was cut off"
 
 
 class RunStarted(Payload, frozen=True):
@@ -237,6 +341,12 @@ class RunStarted(Payload, frozen=True):
     due: str = ""
     pipeline: str = ""
 
+    def _line(self, event: "Event", /) -> str:
+        return f"Run {event.run} starts ({self.agent}, {self.model})"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 1
+
 
 RunStatus = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
@@ -258,6 +368,14 @@ class RunEnded(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+
+    def _line(self, event: "Event", /) -> str:
+        after = f" after {self.steps} step{'s' * (self.steps != 1)}" if self.steps else ""
+        why = f": {shorten(self.reason, WORDS)}" if self.reason and self.status != "COMPLETED" else ""
+        return f"Run {event.run} ends: {self.status}{after}{why}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 1
 
 
 class ContextProvided(Payload, frozen=True):
@@ -281,6 +399,9 @@ class ContextProvided(Payload, frozen=True):
     asked: int = 0
     digest: str = ""
     late: tuple[str, ...] = ()
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 1
 
 
 class TaskGraded(Payload, frozen=True):
@@ -306,6 +427,13 @@ class TaskGraded(Payload, frozen=True):
     made: str = ""
     domain: str = ""
 
+    def _line(self, _event: "Event", /) -> str:
+        by = f" (by {self.flow})" if self.flow else ""
+        return f"Task {'passed' if self.passed else 'failed'}: {shorten(self.task, WORDS)}{by}"
+
+    def _rank(self, event: "Event", /) -> int:
+        return 1 if event.actor.startswith("engine:") else 6  # what the run did is more significant
+
 
 class CapabilityChecked(Payload, frozen=True):
     """A command was run to check whether a tool or a credential works.
@@ -320,6 +448,9 @@ class CapabilityChecked(Payload, frozen=True):
     exit_code: int | None = None
     output: Body = Body("")
 
+    def _line(self, _event: "Event", /) -> str:
+        return f"Check {self.item}: {'it works' if self.exit_code == 0 else 'it does not work'}"
+
 
 class SourceScanned(Payload, frozen=True):
     """A read-only source outside the workspace was scanned into the index.
@@ -333,6 +464,9 @@ class SourceScanned(Payload, frozen=True):
     files: int
     size_bytes: int
 
+    def _line(self, _event: "Event", /) -> str:
+        return f"Scan source {self.source}: {self.files} file{'s' * (self.files != 1)}"
+
 
 class EventsPurged(Payload, frozen=True):
     """The content of earlier events was purged, with every copy of it; their hashes stay in the chain.
@@ -344,6 +478,15 @@ class EventsPurged(Payload, frozen=True):
 
     events: tuple[int, ...]
     reason: str = ""
+
+    def _line(self, _event: "Event", /) -> str:
+        shown = ", ".join(map(str, self.events[:NUMBERS]))
+        more = f" and {len(self.events) - NUMBERS} more" if len(self.events) > NUMBERS else ""
+        reason = f": {self.reason}" if self.reason else ""
+        return f"Purge event{'s' * (len(self.events) != 1)} {shown}{more}{reason}"
+
+    def _rank(self, _event: "Event", /) -> int:
+        return 9
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -386,6 +529,26 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     cause: int = 0
     key: str = ""
     hash: str = ""
+
+    def describe(self) -> str:
+        """Describe the event in one line for the user; empty if it is not worth reporting."""
+        return self.data._line(self)  # noqa: SLF001 - each payload describes itself beside its fields
+
+    def rank(self) -> int:
+        """Return how significant the event is for the subject of a commit, from 1 to 9."""
+        return self.data._rank(self)  # noqa: SLF001 - as for ``describe``
+
+
+def list_paths(changes: Sequence[FileChange]) -> str:
+    """Return the paths of changed files for the user, the first of them if there are many.
+
+    >>> list_paths([FileChange("a.py"), FileChange("b.py"), FileChange("c.py"), FileChange("d.py")])
+    'a.py, b.py and 2 more'
+    """
+    names = [change.path for change in changes]
+    shown = 3 if len(names) == 3 else 2  # noqa: PLR2004 - "and 1 more" is longer than the name
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 def changes_of(event: Event) -> tuple[FileChange, ...]:

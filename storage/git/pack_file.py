@@ -61,7 +61,7 @@ class PackDamaged(ObjectDamaged):
     """A pack file or its index is damaged."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PackEntry(msgspec.Struct, frozen=True):
     """One object of a pack, as stored.
 
     Attributes:
@@ -159,7 +159,7 @@ class Pack:
 
     def _unpack(self, oid: str, at: int) -> tuple[str, bytes]:
         """Follow the deltas back to a whole object, then apply them, one at a time."""
-        waiting: list[Entry] = []
+        waiting: list[PackEntry] = []
         entered: set[int] = set()
         while (known := self._cache.get(at)) is None:
             if at in entered or len(waiting) > _DEEPEST:
@@ -185,7 +185,7 @@ class Pack:
             self._remember(entry.at, kind, content)
         return kind, content
 
-    def _weigh(self, oid: str, kind: str, entry: Entry, base_bytes: int) -> int:
+    def _weigh(self, oid: str, kind: str, entry: PackEntry, base_bytes: int) -> int:
         """Return the cost of applying a delta, by its declared sizes."""
         if entry.size > _LARGEST_DELTA_BYTES:
             raise ObjectTooLarge(
@@ -197,7 +197,7 @@ class Pack:
         require_size(oid, kind, size)
         return size + _DELTA_WEIGHT * entry.size
 
-    def content(self, entry: Entry) -> bytes:
+    def content(self, entry: PackEntry) -> bytes:
         """Inflate a whole object, or a delta, to its declared size.
 
         Raises:
@@ -218,7 +218,7 @@ class Pack:
             if len(self._cache) > _CACHED:
                 self._cache.pop(next(iter(self._cache)), None)
 
-    def _base(self, entry: Entry) -> int:
+    def _base(self, entry: PackEntry) -> int:
         """Return the offset of a delta's base."""
         if entry.kind == OFFSET_DELTA:
             return entry.base
@@ -228,7 +228,7 @@ class Pack:
                 return self._offset(place)
         raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
 
-    def _entry_at(self, at: int) -> Entry:
+    def _entry_at(self, at: int) -> PackEntry:
         end = len(self._data) - _HASH_BYTES
         if not _HEADER.size <= at < end:
             raise PackDamaged(f"{self.path} has no object at byte {at}.")
@@ -247,7 +247,7 @@ class Pack:
             (offset,) = struct.unpack_from(">Q", self._index, large)
         return int(offset)
 
-    def entries(self) -> Iterator[tuple[bytes, Entry]]:
+    def entries(self) -> Iterator[tuple[bytes, PackEntry]]:
         """Yield every object's name (20 bytes) and entry, in the order of the file.
 
         Raises:
@@ -265,7 +265,7 @@ class Pack:
                 raise PackDamaged(f"{self.path} is damaged at byte {at}.")
             yield self._oid(place), entry
 
-    def _entry(self, at: int, end: int) -> Entry:
+    def _entry(self, at: int, end: int) -> PackEntry:
         data, place = self._data, at
         byte = data[place]
         kind, size, shift = byte >> 4 & 7, byte & 15, 4
@@ -284,14 +284,14 @@ class Pack:
                 byte = data[place]
                 distance = (distance + 1) << 7 | byte & 0x7F
             place, base = place + 1, at - distance
-        return Entry(at, kind, size, base, place, end)
+        return PackEntry(at, kind, size, base, place, end)
 
     def raw(self, start: int, end: int) -> bytes:
         """Return the bytes of the file between two offsets."""
         return self._data[start:end]
 
 
-def _body(entry: Entry) -> int:
+def _body(entry: PackEntry) -> int:
     """Return the offset of the compressed content."""
     return entry.body + (_HASH_BYTES if entry.kind == NAMED_DELTA else 0)
 

@@ -188,7 +188,7 @@ class GitRepository:
     def _build(self, base: str, nested: "_Nested") -> str:
         """Return the new tree's id; empty if the tree is empty."""
         old = self._raw(base) if base else b""
-        changes: dict[bytes, trees.Entry | None] = {}
+        changes: dict[bytes, trees.RawTreeEntry | None] = {}
         for name, entry in nested.items():
             key = name.encode("utf-8", "surrogateescape")
             if isinstance(entry, dict):
@@ -196,9 +196,11 @@ class GitRepository:
                 below = self._build(found.oid if found and found.mode == trees.DIRECTORY else "", entry)
                 if not below and found is not None and found.mode != trees.DIRECTORY:
                     continue  # a path below a file does not exist, so nothing is to be removed
-                changes[key] = trees.Entry(trees.DIRECTORY, below) if below else None
+                changes[key] = trees.RawTreeEntry(trees.DIRECTORY, below) if below else None
             else:
-                changes[key] = trees.Entry(b"%o" % entry.mode, entry.oid) if entry is not None else None
+                changes[key] = (
+                    trees.RawTreeEntry(b"%o" % entry.mode, entry.oid) if entry is not None else None
+                )
         new = trees.edit(old, changes)
         if new == old:
             return base

@@ -26,7 +26,7 @@ _MODE_BYTES = (len(SUBMODULE), len(DIRECTORY))
 """Possible lengths of a mode."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class RawTreeEntry(msgspec.Struct, frozen=True):
     """One entry of a tree.
 
     Attributes:
@@ -38,7 +38,7 @@ class Entry(msgspec.Struct, frozen=True):
     oid: str
 
 
-def edit(tree: bytes, changes: Mapping[bytes, Entry | None]) -> bytes:
+def edit(tree: bytes, changes: Mapping[bytes, RawTreeEntry | None]) -> bytes:
     """Return the tree with some entries changed.
 
     Args:
@@ -76,24 +76,24 @@ def _place(tree: bytes, start: int = 0) -> bytes:
     return name + b"/" if tree.startswith(DIRECTORY, start) else name
 
 
-def _row(name: bytes, entry: Entry) -> bytes:
+def _row(name: bytes, entry: RawTreeEntry) -> bytes:
     return b"".join((entry.mode, b" ", name, b"\0", bytes.fromhex(entry.oid)))
 
 
-def entries(tree: bytes) -> Iterator[Entry]:
+def entries(tree: bytes) -> Iterator[RawTreeEntry]:
     """Yield every entry of a tree."""
     _require_whole(tree)
     return (_entry(*found.span(), tree) for found in _ENTRY.finditer(tree))
 
 
-def find(tree: bytes, name: bytes) -> Entry | None:
+def find(tree: bytes, name: bytes) -> RawTreeEntry | None:
     """Return the entry of a name; ``None`` if there is none."""
     span = _span(tree, name)
     return _entry(*span, tree) if span else None
 
 
-def _entry(start: int, end: int, tree: bytes) -> Entry:
-    return Entry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
+def _entry(start: int, end: int, tree: bytes) -> RawTreeEntry:
+    return RawTreeEntry(tree[start : tree.index(b" ", start)], tree[end - _OID_BYTES : end].hex())
 
 
 def _span(tree: bytes, name: bytes) -> tuple[int, int] | None:

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Protocol, cast
 
 from agentx.storage.index.port import Chunk
+from agentx.storage.text import encodable
 
 MAX_CHARS = 200_000
 """Characters of one chunk that are analysed; the rest is stored and shown, but not found."""
@@ -85,11 +86,6 @@ def english_stem(word: str) -> str:
     # A Snowball stemmer stores the word in itself, so it serves one thread at a time.
     with _stemming:
         return _stemmer().stemWord(word)
-
-
-def encodable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def fold(text: str) -> str:

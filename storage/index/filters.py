@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from agentx.storage.errors import UsageError
-from agentx.storage.index.analysis import encodable
 from agentx.storage.index.port import OPEN, Chunk, Filter
+from agentx.storage.text import encodable
 
 MAX_PATH_CHARS = 1_000
 """A longer path filter is refused."""

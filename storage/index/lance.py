@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from agentx.storage.files import nofollow
 from agentx.storage.index import bm25, filters
-from agentx.storage.index.analysis import encodable, query_terms
+from agentx.storage.index.analysis import query_terms
 from agentx.storage.index.lance_table import VENDOR_ERRORS, Database, Table
 from agentx.storage.index.manifest import (
     IndexDamaged,
@@ -60,6 +60,7 @@ from agentx.storage.index.pending_writes import (
     locked,
 )
 from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
+from agentx.storage.text import encodable
 
 FLUSH_ROWS = 256
 """Number of waiting rows that triggers a flush in the background; at four times this, ``put`` flushes."""

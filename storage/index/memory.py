@@ -12,8 +12,9 @@ import msgspec
 
 from agentx.storage.errors import UsageError
 from agentx.storage.index import bm25, filters
-from agentx.storage.index.analysis import encodable, query_terms, tokens_of
+from agentx.storage.index.analysis import query_terms, tokens_of
 from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
+from agentx.storage.text import encodable
 
 Keep = Callable[[Chunk], bool]
 

@@ -76,7 +76,7 @@ _REMEMBERED = 64_000
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
-class Finding(NamedTuple):
+class SecretMatch(NamedTuple):
     """A secret in a text: the rule that found it, and its start and end, in characters."""
 
     rule: str
@@ -84,20 +84,20 @@ class Finding(NamedTuple):
     end: int
 
 
-def find(text: str) -> list[Finding]:
+def find(text: str) -> list[SecretMatch]:
     """Return the secrets of a text, in order and without overlaps.
 
     >>> find("curl https://bob:hunter2222@example.org")
-    [Finding(rule='password', start=17, end=27)]
+    [SecretMatch(rule='password', start=17, end=27)]
     """
     if len(text) < _SHORTEST:
         return []
     return list((_find_again if len(text) <= _REMEMBERED else _find)(text))
 
 
-def _find(text: str) -> tuple[Finding, ...]:
+def _find(text: str) -> tuple[SecretMatch, ...]:
     found = sorted(_everywhere(text), key=lambda one: (one.start, -one.end))
-    kept: list[Finding] = []
+    kept: list[SecretMatch] = []
     for one in found:
         if kept and one.start < kept[-1].end:
             kept[-1] = kept[-1]._replace(end=max(kept[-1].end, one.end))
@@ -106,7 +106,7 @@ def _find(text: str) -> tuple[Finding, ...]:
     return tuple(kept)
 
 
-def _everywhere(text: str) -> list[Finding]:
+def _everywhere(text: str) -> list[SecretMatch]:
     """Return what is found in a text and in its views, with positions in the text."""
     if not _has_sign(text) and not may_build(text):
         return []
@@ -126,34 +126,36 @@ def _everywhere(text: str) -> list[Finding]:
     return found
 
 
-def _search(text: str) -> list[Finding]:
+def _search(text: str) -> list[SecretMatch]:
     words = long_words(text)
     found = list(_candidates(text, words))
     for start, end in commands(text):
-        found += [Finding(rule, start + first, start + last) for rule, first, last in find(text[start:end])]
+        found += [
+            SecretMatch(rule, start + first, start + last) for rule, first, last in find(text[start:end])
+        ]
     if words and may_encode(words):
         for start, end, said in encoded(text):
             if hidden := next(_candidates(said, long_words(said)), None):
-                found.append(Finding(hidden.rule, start, end))
+                found.append(SecretMatch(hidden.rule, start, end))
     return found
 
 
-def _near(view: View, search: Callable[[str], Iterable[Finding]]) -> list[Finding]:
+def _near(view: View, search: Callable[[str], Iterable[SecretMatch]]) -> list[SecretMatch]:
     """Run a search on the parts of a view that differ from the text before."""
     return [
-        Finding(one.rule, one.start + start, one.end + start)
+        SecretMatch(one.rule, one.start + start, one.end + start)
         for start, end in view.changed()
         for one in search(view.text[start:end])
     ]
 
 
-def _beside(one: Finding, layer: View) -> Finding:
+def _beside(one: SecretMatch, layer: View) -> SecretMatch:
     start, end = layer.narrowed(one.start, one.end)
-    return Finding(one.rule, start, end)
+    return SecretMatch(one.rule, start, end)
 
 
-def _through(view: View, found: Iterable[Finding]) -> list[Finding]:
-    return [Finding(one.rule, *view.span(one.start, one.end)) for one in found]
+def _through(view: View, found: Iterable[SecretMatch]) -> list[SecretMatch]:
+    return [SecretMatch(one.rule, *view.span(one.start, one.end)) for one in found]
 
 
 # Cached, because a write checks its content three times.
@@ -186,7 +188,7 @@ def _has_sign(text: str) -> bool:
     return may_hold_format(words) or may_encode(words)
 
 
-def _candidates(text: str, words: str) -> Iterator[Finding]:
+def _candidates(text: str, words: str) -> Iterator[SecretMatch]:
     """Yield what each rule finds; formats come first, because a format says more than a context.
 
     Args:
@@ -194,20 +196,20 @@ def _candidates(text: str, words: str) -> Iterator[Finding]:
         words: Its long words.
     """
     if "PRIVATE KEY" in text or "Private-Lines" in text:
-        yield from (Finding("private key", *span) for span in private_keys(text))
+        yield from (SecretMatch("private key", *span) for span in private_keys(text))
     for name, match in tokens(text, words):
         if not _is_phrase(match[0]) and not _is_masked(match[0]):
-            yield Finding(name, *match.span())
+            yield SecretMatch(name, *match.span())
     if "://" in text and "@" in text:
-        yield from (Finding("password", *span) for span in in_urls(text))
+        yield from (SecretMatch("password", *span) for span in in_urls(text))
     lowered = lower(text)
     places = word_places(lowered)
     if "auth" in lowered or "bearer " in lowered:
-        yield from (Finding("credentials", *span) for span in in_headers(text))
+        yield from (SecretMatch("credentials", *span) for span in in_headers(text))
     for rule, search in _PLACES:
-        yield from (Finding(rule, *span) for span in search(text, lowered, places))
+        yield from (SecretMatch(rule, *span) for span in search(text, lowered, places))
     if places:
-        yield from (Finding("secret", *span) for span in named(text, places))
+        yield from (SecretMatch("secret", *span) for span in named(text, places))
 
 
 _PLACES: tuple[tuple[str, Callable[[str, str, Places], Iterator[Span]]], ...] = (
@@ -235,7 +237,7 @@ def _is_masked(token: str) -> bool:
     return set(token[-_MASKED:]) <= {"x"} or set(token[-_MASKED:]) <= {"X"} or set(token[-_MASKED:]) <= {"0"}
 
 
-def _is_covered(one: Finding, whole: list[Span]) -> bool:
+def _is_covered(one: SecretMatch, whole: list[Span]) -> bool:
     """Return whether other findings cover a finding, except for the line ends in it.
 
     It then only joins separate secrets.

@@ -5,7 +5,7 @@ import re
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     distinct,
     error_of,
     finding,
@@ -57,9 +57,9 @@ def _not_built(output: Output) -> CheckReport:
     )
 
 
-def compile_errors(lines: list[str], priority: str = "high") -> list[Finding]:
+def compile_errors(lines: list[str], priority: str = "high") -> list[FailedCheck]:
     """Return the errors of rustc; each is a message, then an arrow to its place."""
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     for index, line in enumerate(lines):
         match = _DIAGNOSTIC.match(line)
         if (
@@ -90,7 +90,7 @@ def compile_errors(lines: list[str], priority: str = "high") -> list[Finding]:
 def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
     verdicts, suites = _verdicts(output.lines)
     explained = _sections(output.lines)
-    failing: list[Finding] = []
+    failing: list[FailedCheck] = []
     for status, name, suite in verdicts:
         if status in {"FAILED", "FAIL", "TIMEOUT", "SIGABRT", "SIGSEGV"}:
             message, path, line = explained.get(name, ("", "", ""))

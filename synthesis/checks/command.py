@@ -15,7 +15,7 @@ import msgspec
 MAX_COMMAND = 10_000
 
 
-class Step(msgspec.Struct, frozen=True):
+class ProgramCall(msgspec.Struct, frozen=True):
     """One program of a command line, without its wrappers (``timeout 60``, ``uv run``, ``python -m``).
 
     Attributes:
@@ -197,13 +197,13 @@ _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
 
 
 @lru_cache(maxsize=256)
-def steps(command: str) -> tuple[Step, ...]:
+def steps(command: str) -> tuple[ProgramCall, ...]:
     """Split a command line into the programs that it runs, each without its wrappers.
 
     >>> [step.program for step in steps("cd app && timeout 60 uv run pytest -q 2>&1 | tail -5")]
     ['cd', 'pytest', 'tail']
     """
-    found: list[Step] = []
+    found: list[ProgramCall] = []
     words: list[str] = []
     groups: list[int] = []
     shells: list[int] = []
@@ -239,7 +239,7 @@ def steps(command: str) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _step(words: list[str], follower: str, number: int) -> list[Step]:
+def _step(words: list[str], follower: str, number: int) -> list[ProgramCall]:
     """Return the step of these words; for ``bash -c "a && b"``, the steps that the shell runs.
 
     Args:
@@ -252,12 +252,12 @@ def _step(words: list[str], follower: str, number: int) -> list[Step]:
             inner = [msgspec.structs.replace(step, shells=(number, *step.shells)) for step in steps(script)]
             return _in_group(inner, follower) if follower else inner
         case [program, *arguments]:
-            return [Step(program, tuple(arguments), follower)]
+            return [ProgramCall(program, tuple(arguments), follower)]
         case _:
             return []
 
 
-def _in_group(inner: list[Step], follower: str) -> list[Step]:
+def _in_group(inner: list[ProgramCall], follower: str) -> list[ProgramCall]:
     """Return the steps of a group with the operator after its bracket, which also follows its last step."""
     inner = [msgspec.structs.replace(step, group_follower=follower) for step in inner]
     return [*inner[:-1], *(msgspec.structs.replace(step, follower=follower) for step in inner[-1:])]
@@ -337,7 +337,7 @@ def is_check_command(command: str) -> bool:
     return any(_is_check(step) for step in steps(command))
 
 
-def _is_check(step: Step) -> bool:
+def _is_check(step: ProgramCall) -> bool:
     program, arguments = step.program, step.arguments
     if {"--version", "--help"} & set(arguments[-1:]) or arguments[:1] == ("install",):
         return False
@@ -435,7 +435,7 @@ def _cutters(command: str, shown: int | None) -> set[str]:
     }
 
 
-def _all_through(step: Step, shown: int | None) -> bool:
+def _all_through(step: ProgramCall, shown: int | None) -> bool:
     """Return whether ``head -20`` or ``tail -n 20`` cut nothing: fewer lines than its limit were shown."""
     if step.program not in {"head", "tail"} or shown is None:
         return False
@@ -471,7 +471,7 @@ def selection(command: str) -> Selection:
     return Selection(whole, tuple(paths), tuple(names))
 
 
-def _narrow(step: Step, paths: list[str], names: list[str]) -> bool:
+def _narrow(step: ProgramCall, paths: list[str], names: list[str]) -> bool:
     """Collect what a step selects; return whether a flag narrows the run without naming anything."""
     narrowed = False
     arguments = iter(_own_arguments(step))
@@ -493,7 +493,7 @@ def _narrow(step: Step, paths: list[str], names: list[str]) -> bool:
     return narrowed
 
 
-def _own_arguments(step: Step) -> list[str]:
+def _own_arguments(step: ProgramCall) -> list[str]:
     """Return a step's arguments without its subcommand or the name of its task."""
     words = list(step.arguments)
     if ">" in words or ">>" in words:

@@ -11,9 +11,9 @@ from itertools import pairwise
 import msgspec
 
 from agentx.synthesis.checks.cargo_output import compile_errors
-from agentx.synthesis.checks.command import Step, steps
+from agentx.synthesis.checks.command import ProgramCall, steps
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import CheckReport, Finding, distinct, finding, printable
+from agentx.synthesis.checks.report import CheckReport, FailedCheck, distinct, finding, printable
 from agentx.synthesis.memory.items import Priority
 
 
@@ -40,7 +40,7 @@ class Linter(msgspec.Struct, frozen=True):
     priority: Priority = "normal"
     certain: bool = False
     silent: bool = False
-    blocks: Callable[[list[str]], list[Finding]] | None = None
+    blocks: Callable[[list[str]], list[FailedCheck]] | None = None
 
 
 _RUFF_RULE = re.compile(
@@ -53,9 +53,9 @@ _ESLINT = re.compile(
 _PATH = re.compile(r"^(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:][^:\n]{0,300}\.\w{1,6}$")
 
 
-def _ruff_blocks(lines: list[str]) -> list[Finding]:
+def _ruff_blocks(lines: list[str]) -> list[FailedCheck]:
     """Read Ruff's full format: the rule on one line, an arrow to the place on the next."""
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     for line, following in pairwise(lines):
         arrow = _ARROW.match(following)
         rule = _RUFF_RULE.match(line) if arrow else None
@@ -64,9 +64,9 @@ def _ruff_blocks(lines: list[str]) -> list[Finding]:
     return found
 
 
-def _eslint_blocks(lines: list[str]) -> list[Finding]:
+def _eslint_blocks(lines: list[str]) -> list[FailedCheck]:
     """Read ESLint's ``stylish`` format: a path, then its findings, indented. Warnings are not findings."""
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     path = ""
     for line in lines:
         match = _ESLINT.match(line)
@@ -78,11 +78,11 @@ def _eslint_blocks(lines: list[str]) -> list[Finding]:
     return found
 
 
-def _rustc_blocks(lines: list[str]) -> list[Finding]:
+def _rustc_blocks(lines: list[str]) -> list[FailedCheck]:
     return [item for item in compile_errors(lines) if item.path]
 
 
-def _block(path: str, line: str, label: str) -> Finding:
+def _block(path: str, line: str, label: str) -> FailedCheck:
     return finding(f"{path}: {label}", suite=path, path=path, line=line, message=label, priority="normal")
 
 
@@ -263,7 +263,7 @@ def parse_diagnostics(output: Output, linters: Sequence[Linter] = LINTERS) -> li
     return reports
 
 
-def _compiles(step: Step) -> bool:
+def _compiles(step: ProgramCall) -> bool:
     """Return whether a step may run a compiler or a linter.
 
     For a program that also runs tests, only a subcommand that builds without running tests counts.
@@ -276,7 +276,7 @@ def _compiles(step: Step) -> bool:
 def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> CheckReport | None:
     summed = linter.failed is not None and any(linter.failed.match(line) for line in output.lines if line)
     clean = linter.passed is not None and any(linter.passed.match(line) for line in output.lines if line)
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     lines: list[int] = []
     for index, line in enumerate(output.lines if linter.line else ()):
         if index not in claimed and (
@@ -297,7 +297,7 @@ def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> 
     return _failed(linter.runner, output, found)
 
 
-def _finding(match: re.Match[str], priority: Priority) -> Finding:
+def _finding(match: re.Match[str], priority: Priority) -> FailedCheck:
     groups = match.groupdict()
     path = groups["path"].removeprefix("./")
     label = " ".join(part for part in (groups.get("rule"), groups["message"]) if part)
@@ -319,7 +319,7 @@ def _passed(runner: str, output: Output) -> CheckReport:
     )
 
 
-def _failed(runner: str, output: Output, found: list[Finding]) -> CheckReport:
+def _failed(runner: str, output: Output, found: list[FailedCheck]) -> CheckReport:
     unique = distinct(found)
     return CheckReport(
         runner=runner,

@@ -8,7 +8,15 @@ import re
 from html import unescape
 
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import CheckReport, Finding, Outcome, distinct, error_of, finding, names
+from agentx.synthesis.checks.report import (
+    CheckReport,
+    FailedCheck,
+    Outcome,
+    distinct,
+    error_of,
+    finding,
+    names,
+)
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
@@ -67,7 +75,7 @@ def parse_tap(output: Output) -> CheckReport | None:
     )
 
 
-def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[Finding]]:
+def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedCheck]]:
     """Return the test points as passed, skipped and failing, named with the names of their parents.
 
     A parent that only repeats the failure of its subtests is left out.
@@ -107,7 +115,7 @@ def parse_junit(output: Output) -> CheckReport | None:
         return None
     passed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
-    failing: list[Finding] = []
+    failing: list[FailedCheck] = []
     for case, following in zip(cases, [*cases[1:], None], strict=True):
         values = _attributes(case[1])
         name, suite = values.get("name", ""), values.get("classname", "")
@@ -180,10 +188,10 @@ def parse_node(output: Output) -> CheckReport | None:
     )
 
 
-def _node_failing(lines: list[str]) -> list[Finding]:
+def _node_failing(lines: list[str]) -> list[FailedCheck]:
     """Return the failures listed at the end; each has its place above its name and its error below."""
     start = next((i for i, line in enumerate(lines) if line.strip() == "✖ failing tests:"), None)
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     for index in range(start + 1 if start is not None else len(lines), len(lines)):
         if match := _NODE_FAIL.match(lines[index]):
             place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])

@@ -11,7 +11,7 @@ import msgspec
 
 from agentx.synthesis.checks.command import steps
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import CheckReport, Finding, distinct, error_of, finding
+from agentx.synthesis.checks.report import CheckReport, FailedCheck, distinct, error_of, finding
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def parse_fragments(output: Output) -> CheckReport | None:
     if output.status == 0:
         return None
     programs = {step.program for step in steps(output.command)}
-    seen: dict[str, list[Finding]] = {}
+    seen: dict[str, list[FailedCheck]] = {}
     for line in output.lines:
         for row in FRAGMENTS if line else ():
             match = row.line.match(line)
@@ -102,7 +102,7 @@ def parse_fragments(output: Output) -> CheckReport | None:
     )
 
 
-def _finding(match: re.Match[str]) -> Finding:
+def _finding(match: re.Match[str]) -> FailedCheck:
     groups = match.groupdict()
     check, suite = groups.get("check") or "", groups.get("suite") or ""
     return finding(

@@ -8,7 +8,7 @@ import msgspec
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     critical,
     distinct,
     error_of,
@@ -41,7 +41,7 @@ class _Record(msgspec.Struct):
 
     passed: list[tuple[str, str]] = msgspec.field(default_factory=list)
     skipped: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    failing: list[Finding] = msgspec.field(default_factory=list)
+    failing: list[FailedCheck] = msgspec.field(default_factory=list)
     suites: list[str] = msgspec.field(default_factory=list)
     failed_packages: int = 0
     bare_fail: bool = False

@@ -5,7 +5,7 @@ import re
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     critical,
     distinct,
     error_of,
@@ -74,9 +74,9 @@ def parse_jest(output: Output) -> CheckReport | None:
     )
 
 
-def _jest_failing(lines: list[str], counts: dict[str, int]) -> list[Finding]:
+def _jest_failing(lines: list[str], counts: dict[str, int]) -> list[FailedCheck]:
     """Return the failures from their sections; ``Summary of all failing tests`` repeats them at the end."""
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     suite = ""
     for index, line in enumerate(lines):
         if match := _JEST_FILE.match(line):
@@ -177,7 +177,7 @@ def parse_vitest(output: Output) -> CheckReport | None:
     )
 
 
-def _vitest_failure(lines: list[str], index: int, match: re.Match[str]) -> Finding:
+def _vitest_failure(lines: list[str], index: int, match: re.Match[str]) -> FailedCheck:
     message, number = "", ""
     for line in lines[index + 1 : index + 100]:
         place = _VITEST_PLACE.match(line)
@@ -224,12 +224,12 @@ def parse_mocha(output: Output) -> CheckReport | None:
     )
 
 
-def _mocha_failing(lines: list[str], start: int) -> list[Finding]:
+def _mocha_failing(lines: list[str], start: int) -> list[FailedCheck]:
     """Return the failures from the numbered sections after the totals.
 
     A section holds the blocks around a test, then its name with a colon, then the error.
     """
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     for index in range(start, len(lines)):
         match = _MOCHA_TITLE.match(lines[index])
         if not match:

@@ -9,7 +9,7 @@ from agentx.synthesis.checks.command import steps
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     Outcome,
     critical,
     distinct,
@@ -207,13 +207,13 @@ def _file(name: str) -> str:
     return name.split("::", 1)[0]
 
 
-def _failing(name: str, status: str, message: str) -> Finding:
+def _failing(name: str, status: str, message: str) -> FailedCheck:
     if status == "ERROR" and "::" not in name:  # the file could not be collected
         return finding(name, suite=name, path=name, message=message)
     return finding(name, suite=_file(name), path=_file(name), message=message)
 
 
-def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
+def _explained(lines: list[str], failing: list[FailedCheck]) -> list[FailedCheck]:
     """Add the whole message and the place from each failure's section, because the summary cuts its lines."""
     sections: dict[str, tuple[str, int]] = {}
     title, message, place = "", "", 0
@@ -243,9 +243,9 @@ def _explained(lines: list[str], failing: list[Finding]) -> list[Finding]:
     return explained
 
 
-def _in_sections(lines: list[str], known: set[str]) -> list[Finding]:
+def _in_sections(lines: list[str], known: set[str]) -> list[FailedCheck]:
     """Return the failures that no summary names, from their sections: the title and the first quoted file."""
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     title, message = "", ""
     for line in lines:
         if line.startswith("___"):
@@ -268,7 +268,7 @@ def _collected(lines: list[str]) -> tuple[int | None, bool]:
     return None, any(" deselected" in line for line in lines[-1:])
 
 
-def _first_error(lines: list[str], failing: tuple[Finding, ...]) -> str:
+def _first_error(lines: list[str], failing: tuple[FailedCheck, ...]) -> str:
     if failing:
         return f"{failing[0].check}: {failing[0].message}"
     marked = next((line for line in lines if line.startswith(("E  ", "INTERNALERROR>", "!!!"))), "")

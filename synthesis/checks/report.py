@@ -27,7 +27,7 @@ MAX_NAMES = 20_000
 Outcome = Literal["passed", "failed", "unknown"]
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FailedCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One check that failed.
 
     Attributes:
@@ -78,7 +78,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     runner: str
     outcome: Outcome
-    failing: tuple[Finding, ...] = ()
+    failing: tuple[FailedCheck, ...] = ()
     passed: tuple[CheckName, ...] = ()
     skipped: tuple[CheckName, ...] = ()
     suites: tuple[str, ...] = ()
@@ -124,11 +124,11 @@ def finding(
     line: int | str = 0,
     message: str = "",
     priority: Priority = "high",
-) -> Finding:
+) -> FailedCheck:
     """Build a finding from what a runner printed, with all texts printable and bounded."""
     digits = str(line)
     number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= MAX_LINE_DIGITS else 0
-    return Finding(
+    return FailedCheck(
         check=printable_name(check),
         suite=printable_name(suite),
         path=printable_name(path),
@@ -138,19 +138,19 @@ def finding(
     )
 
 
-def critical(item: Finding) -> Finding:
+def critical(item: FailedCheck) -> FailedCheck:
     """Return a finding with the highest priority: a whole file or suite that could not run."""
     return msgspec.structs.replace(item, priority="critical")
 
 
-def error_of(failing: Sequence[Finding], otherwise: str = "") -> str:
+def error_of(failing: Sequence[FailedCheck], otherwise: str = "") -> str:
     """Return why a run failed, in one line: the first failing check with its message, or ``otherwise``."""
     return printable(f"{failing[0].check}: {failing[0].message}" if failing else otherwise, MAX_MESSAGE)
 
 
-def distinct(findings: list[Finding]) -> tuple[Finding, ...]:
+def distinct(findings: list[FailedCheck]) -> tuple[FailedCheck, ...]:
     """Remove findings without a name and repeats of the same check; bound the number."""
-    seen: dict[tuple[str, str], Finding] = {}
+    seen: dict[tuple[str, str], FailedCheck] = {}
     for item in findings:
         if item.check:
             known = seen.setdefault((item.suite, item.check), item)

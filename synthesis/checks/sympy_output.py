@@ -5,7 +5,7 @@ import re
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     Outcome,
     distinct,
     error_of,
@@ -59,8 +59,8 @@ def _passed(lines: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
     return passed, suites
 
 
-def _failing(lines: list[str]) -> list[Finding]:
-    found: list[Finding] = []
+def _failing(lines: list[str]) -> list[FailedCheck]:
+    found: list[FailedCheck] = []
     for index, line in enumerate(lines):
         if line.startswith("___") and (match := _TITLE.match(line)):
             message = ""

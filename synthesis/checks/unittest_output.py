@@ -5,7 +5,7 @@ import re
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.checks.report import (
     CheckReport,
-    Finding,
+    FailedCheck,
     Outcome,
     distinct,
     error_of,
@@ -108,12 +108,12 @@ def _verbose(lines: list[str]) -> list[tuple[str, str]]:
     return results
 
 
-def _failing(lines: list[str], *, cut: bool) -> list[Finding]:
+def _failing(lines: list[str], *, cut: bool) -> list[FailedCheck]:
     """Return the failures from their sections: a title between two rules, then a traceback.
 
     If the output was cut, the first rule may be missing.
     """
-    found: list[Finding] = []
+    found: list[FailedCheck] = []
     for index, line in enumerate(lines):
         match = _TITLE.match(line)
         ruled = index > 0 and lines[index - 1].startswith("=====")
@@ -166,7 +166,7 @@ def _suite(name: str) -> str:
     return place.rstrip(")").removesuffix(f".{method}")
 
 
-def _lowered(item: Finding) -> Finding:
+def _lowered(item: FailedCheck) -> FailedCheck:
     return finding(item.check, suite=item.suite, path=item.path, line=item.line, message=item.message)
 
 

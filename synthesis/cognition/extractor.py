@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
+from agentx.storage.text import shorten
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust, shorten
+from agentx.synthesis.memory.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import Message, State

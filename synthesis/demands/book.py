@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agentx.storage.text import shorten
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
@@ -19,13 +20,7 @@ from agentx.synthesis.demands.reversals import (
     Withdrawal,
     is_decisive,
 )
-from agentx.synthesis.demands.targets import (
-    allowed_by,
-    amended_by,
-    fulfilled_by,
-    retracted_by,
-    revised_by,
-)
+from agentx.synthesis.demands.targets import allowed_by, amended_by, fulfilled_by, retracted_by, revised_by
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
@@ -38,7 +33,6 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     free_id,
-    shorten,
 )
 from agentx.synthesis.state.state import Message, State
 

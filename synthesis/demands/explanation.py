@@ -38,7 +38,7 @@ _SCRAP = 8
 """Texts shorter than this, in characters, are scraps."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class MessagePart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a message, ``text[start:end]``, and what becomes of it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-def explain(text: str) -> tuple[Part, ...]:
+def explain(text: str) -> tuple[MessagePart, ...]:
     """Return every part of a user's message in order, and what becomes of each if no rule exists yet.
 
     Args:
@@ -74,10 +74,10 @@ def explain(text: str) -> tuple[Part, ...]:
         alone = not any(start < span.end and span.start < end for start, end in own)
         if alone and not _is_scrap(words):
             why = _why_left(words)
-            parts.append(Part(start=span.start, end=span.end, verdict="left", why=why))
+            parts.append(MessagePart(start=span.start, end=span.end, verdict="left", why=why))
     own = [(part.start, part.end) for part in parts]
     parts += (
-        Part(start=piece.start, end=piece.end, verdict="material", why=piece.sort)
+        MessagePart(start=piece.start, end=piece.end, verdict="material", why=piece.sort)
         for piece in material(text)
         if not any(start <= piece.start and piece.end <= end for start, end in own)
     )
@@ -89,7 +89,7 @@ def _is_scrap(words: str) -> bool:
     return (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
 
 
-def _of_reading(reading: Reading) -> list[Part]:
+def _of_reading(reading: Reading) -> list[MessagePart]:
     """Return the parts of a sentence: its effect on existing rules, or the new rules it states."""
     # Echoes and revisions need an existing rule that they match: most such orders are about the work.
     turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
@@ -98,18 +98,20 @@ def _of_reading(reading: Reading) -> list[Part]:
     return [_of_rule(rule) for rule in reading.rules] or [_of_turn(turn) for turn in turns[:1]]
 
 
-def _of_rule(rule: Demand | Rejection) -> Part:
+def _of_rule(rule: Demand | Rejection) -> MessagePart:
     start, end = rule.evidence.start, rule.evidence.end
     doubt = "; it may be meant for this once" if rule.certainty == "proposed" else ""
     if isinstance(rule, Demand):
         kind = "preference" if rule.modality == "prefer" else "constraint"
-        return Part(start=start, end=end, verdict=rule.certainty, kind=kind, why=_read_as(rule.shape) + doubt)
+        return MessagePart(
+            start=start, end=end, verdict=rule.certainty, kind=kind, why=_read_as(rule.shape) + doubt
+        )
     why = f'rules out "{rule.idea}"' if rule.idea else "turns down what was said just before"
     why += (f', because "{rule.reason}"' if rule.reason else "") + f"; {_read_as(rule.shape)}{doubt}"
-    return Part(start=start, end=end, verdict=rule.certainty, kind="rejection", why=why)
+    return MessagePart(start=start, end=end, verdict=rule.certainty, kind="rejection", why=why)
 
 
-def _of_turn(turn: Reversal) -> Part:
+def _of_turn(turn: Reversal) -> MessagePart:
     start, end = turn.evidence.start, turn.evidence.end
     match turn:
         case Amendment(what=what):
@@ -118,14 +120,14 @@ def _of_turn(turn: Reversal) -> Part:
                 if what
                 else "an exception to what was said just before"
             )
-            return Part(start=start, end=end, verdict="changes", why=f"{why}, where one stands")
+            return MessagePart(start=start, end=end, verdict="changes", why=f"{why}, where one stands")
         case Withdrawal():
             why = "takes back the rule that was said just before, where one was"
         case Fulfilment(what=what):
             why = f'ends a rule that was to last until "{what}", where one stands'
         case _:
             why = f'ends a rule about "{turn.what}", where one stands'  # type: ignore[union-attr]
-    return Part(start=start, end=end, verdict="ends", why=why)
+    return MessagePart(start=start, end=end, verdict="ends", why=why)
 
 
 def _read_as(shape: str) -> str:

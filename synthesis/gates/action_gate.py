@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_relevance import (
     STATE_KINDS,
     Action,
@@ -31,7 +31,6 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     is_checked,
-    shorten,
 )
 from agentx.synthesis.state.flows import FlowMatch, told
 
@@ -63,7 +62,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     good: bool | None = None
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictSection(msgspec.Struct, frozen=True, kw_only=True):
     """A section of a verdict.
 
     Attributes:
@@ -82,7 +81,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     left: int = 0
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The gate's verdict on an action.
 
     Attributes:
@@ -102,7 +101,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     denied_by: tuple[str, ...] = ()
     asked_by: tuple[str, ...] = ()
-    sections: tuple[Part, ...] = ()
+    sections: tuple[VerdictSection, ...] = ()
     items: tuple[str, ...] = ()
     woken: tuple[str, ...] = ()
     tokens: int = 0
@@ -142,7 +141,7 @@ def judge(
     needs_word: str = "",
     granted: frozenset[str] = frozenset(),
     tools: Callable[[], tuple[Line, ...]] = tuple,
-) -> Verdict:
+) -> GateVerdict:
     """Return the gate's verdict on an action.
 
     Args:
@@ -185,7 +184,7 @@ def judge(
     if denied:
         decision = "deny"
         reason = " ".join([*(_broken(one) for one in violations), *(_refused(item) for item in against)])
-    return Verdict(
+    return GateVerdict(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
         denied_by=denied,
@@ -226,7 +225,7 @@ def violation_of(item: MemoryItem) -> Violation:
     )
 
 
-def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[Part]:
+def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
     if not flows:
         return
     lines = []
@@ -247,18 +246,18 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[Part]:
         Line(id=one.item.id, kind="flow", text=one.item.text, why=f"less near: {one.why}")
         for one in flows[1:]
     ]
-    yield Part(name="flow", title="The procedure: follow its steps in order", lines=(*lines, *also))
+    yield VerdictSection(name="flow", title="The procedure: follow its steps in order", lines=(*lines, *also))
 
 
-def _parts(touched: Sequence[Touch]) -> Iterator[Part]:
+def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     for name, title, kinds, most in _SHOWN:
         mine = [one for one in touched if one.item.kind in kinds]
         if mine:
             lines = tuple(map(_line, mine[:most]))
-            yield Part(name=name, title=title, lines=lines, left=len(mine) - len(lines))
+            yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
-def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[Part]:
+def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if one.item.kind in STATE_KINDS]
     here = [item for item in board.issues if _is_of(item, action)]
@@ -277,7 +276,7 @@ def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterato
     ]
     if lines:
         kept = tuple(lines[: _STATE_SHOWN + _ISSUES_SHOWN])
-        yield Part(name="state", title="What stands now", lines=kept, touches=bool(mine or here))
+        yield VerdictSection(name="state", title="What stands now", lines=kept, touches=bool(mine or here))
     shown = {one.item.id for one in touched}
     rules = [
         Line(id=item.id, kind="rule", text=item.text, why=f"{item.score:g}")
@@ -285,12 +284,14 @@ def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterato
         if item.id not in shown
     ]
     if rules:
-        yield Part(name="critical", title="Critical rules", lines=tuple(rules[:10]), touches=False)
+        yield VerdictSection(name="critical", title="Critical rules", lines=tuple(rules[:10]), touches=False)
 
 
-def _tools_part(found: tuple[Line, ...]) -> Iterator[Part]:
+def _tools_part(found: tuple[Line, ...]) -> Iterator[VerdictSection]:
     if found:
-        yield Part(name="tools", title="What exists already: use it before you make another", lines=found)
+        yield VerdictSection(
+            name="tools", title="What exists already: use it before you make another", lines=found
+        )
 
 
 def _is_of(issue: MemoryItem, action: Action) -> bool:
@@ -323,7 +324,7 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _tally(sections: Sequence[Part]) -> str:
+def _tally(sections: Sequence[VerdictSection]) -> str:
     names = [_NOUNS[part.name] for part in sections if part.touches]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"Read first what touches this: {listed}."
@@ -332,15 +333,15 @@ def _tally(sections: Sequence[Part]) -> str:
 # --- within its budget --------------------------------------------------------------------------------------
 
 
-def fitted(verdict: Verdict) -> Verdict:
+def fitted(verdict: GateVerdict) -> GateVerdict:
     r"""Trim a verdict to the token budget: omit entries without room, and cut long ones.
 
-    >>> fitted(Verdict(verdict="allow", reason="Nothing touches this.")).text
+    >>> fitted(GateVerdict(verdict="allow", reason="Nothing touches this.")).text
     '# Allow: Nothing touches this.\n'
     """
     bare = msgspec.structs.replace(verdict, sections=())
     room = MAX_TOKENS - count_tokens(bare.text) - _HINT_TOKENS
-    kept: list[Part] = []
+    kept: list[VerdictSection] = []
     omitted = 0
     for part in verdict.sections:
         room -= count_tokens(f"\n## {part.title}\n")
@@ -376,7 +377,7 @@ def _shortened(line: Line) -> Line:
     )
 
 
-def _rendered(part: Part) -> str:
+def _rendered(part: VerdictSection) -> str:
     return f"\n## {part.title}\n" + "".join(map(_said, part.lines))
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
-from agentx.synthesis.checks.command import MAX_COMMAND, Step, steps
+from agentx.synthesis.checks.command import MAX_COMMAND, ProgramCall, steps
 from agentx.synthesis.language.words import stem, vocabulary
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
 from agentx.synthesis.state.flows import terms
@@ -134,7 +134,7 @@ def _in(folder: str, path: str) -> str:
     return posixpath.join(folder, path) if folder else path
 
 
-def _parted(step: Step) -> tuple[list[str], list[tuple[str, str]]]:
+def _parted(step: ProgramCall) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the words of a step, and its redirect targets, each with the preceding operator."""
     words: list[str] = []
     targets: list[tuple[str, str]] = []
@@ -229,7 +229,7 @@ def carries_out(idea: str, command: str) -> bool:
     return bool(wanted) and any(_does(wanted, idea, step) for step in _inner(command))
 
 
-def _inner(command: str, depth: int = 0) -> Iterator[Step]:
+def _inner(command: str, depth: int = 0) -> Iterator[ProgramCall]:
     for step in steps(command[:MAX_COMMAND]):
         if step.program == "eval" and depth < 3:  # noqa: PLR2004 - as above
             yield from _inner(" ".join(step.arguments), depth + 1)
@@ -237,7 +237,7 @@ def _inner(command: str, depth: int = 0) -> Iterator[Step]:
             yield step
 
 
-def _does(wanted: frozenset[str], idea: str, step: Step) -> bool:
+def _does(wanted: frozenset[str], idea: str, step: ProgramCall) -> bool:
     words = [word for word in step.arguments if word not in _SIGNS]
     if only_looks(step) or _UNDOES & set(words[:2]) or (words and set(words) <= _ASKS):
         return False
@@ -274,5 +274,5 @@ def looks_only(command: str) -> bool:
     return bool(found) and not hidden and not effects(command) and all(map(_shows, found))
 
 
-def _shows(step: Step) -> bool:
+def _shows(step: ProgramCall) -> bool:
     return step.program in _LOOKS or (step.program == "git" and bool(_GIT_LOOKS & set(step.arguments[:1])))

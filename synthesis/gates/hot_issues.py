@@ -25,11 +25,12 @@ from typing import ClassVar
 import msgspec
 
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
+from agentx.storage.text import shorten
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
-from agentx.synthesis.checks.report import CheckReport, Finding, finding, printable, printable_name
+from agentx.synthesis.checks.report import CheckReport, FailedCheck, finding, printable, printable_name
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id, shorten
+from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -184,9 +185,9 @@ def _time_out(command: str) -> CheckReport:
 # --- what fails ---------------------------------------------------------------------------------------------
 
 
-def _failing(run: _Run) -> dict[_Key, Finding]:
+def _failing(run: _Run) -> dict[_Key, FailedCheck]:
     """Return failing checks by key; a failing run that names none fails as a whole, under its command."""
-    found: dict[_Key, Finding] = {}
+    found: dict[_Key, FailedCheck] = {}
     named = any(report.failing for report in run.reports)
     for report in run.reports:
         for item in report.failing:
@@ -197,7 +198,7 @@ def _failing(run: _Run) -> dict[_Key, Finding]:
     return found
 
 
-def _whole_run(run: _Run, report: CheckReport) -> Finding:
+def _whole_run(run: _Run, report: CheckReport) -> FailedCheck:
     blocked = not_runnable(report, None) or (report.ran == 0 and report.runner != "exit")
     return finding(run.command, message=report.error, priority="critical" if blocked else "high")
 
@@ -206,7 +207,7 @@ def _whole_run(run: _Run, report: CheckReport) -> Finding:
 
 
 def _closed_or_renewed(
-    run: _Run, open_issues: list[MemoryItem], failing: dict[_Key, Finding], *, overflowing: bool
+    run: _Run, open_issues: list[MemoryItem], failing: dict[_Key, FailedCheck], *, overflowing: bool
 ) -> Iterable[Change]:
     for issue in open_issues:
         detail = issue.detail
@@ -218,7 +219,7 @@ def _closed_or_renewed(
             yield _end(issue, detail, ended)
 
 
-def _same(detail: HotIssueDetail, failing: dict[_Key, Finding]) -> Finding | None:
+def _same(detail: HotIssueDetail, failing: dict[_Key, FailedCheck]) -> FailedCheck | None:
     """Return the finding of an open issue; if the output lacks the suite's name, compare the check's name."""
     exact = failing.get((detail.runner, detail.suite, detail.check))
     if exact is not None:
@@ -229,7 +230,7 @@ def _same(detail: HotIssueDetail, failing: dict[_Key, Finding]) -> Finding | Non
     return None
 
 
-def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: Finding) -> Patch:
+def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: FailedCheck) -> Patch:
     message = again.message or detail.message
     renewed = msgspec.structs.replace(
         detail,
@@ -342,7 +343,7 @@ def _under(suite: str, path: str) -> bool:
 
 
 def _opened(
-    run: _Run, issues: list[MemoryItem], failing: dict[_Key, Finding], quoted: str
+    run: _Run, issues: list[MemoryItem], failing: dict[_Key, FailedCheck], quoted: str
 ) -> Iterable[Change]:
     details = [(item, item.detail) for item in issues if isinstance(item.detail, HotIssueDetail)]
     active = [detail for item, detail in details if item.status == "active"]
@@ -369,7 +370,7 @@ def _rest_name(command: str) -> str:
     return printable_name(f"{command} {_REST}")
 
 
-def _issue(run: _Run, ordinal: int, runner: str, item: Finding, before: str, quoted: str) -> MemoryItem:
+def _issue(run: _Run, ordinal: int, runner: str, item: FailedCheck, before: str, quoted: str) -> MemoryItem:
     detail = HotIssueDetail(
         runner=runner,
         check=item.check,
@@ -416,7 +417,7 @@ def _sentence(detail: HotIssueDetail) -> str:
     )
 
 
-def _evidence(seq: int, item: Finding, text: str) -> Evidence:
+def _evidence(seq: int, item: FailedCheck, text: str) -> Evidence:
     """Quote the part of the output that names the check, if the event contains it."""
     quote = item.check if item.check in text else item.message
     start = text.find(quote) if quote else -1

@@ -31,7 +31,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class ProposalVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """A model's judgement of a proposal."""
 
     id: str
@@ -55,12 +55,12 @@ class Answer(msgspec.Struct, frozen=True):
     """
 
     found: tuple[Found, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[ProposalVerdict, ...] = ()
     refused: tuple[Refused, ...] = ()
     beyond: int = 0
 
 
-_Entry = TypeVar("_Entry", Found, Verdict)
+_Entry = TypeVar("_Entry", Found, ProposalVerdict)
 
 
 def read(reply: Reply) -> Answer:
@@ -77,7 +77,7 @@ def read(reply: Reply) -> Answer:
     refused: list[Refused] = []
     return Answer(
         found=_entries(lists[0], Found, refused),
-        verdicts=_entries(lists[1], Verdict, refused),
+        verdicts=_entries(lists[1], ProposalVerdict, refused),
         refused=tuple(refused),
         beyond=sum(max(0, len(one) - MAX_ENTRIES) for one in lists),
     )

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.answer import Answer, Found, Refused, Verdict, shortened
+from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict, Refused, shortened
 from agentx.synthesis.judgement.quotes import Message
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
@@ -28,7 +28,6 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     free_id,
-    shorten,
 )
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State
@@ -265,7 +264,7 @@ class _Book:
 
     # --- verdicts on proposals --------------------------------------------------------------------
 
-    def settle(self, verdict: Verdict) -> None:
+    def settle(self, verdict: ProposalVerdict) -> None:
         """Settle a proposal by the model's verdict."""
         item = self._standing(verdict.id)
         if verdict.verdict == "leave":

@@ -12,10 +12,10 @@ import msgspec
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.schedule_events import DuePassed
 from agentx.storage.events.types import Event, RunEnded, RunStarted, ToolCallExecuted
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
-from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, Kind, MemoryItem, shorten
+from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, Kind, MemoryItem
 from agentx.synthesis.state.flows import advice
 from agentx.synthesis.state.state import PendingCall, RunRecord, State, began, ended
 

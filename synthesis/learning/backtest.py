@@ -12,16 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from agentx.storage.text import shorten
 from agentx.synthesis.learning.past_lessons import lessons
-from agentx.synthesis.learning.past_runs import (
-    EVIDENCE,
-    MIN_TIMES,
-    MOST,
-    QUOTE_CHARACTERS,
-    Run,
-    common_form,
-)
-from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id, shorten
+from agentx.synthesis.learning.past_runs import EVIDENCE, MIN_TIMES, MOST, QUOTE_CHARACTERS, Run, common_form
+from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
 from agentx.synthesis.state.flows import phrases, terms
 from agentx.synthesis.state.state import State
 

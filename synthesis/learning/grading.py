@@ -12,7 +12,7 @@ import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import CapabilityChecked, Event, TaskGraded
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -25,7 +25,6 @@ from agentx.synthesis.memory.items import (
     Trust,
     item_id,
     joined,
-    shorten,
 )
 from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.extractor import ReadBody

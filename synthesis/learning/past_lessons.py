@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from agentx.storage.text import shorten
 from agentx.synthesis.checks.command import selection
 from agentx.synthesis.learning.past_runs import EVIDENCE, MIN_TIMES, QUOTE_CHARACTERS, Move, Run, common_form
-from agentx.synthesis.memory.items import Evidence, MemoryItem, free_id, shorten
+from agentx.synthesis.memory.items import Evidence, MemoryItem, free_id
 
 
 class Turn(msgspec.Struct, frozen=True):

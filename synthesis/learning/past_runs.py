@@ -22,7 +22,7 @@ from agentx.storage.events.types import (
     ToolCallRequested,
     UserMessageSent,
 )
-from agentx.synthesis.checks.command import Step, is_check_command, masks_exit_status, steps
+from agentx.synthesis.checks.command import ProgramCall, is_check_command, masks_exit_status, steps
 from agentx.synthesis.checks.registry import parse_output
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.state.extractor import ReadBody
@@ -233,14 +233,14 @@ _PROGRAM = re.compile(r"[\w./+-]+")
 _BARE = re.compile(r"[A-Za-z][\w:-]*")
 
 
-def only_looks(step: Step) -> bool:
+def only_looks(step: ProgramCall) -> bool:
     """Return whether a program only shows something, or only steers a command line."""
     words = subcommands(step)
     looks = step.program in _LOOKS or bool(words and words[-1] in _LOOKING)
     return looks or not _PROGRAM.fullmatch(step.program)
 
 
-def subcommands(step: Step) -> tuple[str, ...]:
+def subcommands(step: ProgramCall) -> tuple[str, ...]:
     """Return the words that say what a program does: one, or two if the first names a group."""
     words: list[str] = []
     arguments = list(step.arguments)
@@ -253,11 +253,11 @@ def subcommands(step: Step) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _key(step: Step) -> str:
+def _key(step: ProgramCall) -> str:
     return " ".join(("$", step.program[:_ARGUMENT_CHARACTERS], *subcommands(step)))
 
 
-def _bounded(step: Step) -> tuple[str, ...]:
+def _bounded(step: ProgramCall) -> tuple[str, ...]:
     """Return a program and its arguments; arguments that are long or contain free text become ``…``."""
     return (step.program[:_ARGUMENT_CHARACTERS], *(_argument(word) for word in step.arguments[:20]))
 

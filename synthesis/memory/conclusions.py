@@ -8,8 +8,18 @@ from typing import Any
 
 import msgspec
 
-from agentx.storage.events.types import Payload
-from agentx.synthesis.memory.items import Detail, Evidence, Link, MemoryItem, Scope, Status, Trust
+from agentx.storage.events.types import Event, Payload
+from agentx.storage.text import shorten
+from agentx.synthesis.memory.items import (
+    Detail,
+    Evidence,
+    HotIssueDetail,
+    Link,
+    MemoryItem,
+    Scope,
+    Status,
+    Trust,
+)
 
 PERSON = "person"
 """The ``extractor`` of a change that the user made by hand."""
@@ -34,6 +44,18 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
     """A new item."""
 
     item: MemoryItem
+
+    def describe(self) -> str:
+        """Describe the change in one line for the user."""
+        item = self.item
+        if isinstance(item.detail, HotIssueDetail):
+            return f"Hot issue {item.id} opens: {_check_name(item.detail)} fails"
+        state = "" if item.status == "active" else f" ({item.status})"
+        return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
+
+    def turns_hot_issue(self) -> bool:
+        """Return whether a hot issue opens."""
+        return isinstance(self.item.detail, HotIssueDetail)
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_defaults=True):
@@ -61,6 +83,21 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
         """Return the given fields by name, without the id."""
         values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "id"}
         return {name: value for name, value in values.items() if value is not msgspec.UNSET}
+
+    def describe(self) -> str:
+        """Describe the change in one line for the user."""
+        if self.status == "resolved" and isinstance(self.detail, HotIssueDetail):
+            outcome = "passes" if self.detail.ended == "passed" else "is gone"
+            return f"Hot issue {self.id} closes: {_check_name(self.detail)} {outcome}"
+        return f"{self.id} is {self.status}" if self.status else f"{self.id} changed"
+
+    def turns_hot_issue(self) -> bool:
+        """Return whether a hot issue closes."""
+        return self.status == "resolved" and isinstance(self.detail, HotIssueDetail)
+
+
+def _check_name(detail: HotIssueDetail) -> str:
+    return detail.check.rpartition("::")[2]
 
 
 Change = Add | Patch
@@ -91,6 +128,16 @@ class Concluded(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+
+    def _line(self, _event: Event, /) -> str:
+        if self.extractor == MAINTENANCE and self.changes:
+            return f"Maintain memory: {len(self.changes)} item{'s' * (len(self.changes) != 1)}"
+        return "; ".join(change.describe() for change in self.changes[:3])
+
+    def _rank(self, _event: Event, /) -> int:
+        if any(change.turns_hot_issue() for change in self.changes):
+            return 7
+        return 4 if self.changes else 2
 
 
 CONCLUSIONS: dict[str, type[Payload]] = {"Concluded": Concluded}

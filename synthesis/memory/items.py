@@ -400,20 +400,3 @@ def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 def is_checked(item: MemoryItem) -> bool:
     """Return whether code enforces an item, that is, whether it has a compiled check."""
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
-
-
-_BYTES_A_WORD = 20
-"""Average bytes allowed per word of a short form: a text without spaces must not count as one long word."""
-
-
-def shorten(text: str, max_words: int = 15) -> str:
-    """Cut a text to its first words, with an ellipsis if something was cut.
-
-    >>> shorten("one two three", max_words=2)
-    'one two …'
-    """
-    words = text.split()
-    whole, kept = " ".join(words), " ".join(words[:max_words])
-    most = max_words * _BYTES_A_WORD
-    kept = kept.encode(errors="replace")[:most].decode(errors="ignore").rstrip()
-    return kept if kept == whole else f"{kept} …"

@@ -10,10 +10,11 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from agentx.storage.text import shorten
 from agentx.synthesis.chunking import OutlineEntry, outline
 from agentx.synthesis.gates.enforcement import matches
 from agentx.synthesis.language.tokens import count_tokens
-from agentx.synthesis.memory.items import Kind, MemoryItem, shorten
+from agentx.synthesis.memory.items import Kind, MemoryItem
 from agentx.synthesis.state.state import Message
 
 MAX_TOKENS = 700

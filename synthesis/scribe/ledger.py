@@ -10,6 +10,7 @@ from functools import cached_property
 import msgspec
 
 from agentx.storage.events.types import Event
+from agentx.storage.text import shorten
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -26,7 +27,6 @@ from agentx.synthesis.memory.items import (
     Trust,
     free_id,
     joined,
-    shorten,
 )
 from agentx.synthesis.state.state import State
 

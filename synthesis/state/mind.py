@@ -42,7 +42,7 @@ class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
     reward: float = 0.0
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class InteractionEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A K-entry: one interaction, as kept in the agent's mind."""
 
     interaction: int
@@ -66,7 +66,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
 
     interactions: int = 0
     buffer: dict[str, Slot] = {}
-    recent: tuple[Entry, ...] = ()
+    recent: tuple[InteractionEntry, ...] = ()
     input_type: InputType = "statement"
     evicted: int = 0
 
@@ -101,7 +101,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
                 )
         for name in done.evicted:
             buffer.pop(name, None)
-        entry = Entry(now, done.message, done.answer, self.input_type, done.judge, done.reinforced)
+        entry = InteractionEntry(now, done.message, done.answer, self.input_type, done.judge, done.reinforced)
         return msgspec.structs.replace(
             self,
             interactions=now,

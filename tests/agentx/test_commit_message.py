@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agentx.recording.commit_message import SUBJECT_CHARACTERS, author_of, compose, tell, through
+from agentx.recording.commit_message import SUBJECT_CHARACTERS, author_of, compose, through
 from agentx.storage.events.types import (
     AgentThoughtProcess,
     Body,
@@ -191,7 +191,7 @@ def test_how_a_task_went_and_whether_a_tool_works_are_told_in_a_line(events):
 
 def test_why_a_run_failed_stands_behind_how_it_ended(events):
     ended = [RunEnded(status="FAILED", reason="The server was busy."), RunEnded(status="COMPLETED", steps=1)]
-    told = [tell(one) for one in events(*ended)]
+    told = [one.describe() for one in events(*ended)]
     assert [one.partition(" ends: ")[2] for one in told] == [
         "FAILED: The server was busy.",
         "COMPLETED after 1 step",

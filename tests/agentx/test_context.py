@@ -10,6 +10,7 @@ from agentx.context.assembler import TITLES, BudgetTooSmall, Request, assemble
 from agentx.engine.daily_recap import Told
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.index.manifest import IndexUnavailable
+from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
@@ -20,7 +21,6 @@ from agentx.synthesis.memory.items import (
     RejectionDetail,
     Scope,
     item_id,
-    shorten,
 )
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import FlowMatch

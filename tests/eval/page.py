@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 
 from agentx.storage.text import plain
-from agentx.synthesis.demands.explanation import Part, explain
+from agentx.synthesis.demands.explanation import MessagePart, explain
 from tests.eval.data import Row, rows
 from tests.figures import Figure, machine, number
 
@@ -78,16 +78,16 @@ def _article(row: Row) -> str:
     return f'<article><div class="labels">its readers say: {html.escape(said)}</div><blockquote>{_marked(text, parts)}</blockquote><ul>{reasons}</ul></article>'
 
 
-def _words(part: Part) -> str:
+def _words(part: MessagePart) -> str:
     return f"{_WORDS[part.verdict]} {part.kind}".strip()
 
 
-def _short(text: str, part: Part) -> str:
+def _short(text: str, part: MessagePart) -> str:
     words = " ".join(text[part.start : part.end].split())
     return words if len(words) < 80 else words[:79] + "…"
 
 
-def _marked(text: str, parts: Sequence[Part]) -> str:
+def _marked(text: str, parts: Sequence[MessagePart]) -> str:
     pieces, at = [], 0
     for part in parts:
         start = max(part.start, at)

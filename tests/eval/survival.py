@@ -28,7 +28,8 @@ from agentx import Workspace
 from agentx.context.assembler import BudgetTooSmall
 from agentx.context.rendering import on_one_line
 from agentx.settings import Settings
-from agentx.synthesis.memory.items import Kind, MemoryItem, shorten
+from agentx.storage.text import shorten
+from agentx.synthesis.memory.items import Kind, MemoryItem
 from tests.eval.data import Row, rows
 from tests.eval.linked import rests_on
 from tests.eval.ranked import bm25_orders, mean

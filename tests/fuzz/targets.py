@@ -199,8 +199,8 @@ def _only_inside(artifacts: Artifacts, clean_path: str, real: str) -> None:
 def tree(content: bytes, _root: Path) -> None:
     """A tree of Git can be read to its end, or it is damaged."""
     with contextlib.suppress(ObjectDamaged):
-        new = trees.Entry(b"100644", "ab" * 20)
-        folder = trees.Entry(b"40000", "cd" * 20)
+        new = trees.RawTreeEntry(b"100644", "ab" * 20)
+        folder = trees.RawTreeEntry(b"40000", "cd" * 20)
         edited = trees.edit(content, {b"name": new, b"gone": None, b"folder": folder})
         assert trees.find(edited, b"folder") is not None
         trees.find(edited, b"\0")

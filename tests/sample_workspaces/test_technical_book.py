@@ -13,9 +13,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.__main__ import main
-from agentx.storage.events.pipeline_events import Dispatched, PipelineEnded, StageProved
+from agentx.storage.events.pipeline_events import Dispatched, PipelineEnded, StageProved, key_of
 from agentx.storage.events.types import RunEnded, RunStarted, ToolCallExecuted
-from agentx.synthesis.pipelines.definition.naming import key_of
 
 SHARES_WORKSPACES = True
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "technical-book"

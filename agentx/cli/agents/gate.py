@@ -18,7 +18,7 @@ from agentx.cli.terminal import Terminal, facts, panel, table
 from agentx.policy.action_gate import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
-from agentx.synthesis.gates.action_gate import Decision, Line, Part, Verdict
+from agentx.synthesis.gates.action_gate import Decision, GateVerdict, Line, VerdictSection
 from agentx.synthesis.learning.grading import NOT_PERMANENT
 from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem
 from agentx.synthesis.state.flows import told
@@ -89,7 +89,7 @@ def _arguments(text: str) -> dict[str, Any]:
     return found
 
 
-def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
+def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     """Yield the verdict with its reason in one line, then what concerns the action, in a frame.
 
     What the gate gives an agent with every verdict, such as critical rules, is left to ``--json``.
@@ -109,7 +109,7 @@ def _shown(verdict: Verdict, width: int) -> Iterator[RenderableType]:
         yield Text("; ".join(left + woke), "dim")
 
 
-def _row(part: Part, line: Line) -> tuple[str, Text]:
+def _row(part: VerdictSection, line: Line) -> tuple[str, Text]:
     if line.kind == "step":
         return f"{line.id:>4}.", Text(plain(line.text))
     mark, colour = _MARKS.get(part.name, ("•", "dim"))

@@ -19,8 +19,7 @@ from agentx.scheduling.schedules import Carried, NoSuchSchedule, Standing
 from agentx.storage.errors import UsageError
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.files.lock import WorkspaceBusy
-from agentx.storage.text import encodable, one_line
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import encodable, one_line, shorten
 from agentx.synthesis.scheduling.schedule_times import upcoming
 
 _COLOURS = {"COMPLETED": "green", "RUNNING": "cyan", "WAITING": "yellow", "INTERRUPTED": "yellow"}

@@ -1,5 +1,4 @@
 """Commands that read: status, log, diff, bisect, context, search, audit.
 
-May import: agents, cli, context, history, pipelines, policy, recording, search, storage, synthesis,
-workspace.
+May import: agents, cli, context, history, pipelines, policy, search, storage, synthesis, workspace.
 """

@@ -13,10 +13,10 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import PANEL_COLUMNS, Terminal, facts, panel, table
 from agentx.history.audit import Report, begin, look_back, together
 from agentx.storage.errors import AgentXError
-from agentx.storage.text import one_line, plain
+from agentx.storage.text import one_line, plain, shorten
 from agentx.synthesis.learning.auditing import Audit, Cost, Failure, Ran
 from agentx.synthesis.learning.maintenance_plan import Done
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 
 _MOST = 6
 """Maximum number of lines shown for a section; JSON has all of them."""

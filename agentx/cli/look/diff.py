@@ -10,11 +10,10 @@ from rich.tree import Tree
 
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, table
-from agentx.history.bisect import Cause, Step, Trace
+from agentx.history.bisect import BisectStep, Cause, Trace
 from agentx.history.diff import Difference, FieldDiff, FileDiff
 from agentx.storage.errors import UsageError
-from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import encodable, one_line, plain, shorten
 
 BAR = 24
 """Width of the bar beside a file's line counts."""
@@ -187,7 +186,7 @@ def _tree(trace: Trace) -> Tree:
     return tree
 
 
-def _what(step: Step) -> str:
+def _what(step: BisectStep) -> str:
     return "made by " if step.made else "changed by "
 
 

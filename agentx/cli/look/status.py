@@ -13,15 +13,14 @@ from agentx.cli.terminal import Terminal, facts, row
 from agentx.history.status import WorkspaceStatus
 from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
-from agentx.recording.commit_message import describe, tell
 from agentx.storage.errors import UsageError
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
-from agentx.storage.events.types import Event
-from agentx.storage.text import one_line, plain
+from agentx.storage.events.types import Event, list_paths
+from agentx.storage.text import one_line, plain, shorten
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
-from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, shorten
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
 from agentx.workspace import Workspace
 
 ISSUES_SHOWN = 5
@@ -101,7 +100,7 @@ def _facts(
             Text(f"outcome of {one_line(', '.join(unknown))}: its process ended", "yellow"),
         )
     if stands.outside:
-        yield "edited", f"{one_line(describe(stands.outside))}: now recorded"
+        yield "edited", f"{one_line(list_paths(stands.outside))}: now recorded"
     if stands.damage:
         yield "damage", Text(f"{_count('line', len(stands.damage))} of the history: agentx doctor", "red")
     yield "state digest", Text(stands.digest, "dim")
@@ -172,14 +171,14 @@ def _chosen(
 
 
 def _matching(events: Iterable[Event], wanted: set[str], *, whole: bool) -> Iterator[Event]:
-    return (event for event in events if (not wanted or event.type in wanted) and (whole or tell(event)))
+    return (event for event in events if (not wanted or event.type in wanted) and (whole or event.describe()))
 
 
 def _show(terminal: Terminal, event: Event) -> None:
     if terminal.json:
         terminal.line(as_json(event))
         return
-    told = one_line(tell(event)).removeprefix(f"{event.actor} ")
+    told = one_line(event.describe()).removeprefix(f"{event.actor} ")
     terminal.show(
         row(
             Text(f"{event.seq:>5}", "dim"),

@@ -11,7 +11,7 @@ from agentx.cli.terminal import Terminal, panel, table
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.demands.explanation import Part, Verdict, explain
+from agentx.synthesis.demands.explanation import MessagePart, Verdict, explain
 
 _COLOURS: dict[Verdict, str] = {
     "active": "bold green",
@@ -68,7 +68,7 @@ def _recorded(terminal: Terminal, seq: int) -> str:
         return ws.read_body(found.data.body)
 
 
-def _row(part: Part, message: str, room: int) -> tuple[Text | str, ...]:
+def _row(part: MessagePart, message: str, room: int) -> tuple[Text | str, ...]:
     words = one_line(message[part.start : part.end])
     shown = words if len(words) <= room else words[: room - 1] + "…"
     return shown, Text(_WORDS[part.verdict], _COLOURS[part.verdict]), part.kind, one_line(part.why)

@@ -11,9 +11,9 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, table
 from agentx.memory.maintenance import Maintained, undo
 from agentx.storage.errors import UsageError
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What
-from agentx.synthesis.memory.items import MemoryItem, shorten
+from agentx.synthesis.memory.items import MemoryItem
 
 _TOLD: dict[What, tuple[str, str]] = {
     "promoted": ("promoted", "bold green"),

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from agentx.cli.terminal import facts
 from agentx.pipelines.board import Board, Cell, Mark, Row
-from agentx.storage.text import one_line, plain
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import one_line, plain, shorten
 
 _MARKS: dict[Mark, tuple[str, str]] = {
     "waiting": ("·", "bright_black"),

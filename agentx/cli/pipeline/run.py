@@ -24,9 +24,8 @@ from agentx.engine import models
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker
-from agentx.recording.pipeline_messages import LOOK_AT
 from agentx.storage.errors import UsageError
-from agentx.storage.events.pipeline_events import PipelineStarted, StageProved
+from agentx.storage.events.pipeline_events import LOOK_AT, PipelineStarted, StageProved
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve

@@ -48,7 +48,7 @@ _KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openr
 """Providers whose key is in ``<PROVIDER>_API_KEY``; nothing is assumed about others."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class CheckupResult(msgspec.Struct, frozen=True):
     """The result of one check.
 
     Attributes:
@@ -67,44 +67,44 @@ class Finding(msgspec.Struct, frozen=True):
 # --- the machine --------------------------------------------------------------------------------------------
 
 
-def machine(settings: Settings) -> Iterator[Finding]:
+def machine(settings: Settings) -> Iterator[CheckupResult]:
     """Check what needs no workspace: Python, Git, isolation, the embedding model."""
     found = platform.python_version()
     if sys.version_info >= PYTHON:
-        yield Finding("python", "ok", f"{found} at {sys.executable}")
+        yield CheckupResult("python", "ok", f"{found} at {sys.executable}")
     else:
-        yield Finding("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
+        yield CheckupResult("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
     yield _git(settings)
     yield _isolation(settings)
     folder = minilm_folder(settings.cache_dir)
     if is_whole(folder):
-        yield Finding("embeddings", "ok", f"MiniLM is installed in {folder}")
+        yield CheckupResult("embeddings", "ok", f"MiniLM is installed in {folder}")
     else:
         broken = "is damaged" if folder.exists() else "is not installed"
-        yield Finding(
+        yield CheckupResult(
             "embeddings", "warning", f"MiniLM {broken}, so search is lexical", "agentx models install minilm"
         )
 
 
-def _isolation(settings: Settings) -> Finding:
+def _isolation(settings: Settings) -> CheckupResult:
     kind, notes = isolation_for(SandboxPolicy(environ=settings.environ))
     todo = "Install bubblewrap before you let agents run code that you have not read."
     match kind:
         case "bubblewrap":
             what = "bubblewrap works: commands run without network and see only their copy and the system"
-            return Finding("isolation", "ok", "; ".join([what, *notes]))
+            return CheckupResult("isolation", "ok", "; ".join([what, *notes]))
         case "landlock":
             what = "Landlock works: commands have no sockets, and see only their copy and the system"
-            return Finding(
+            return CheckupResult(
                 "isolation", "warning" if notes else "ok", "; ".join([what, *notes]), todo if notes else ""
             )
-    return Finding("isolation", "warning", f"{'; '.join(notes)}: commands can do what you can", todo)
+    return CheckupResult("isolation", "warning", f"{'; '.join(notes)}: commands can do what you can", todo)
 
 
-def _git(settings: Settings) -> Finding:
+def _git(settings: Settings) -> CheckupResult:
     program = shutil.which("git", path=settings.environ.get("PATH", os.defpath))
     if program is None:
-        return Finding(
+        return CheckupResult(
             "git",
             "warning",
             "the git program is not installed; AgentX does not need it",
@@ -113,8 +113,8 @@ def _git(settings: Settings) -> Finding:
     done = _run([program, "--version"])
     if done is None or done.returncode:
         said = (done.stderr.strip() if done else "") or f"no answer within {GIT_TIMEOUT_S} s"
-        return Finding("git", "warning", f"{program} does not work: {said}", "Repair or reinstall git.")
-    return Finding("git", "ok", done.stdout.strip() or program)
+        return CheckupResult("git", "warning", f"{program} does not work: {said}", "Repair or reinstall git.")
+    return CheckupResult("git", "ok", done.stdout.strip() or program)
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
@@ -129,30 +129,30 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str] | None:
 # --- a closed workspace -------------------------------------------------------------------------------------
 
 
-def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
+def at_rest(root: Path, settings: Settings) -> Iterator[CheckupResult]:
     """Check a workspace without opening it."""
-    yield Finding("workspace", "ok", str(root))
+    yield CheckupResult("workspace", "ok", str(root))
     yield _rights(root)
     yield _space(root)
     try:
         config = read_config(root)
     except ConfigInvalid as error:
-        yield Finding(
+        yield CheckupResult(
             "config",
             "failure",
             str(error),
             "Fix agentx.toml by hand; `git log -p agentx.toml` shows earlier versions.",
         )
     else:
-        yield Finding(
+        yield CheckupResult(
             "config",
             "ok",
             f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
         )
         if why := Trust.read(root, settings).why_restricted():
-            yield Finding("trust", "warning", restricted(why), "Review it with `agentx trust --show`.")
+            yield CheckupResult("trust", "warning", restricted(why), "Review it with `agentx trust --show`.")
         else:
-            yield Finding("trust", "ok", "what its settings run, call and read is trusted")
+            yield CheckupResult("trust", "ok", "what its settings run, call and read is trusted")
             yield _model(config, settings)
             yield from _sources(root, config)
             yield from _links(root, config)
@@ -160,15 +160,15 @@ def at_rest(root: Path, settings: Settings) -> Iterator[Finding]:
     yield from _history(root)
 
 
-def _rights(root: Path) -> Finding:
+def _rights(root: Path) -> CheckupResult:
     if why := why_refused(root):
         what, _, todo = why.partition(". ")
-        return Finding("rights", "warning", f"the workspace opens read-only: {what}", todo)
+        return CheckupResult("rights", "warning", f"the workspace opens read-only: {what}", todo)
     try:
         with tempfile.TemporaryFile(dir=root / ".git"):
-            return Finding("rights", "ok", "everything can be read and written")
+            return CheckupResult("rights", "ok", "everything can be read and written")
     except OSError as error:
-        return Finding(
+        return CheckupResult(
             "rights",
             "failure",
             f"nothing can be written to {root}: {error.strerror}",
@@ -176,23 +176,23 @@ def _rights(root: Path) -> Finding:
         )
 
 
-def _space(root: Path) -> Finding:
+def _space(root: Path) -> CheckupResult:
     free = shutil.disk_usage(root).free
     if free < FULL_BYTES:
-        return Finding(
+        return CheckupResult(
             "disk", "failure", "the disk is full", "Free some space: nothing more can be recorded."
         )
     if free < MIN_FREE_BYTES:
-        return Finding(
+        return CheckupResult(
             "disk", "warning", f"only {free / 1e6:,.0f} MB are free", "Free some space before the next run."
         )
-    return Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free")
+    return CheckupResult("disk", "ok", f"{free / 1e9:,.1f} GB are free")
 
 
-def _model(config: Config, settings: Settings) -> Finding:
+def _model(config: Config, settings: Settings) -> CheckupResult:
     name = config.model.name or settings.model
     if not name:
-        return Finding(
+        return CheckupResult(
             "model",
             "warning",
             "no model is set; pass --model to a run",
@@ -202,25 +202,25 @@ def _model(config: Config, settings: Settings) -> Finding:
         try:
             open_model(name)
         except ModelError as error:
-            return Finding("model", "failure", str(error), "Name an existing script, or a model.")
-        return Finding("model", "ok", f"{name}: a script, not a model")
+            return CheckupResult("model", "failure", str(error), "Name an existing script, or a model.")
+        return CheckupResult("model", "ok", f"{name}: a script, not a model")
     provider = name.partition("/")[0]
     variable = f"{provider.upper()}_API_KEY"
     keyed = settings.api_key or settings.keys.get(variable) or config.model.api_base or settings.api_base
     if provider in _KEYED and not keyed:
-        return Finding(
+        return CheckupResult(
             "model", "warning", f"{name} is set, but not its key", f"Set {variable}, or AGENTX_API_KEY."
         )
-    return Finding("model", "ok", f"{name} (not contacted)")
+    return CheckupResult("model", "ok", f"{name} (not contacted)")
 
 
-def _sources(root: Path, config: Config) -> Iterator[Finding]:
+def _sources(root: Path, config: Config) -> Iterator[CheckupResult]:
     for source in config.sources:
         place = (root / source.path).resolve()
         if place.is_dir() and os.access(place, os.R_OK | os.X_OK):
-            yield Finding("source", "ok", f"{source.name} at {place}")
+            yield CheckupResult("source", "ok", f"{source.name} at {place}")
         else:
-            yield Finding(
+            yield CheckupResult(
                 "source",
                 "failure",
                 f"{source.name}: {place} is not a readable directory",
@@ -228,39 +228,39 @@ def _sources(root: Path, config: Config) -> Iterator[Finding]:
             )
 
 
-def _links(root: Path, config: Config) -> Iterator[Finding]:
+def _links(root: Path, config: Config) -> Iterator[CheckupResult]:
     for link in config.links:
         place = (root / link.path).resolve()
         if is_workspace(place):
-            yield Finding("link", "ok", f"{link.name} to {place}")
+            yield CheckupResult("link", "ok", f"{link.name} to {place}")
         else:
             todo = "Mount it, or fix `links` in agentx.toml."
-            yield Finding("link", "failure", f"{link.name}: {place} is not a workspace", todo)
+            yield CheckupResult("link", "failure", f"{link.name}: {place} is not a workspace", todo)
 
 
-def _kept(root: Path) -> Iterator[Finding]:
+def _kept(root: Path) -> Iterator[CheckupResult]:
     """Run the checks of `agentx verify`. A file that differs may be the user's edit."""
     looked = verify(root)
     for check in looked.checks:
         found = [finding for finding in looked.findings if finding.check == check.name]
         mark: Mark = "warning" if check.name in {"artifacts", "index"} else "failure"
         for finding in found:
-            yield Finding(check.name, mark, f"{finding.where} {finding.what}", finding.todo)
+            yield CheckupResult(check.name, mark, f"{finding.where} {finding.what}", finding.todo)
         if not found and check.name != "index":  # checked again once the workspace is open
-            yield Finding(check.name, "ok", check.what)
+            yield CheckupResult(check.name, "ok", check.what)
 
 
-def _history(root: Path) -> Iterator[Finding]:
+def _history(root: Path) -> Iterator[CheckupResult]:
     state = fold(root, Codec(FACTS | CONCLUSIONS), told_already)
     if state.format > FORMAT:
-        yield Finding(
+        yield CheckupResult(
             "format",
             "warning",
             f"written by a newer version (format {state.format}): it opens read-only",
             "pip install --upgrade agentx-workspace",
         )
     if state.unknown:
-        yield Finding(
+        yield CheckupResult(
             "events",
             "warning",
             f"{state.unknown} are of a type that this version does not know; they are kept",
@@ -268,7 +268,7 @@ def _history(root: Path) -> Iterator[Finding]:
         )
     orphans = root / ORPHANS
     if orphans.exists():
-        yield Finding(
+        yield CheckupResult(
             "orphans",
             "warning",
             f"lines that did not extend the chain were moved to {orphans}",
@@ -277,7 +277,7 @@ def _history(root: Path) -> Iterator[Finding]:
     if state.pending:
         waiting = sum(call.awaits_approval and call.approved is None for call in state.pending.values())
         todo = "agentx approve" if waiting else "Look at its output, and run it again."
-        yield Finding(
+        yield CheckupResult(
             "calls",
             "warning",
             f"{len(state.pending)} tool calls have no result, {waiting} need your approval",
@@ -288,31 +288,31 @@ def _history(root: Path) -> Iterator[Finding]:
 # --- an opened workspace ------------------------------------------------------------------------------------
 
 
-def at_work(root: Path, settings: Settings) -> Iterator[Finding]:
+def at_work(root: Path, settings: Settings) -> Iterator[CheckupResult]:
     """Check what shows only in an open workspace: recovery, the digest, the index."""
     try:
         with Workspace.open(root, settings=settings) as ws:
             for note in ws.engine.write_path.notes:
-                yield Finding("noticed", "warning", note)
+                yield CheckupResult("noticed", "warning", note)
             yield _index(ws)
     except AgentXError as error:
-        yield Finding("open", "failure", str(error), "Follow the message.")
+        yield CheckupResult("open", "failure", str(error), "Follow the message.")
 
 
-def _index(ws: Workspace) -> Finding:
+def _index(ws: Workspace) -> CheckupResult:
     indexer = ws.engine.indexer
     try:
         behind = ws.state.seq - indexer.watermark
         bare = len(indexer.index.without_vectors(_MANY)) if not indexer.why_lexical else 0
         count = indexer.index.count()
     except AgentXError as error:
-        return Finding("index", "warning", str(error), "agentx rebuild")
+        return CheckupResult("index", "warning", str(error), "agentx rebuild")
     left = [
         f"{behind} event{'s' * (behind != 1)} to read" * (behind > 0),
         f"{bare}{'+' * (bare == _MANY)} passages to embed" * (bare > 0),
     ]
     more = "; ".join(part for part in left if part)
-    return Finding(
+    return CheckupResult(
         "index",
         "ok",
         f"{count:,} passages" + (f", {more} by the next search" if more else ", up to date"),

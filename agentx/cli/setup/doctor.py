@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from agentx.cli.setup import checkup
-from agentx.cli.setup.checkup import Finding
+from agentx.cli.setup.checkup import CheckupResult
 from agentx.cli.terminal import Terminal
 from agentx.core.layout import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
@@ -25,9 +25,9 @@ def doctor(ctx: typer.Context) -> None:
     terminal: Terminal = ctx.obj
     if not terminal.directory.is_dir():
         raise UsageError(f"There is no directory {terminal.directory}.")
-    findings: list[Finding] = []
+    findings: list[CheckupResult] = []
 
-    def tell(found: Iterable[Finding]) -> None:
+    def tell(found: Iterable[CheckupResult]) -> None:
         for finding in found:
             findings.append(finding)
             if not terminal.json:
@@ -37,7 +37,7 @@ def doctor(ctx: typer.Context) -> None:
     try:
         root = find_root(terminal.directory)
     except NotAWorkspace as error:
-        tell([Finding("workspace", "warning", str(error), "")])
+        tell([CheckupResult("workspace", "warning", str(error), "")])
     else:
         with terminal.busy("Looking through the workspace"):
             tell(checkup.at_rest(root, terminal.settings))
@@ -52,7 +52,7 @@ def doctor(ctx: typer.Context) -> None:
         raise typer.Exit(1)
 
 
-def _show(terminal: Terminal, finding: Finding) -> None:
+def _show(terminal: Terminal, finding: CheckupResult) -> None:
     mark, colour = _MARKS[finding.mark]
     line = Text.assemble((f"{mark} ", colour), (f"{finding.name:<12}", "bold"), plain(finding.what))
     terminal.show(line)
@@ -60,7 +60,7 @@ def _show(terminal: Terminal, finding: Finding) -> None:
         terminal.show(Text.assemble(" " * 14, ("→ ", colour), (plain(finding.todo), colour)))
 
 
-def _sum_up(terminal: Terminal, findings: list[Finding], broken: int) -> None:
+def _sum_up(terminal: Terminal, findings: list[CheckupResult], broken: int) -> None:
     hints = sum(finding.mark == "warning" for finding in findings)
     if broken:
         terminal.show(Text(f"\n{broken} of {len(findings)} checks failed.", "bold red"))

@@ -26,9 +26,9 @@ from agentx.agents.port import Approval, Observer, RunResult
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
-from agentx.storage.text import encodable, plain
+from agentx.storage.text import encodable, plain, shorten
 from agentx.synthesis.gates.enforcement import Violation
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, shorten
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state.state import PendingCall
 

@@ -19,7 +19,7 @@ from agentx.cli.setup.config import flat
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.cli.work.play_runs import compared, play_runs, show_rows
 from agentx.cli.work.play_talks import play_talk
-from agentx.cli.work.samples import Sample, Step, find_sample, near, read_past
+from agentx.cli.work.samples import Sample, StoryStep, find_sample, near, read_past
 from agentx.storage.events.types import AgentMessageSent, ContextProvided, Draft, UserMessageSent
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
@@ -94,7 +94,7 @@ def _made(terminal: Terminal, sample: Sample, into: Path | None) -> Path:
 # --- the steps ----------------------------------------------------------------------------------------------
 
 
-def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: int) -> int:
+def _played(terminal: Terminal, sample: Sample, step: StoryStep, root: Path, number: int) -> int:
     """Play a step and return its exit status."""
     if terminal.json:
         terminal.line({"type": "SampleStep", "data": {"number": number} | msgspec.to_builtins(step)})
@@ -116,7 +116,7 @@ def _played(terminal: Terminal, sample: Sample, step: Step, root: Path, number: 
     return execute(_words(terminal, sample, step, root), terminal)
 
 
-def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[str]:
+def _words(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> list[str]:
     """Return the command line of a step, on the copy."""
     shared = ["-C", str(root), *["--json"] * terminal.json]
     if step.run:
@@ -134,7 +134,7 @@ def _words(terminal: Terminal, sample: Sample, step: Step, root: Path) -> list[s
     ]
 
 
-def _record_past(terminal: Terminal, sample: Sample, step: Step, root: Path) -> None:
+def _record_past(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> None:
     """Record the messages of a past step one by one, as if they had just arrived."""
     count = 0
     with Workspace.open(root, settings=terminal.settings) as ws, terminal.busy("Time goes by"):

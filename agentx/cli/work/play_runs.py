@@ -10,7 +10,7 @@ import msgspec
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, table
-from agentx.cli.work.samples import Directed, Sample, SampleInvalid, Step, load_code
+from agentx.cli.work.samples import Directed, Sample, SampleInvalid, StoryStep, load_code
 from agentx.directing.executors import Command
 from agentx.directing.runs import DirectedRun, run_directed
 from agentx.storage.text import one_line
@@ -20,7 +20,7 @@ Row = dict[str, str | int]
 """A row of the table that ends a story: cells by their headings."""
 
 
-def play_runs(terminal: Terminal, sample: Sample, step: Step, root: Path) -> int:
+def play_runs(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> int:
     """Direct and carry out the runs of a step, until one does not complete.
 
     Returns:

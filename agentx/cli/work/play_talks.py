@@ -7,7 +7,7 @@ import msgspec
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, facts
-from agentx.cli.work.samples import Sample, Step, TalkMessage, read_talk
+from agentx.cli.work.samples import Sample, StoryStep, TalkMessage, read_talk
 from agentx.cognition.agent import Answer, CognitiveAgent
 from agentx.storage.text import one_line
 from agentx.workspace import Workspace
@@ -39,7 +39,7 @@ class TalkTold(msgspec.Struct, kw_only=True):
     missed: list[str] = []
 
 
-def play_talk(terminal: Terminal, sample: Sample, step: Step, root: Path) -> TalkTold:
+def play_talk(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> TalkTold:
     """Say each message of a talk to a cognitive agent, and show the questions with their answers.
 
     Raises:

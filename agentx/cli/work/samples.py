@@ -54,7 +54,7 @@ class SampleInvalid(UsageError):
     """There is no such sample, or its ``sample.toml`` is invalid."""
 
 
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoryStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A step of a story: exactly one of ``script``, ``run``, ``past``, ``talk`` and ``direct``.
 
     Attributes:
@@ -138,7 +138,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[StoryStep, ...]
     start: str = ""
     config: dict[str, Any] = {}
     directed: Directed | None = None
@@ -239,7 +239,7 @@ def load_code(path: Path, *functions: str) -> ModuleType:
     return module
 
 
-def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
+def read_past(sample: Sample, step: StoryStep) -> Iterator[tuple[str, str]]:
     """Yield the messages of a past step: who said it, and the text with what was pasted.
 
     Raises:
@@ -256,7 +256,7 @@ def read_past(sample: Sample, step: Step) -> Iterator[tuple[str, str]]:
         yield said.by, f"{said.text}\n\n{pasted}" if pasted else said.text
 
 
-def read_talk(sample: Sample, step: Step) -> list[TalkMessage]:
+def read_talk(sample: Sample, step: StoryStep) -> list[TalkMessage]:
     """Return the messages of a conversation. All are read before the first is said.
 
     Raises:

@@ -9,7 +9,6 @@ from rich.text import Text
 from agentx.cli.opened import MOMENT, as_json, opened, scan_sources
 from agentx.cli.terminal import Terminal, facts
 from agentx.history.status import Rebuilt
-from agentx.recording.commit_message import tell
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
 from agentx.storage.text import encodable, one_line, plain
 from agentx.workspace import Workspace
@@ -69,7 +68,7 @@ def _show(terminal: Terminal, events: list[Event]) -> None:
     if not changes:
         terminal.show("Nothing changed: it is already so.")
         return
-    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(tell(event))))
+    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(event.describe())))
     for change in changes:
         what = "brought back" if not change.before else "set back" if change.after else "removed"
         terminal.show(plain(f"  {what}  {change.path}"))
@@ -116,7 +115,7 @@ def _show_rebuilt(terminal: Terminal, built: Rebuilt, concluded: list[Event] | N
         ("index", f"{built.chunks:,} passages"),
     ]
     if concluded is not None:
-        news = [line for event in concluded if (line := one_line(tell(event)))]
+        news = [line for event in concluded if (line := one_line(event.describe()))]
         rows += [("concluded" if not n else "", line) for n, line in enumerate(news or ["nothing new"])]
     rows += [("damage", Text(f"{d.path}:{d.line} {plain(d.reason)}", "red")) for d in built.damage]
     rows += [("state digest", Text(built.state_digest, "dim")), ("", Text(*verdict))]

@@ -1,6 +1,6 @@
 """The pictures of the report, drawn by matplotlib as SVG.
 
-May import: cognition, pipelines.drawing, storage, synthesis.
+May import: cognition, pipelines.drawing, storage.
 """
 
 from agentx.cognition.overview import Overview

@@ -16,8 +16,7 @@ from agentx.cognition.pictures.canvas import COLOURS, FONT, alone
 from agentx.cognition.pictures.memories import PANELS, ROWS
 from agentx.cognition.pictures.spending import duration
 from agentx.storage.errors import UsageError
-from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import shorten
+from agentx.storage.text import one_line, shorten
 
 PAGE = "index.html"
 

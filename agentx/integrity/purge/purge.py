@@ -252,7 +252,7 @@ class _Look:
         """Return the plan."""
         closure = self._closure
         falling = (event for event in self._events() if event.seq in closure.events)
-        told = tuple(Falling(event.seq, event.type, commit_message.tell(event)) for event in falling)
+        told = tuple(Falling(event.seq, event.type, event.describe()) for event in falling)
         commits, first = self._commits(min(closure.events, default=0))
         manifest, refs = self._write_path.manifest(), self._refs()
         return PurgePlan(

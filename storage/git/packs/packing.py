@@ -37,9 +37,9 @@ from agentx.storage.git.pack_file import (
     NAMED_DELTA,
     OFFSET_DELTA,
     TEMPORARY,
-    Entry,
     Pack,
     PackDamaged,
+    PackEntry,
     PackWriter,
 )
 
@@ -70,7 +70,7 @@ from agentx.storage.git.packs.packing import run_apart
 sys.exit(run_apart(sys.argv[2]))
 """
 
-_Entries = list[tuple[bytes, Entry]]
+_Entries = list[tuple[bytes, PackEntry]]
 """Objects of one pack by name (20 bytes), in the order of the file."""
 
 

@@ -133,7 +133,7 @@ class Rewriter:
         if known is not None:
             return known
         old, clean = self._read(oid), self._clean.setdefault(zone, set())
-        changes: dict[bytes, trees.Entry | None] = {}
+        changes: dict[bytes, trees.RawTreeEntry | None] = {}
         rows: list[_Row] = _ROW.findall(old)
         for row in rows:
             if row in clean:
@@ -143,7 +143,7 @@ class Rewriter:
             if new == raw.hex():
                 clean.add(row)
             else:
-                changes[name] = trees.Entry(mode, new) if new else None
+                changes[name] = trees.RawTreeEntry(mode, new) if new else None
         made = oid
         if changes:
             content = trees.edit(old, changes)

@@ -1,15 +1,6 @@
-"""Names of a pipeline's steps, and path patterns."""
+"""Path patterns of a pipeline's definition."""
 
 import re
-
-
-def key_of(stage: str, item: str) -> str:
-    """Return the key of a stage for an item.
-
-    >>> key_of("write", "03"), key_of("outline", "")
-    ('write[03]', 'outline')
-    """
-    return f"{stage}[{item}]" if item else stage
 
 
 def path_pattern(path: str) -> re.Pattern[str]:

@@ -33,7 +33,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_ty
 """One text, or a list of texts."""
 
 
-class Part(BaseModel):
+class PipelinePart(BaseModel):
     """Base of the parts of a pipeline: a key that is not known is an error."""
 
     model_config = ConfigDict(
@@ -45,7 +45,7 @@ class Part(BaseModel):
     )
 
 
-class AgentType(Part):
+class AgentType(PipelinePart):
     """What kind of agent plays a role, and how much it takes."""
 
     window: int = Field(default=128_000, gt=0)
@@ -80,7 +80,7 @@ AGENTS: dict[str, AgentType] = {
 """The built-in agent types."""
 
 
-class File(Part):
+class File(PipelinePart):
     """A file, or one for each item where its path says so."""
 
     path: str = Field(min_length=1)
@@ -93,7 +93,7 @@ class File(Part):
     """What it is, for those who read the pipeline."""
 
 
-class Length(Part):
+class Length(PipelinePart):
     """How many words a file has."""
 
     words: str = Field(min_length=1)
@@ -102,7 +102,7 @@ class Length(Part):
     """How far from it is still right, as a share: 0.2 is 20% more or less."""
 
 
-class Check(Part):
+class Check(PipelinePart):
     """Something that has to hold of a file; exactly one of these."""
 
     length: Length | None = None
@@ -132,7 +132,7 @@ class Check(Part):
         return self
 
 
-class Read(Part):
+class Read(PipelinePart):
     """A file that a role reads."""
 
     file: Name
@@ -151,7 +151,7 @@ class Read(Part):
     """What the engine checks in it for the role; against its findings the verdict cannot be PASS."""
 
 
-class Write(Part):
+class Write(PipelinePart):
     """A file that a role writes."""
 
     file: Name
@@ -170,7 +170,7 @@ class Write(Part):
     """For a role of the engine: the template that it is filled from."""
 
 
-class Append(Part):
+class Append(PipelinePart):
     """What the engine adds to the long-term memory when a stage is done."""
 
     to: Name
@@ -185,7 +185,7 @@ class Append(Part):
     """The topic under which each entry becomes a memory item too; none where it is empty."""
 
 
-class NotRead(Part):
+class NotRead(PipelinePart):
     """A file that a role does not read; of a file for each item, those of other items."""
 
     file: Name
@@ -204,7 +204,7 @@ AllDenied = Annotated[
 ]
 
 
-class Role(Part):
+class Role(PipelinePart):
     """Who does something: what it is told, what it reads, what it writes."""
 
     title: str = ""
@@ -239,7 +239,7 @@ class Role(Part):
     """A file of many that the task may be split over where there is not room for all."""
 
 
-class Stage(Part):
+class Stage(PipelinePart):
     """One step: a role at work, once or for each item."""
 
     id: Name
@@ -254,14 +254,14 @@ class Stage(Part):
     """Stages that are done before for the item before this one."""
 
 
-class Until(Part):
+class Until(PipelinePart):
     """The end of a loop."""
 
     file: Name
     """The file whose verdict is PASS then; one stage of the loop writes it."""
 
 
-class Loop(Part):
+class Loop(PipelinePart):
     """Stages that are done again and again, until a verdict is PASS."""
 
     loop: Name
@@ -282,7 +282,7 @@ class Loop(Part):
     """The stages of each round; `after` names stages of the same loop."""
 
 
-class Bounds(Part):
+class Bounds(PipelinePart):
     """What the whole pipeline may use, over all of its runs; 0 is no limit."""
 
     max_tokens: int = Field(default=0, ge=0)
@@ -293,7 +293,7 @@ class Bounds(Part):
     """How often agents are sent."""
 
 
-class Price(Part):
+class Price(PipelinePart):
     """What a million tokens cost in US dollars, for the plan, where the price of the model is not known."""
 
     prompt: float = Field(default=0.0, ge=0)
@@ -329,7 +329,7 @@ def _with_ours(value: Any) -> Any:
     }
 
 
-class Pipeline(Part):
+class Pipeline(PipelinePart):
     """A pipeline of agents without memory, which remember through files."""
 
     pipeline: Name

@@ -11,11 +11,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from agentx.storage.errors import AgentXError
+from agentx.storage.events.pipeline_events import key_of
 from agentx.storage.files.paths import PathRefused, check_path
 from agentx.synthesis.pipelines.definition.checks import CheckInvalid, number_of_words
 from agentx.synthesis.pipelines.definition.claims import look_at_claims
 from agentx.synthesis.pipelines.definition.faults import Faults, Place, Source, hint
-from agentx.synthesis.pipelines.definition.naming import key_of
 from agentx.synthesis.pipelines.definition.order import Flat, Order
 from agentx.synthesis.pipelines.definition.pipeline import File, Pipeline, Role, Write
 from agentx.synthesis.pipelines.definition.plan import (

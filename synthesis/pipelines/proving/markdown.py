@@ -56,7 +56,7 @@ class Section(msgspec.Struct, frozen=True):
         return self.above[-1] if self.above else ""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MarkdownEntry(msgspec.Struct, frozen=True):
     """A list item with everything that belongs to it, or a paragraph, a table, or a code block.
 
     Attributes:
@@ -172,7 +172,7 @@ def _ends(headings: Sequence[Heading], end: int) -> list[int]:
     return found[::-1]
 
 
-def entries(lines: Sequence[str], first: int = 1) -> Iterator[Entry]:
+def entries(lines: Sequence[str], first: int = 1) -> Iterator[MarkdownEntry]:
     """Yield the entries of some lines: each outermost list item, and each paragraph, table or code block.
 
     Args:
@@ -219,13 +219,13 @@ def _goes_on(line: str, code: str, was_code: str, inside: int, *, blank: bool) -
     return bool(line.strip()) and not blank and bool(code) == bool(was_code)
 
 
-def _entry(line: int, lines: list[str], *, listed: bool) -> Entry:
+def _entry(line: int, lines: list[str], *, listed: bool) -> MarkdownEntry:
     while not lines[-1].strip():
         lines.pop()
-    return Entry(line, tuple(lines), listed)
+    return MarkdownEntry(line, tuple(lines), listed)
 
 
-def is_plain(entry: Entry) -> bool:
+def is_plain(entry: MarkdownEntry) -> bool:
     """Return whether an entry is a paragraph or a list item, and not a table, quotation or code block."""
     first = entry.lines[0]
     return entry.listed or not (_TABLE_ROW.match(first) or _QUOTE.match(first) or next(fenced((first,))))

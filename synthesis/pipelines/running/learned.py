@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agentx.storage.events.pipeline_events import StageProved
+from agentx.storage.events.pipeline_events import StageProved, key_of
 from agentx.storage.events.types import Event
+from agentx.storage.text import shorten
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, item_id, shorten
-from agentx.synthesis.pipelines.definition.naming import key_of
+from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, item_id
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 

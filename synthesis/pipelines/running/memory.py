@@ -18,7 +18,7 @@ from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.memory.items import item_id
 from agentx.synthesis.pipelines.definition.plan import AppendFile
 from agentx.synthesis.pipelines.proving.markdown import (
-    Entry,
+    MarkdownEntry,
     entries,
     is_plain,
     lines_of,
@@ -123,7 +123,7 @@ def appending(
 def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
     blocks = list(_blocks(_section(written, fill(append.rule.section, values))))
     new = [block for block in blocks if isinstance(block, str) or not _stands_in(block, known)]
-    said = [block for block in new if isinstance(block, Entry)]
+    said = [block for block in new if isinstance(block, MarkdownEntry)]
     if all(_says_nothing(entry.text) for entry in said):
         return
     topic = one_line(fill(append.rule.topic, values))
@@ -164,7 +164,7 @@ def _section(written: str, title: str) -> list[str]:
     return lines
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[Entry | str]:
+def _blocks(lines: Sequence[str]) -> Iterator[MarkdownEntry | str]:
     """Yield the headings of a section, as Markdown, and its entries, without completion markers."""
     text = ["", *lines]  # a first line of dashes must not begin front matter here
     kept = [
@@ -177,7 +177,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[Entry | str]:
         yield from entries(section.own, section.first)
 
 
-def _stands_in(entry: Entry, known: str) -> bool:
+def _stands_in(entry: MarkdownEntry, known: str) -> bool:
     return "\n".join(["", *entry.lines, ""]) in known
 
 
@@ -187,7 +187,7 @@ def _says_nothing(text: str) -> bool:
     return len(text) <= MAX_FACT and _NOTHING.fullmatch(words) is not None
 
 
-def _fact(entry: Entry) -> str:
+def _fact(entry: MarkdownEntry) -> str:
     """Return an entry as one line without emphasis, cut after a sentence if it is long."""
     text = one_line(re.sub(r"\*\*|__|`", "", entry.text))
     if _says_nothing(text):
@@ -201,12 +201,17 @@ def _fact(entry: Entry) -> str:
 # --- appending to a file ------------------------------------------------------------------------------------
 
 
-def _body(blocks: Sequence[Entry | str]) -> list[str]:
+def _body(blocks: Sequence[MarkdownEntry | str]) -> list[str]:
     """Return the lines to append: headings below that of the item, no open fence, and no hidden text."""
     lines: list[str] = []
-    last: Entry | str = ""
+    last: MarkdownEntry | str = ""
     for block in blocks:
-        tight = isinstance(block, Entry) and isinstance(last, Entry) and block.listed and last.listed
+        tight = (
+            isinstance(block, MarkdownEntry)
+            and isinstance(last, MarkdownEntry)
+            and block.listed
+            and last.listed
+        )
         lines += [] if tight else [""]
         lines += [block] if isinstance(block, str) else block.lines
         last = block

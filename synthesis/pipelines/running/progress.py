@@ -14,11 +14,11 @@ from agentx.storage.events.pipeline_events import (
     ProvedFile,
     StageProved,
     StageReopened,
+    key_of,
 )
 from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.pipelines.definition.naming import key_of
 
 VERSION = 6
 """Raised whenever the same events would be folded differently."""
@@ -66,7 +66,7 @@ class Failure(msgspec.Struct):
     status: RunStatus = "FAILED"
 
 
-class Part(msgspec.Struct):
+class TaskPart(msgspec.Struct):
     """A part of a split task: the event that dispatched it, its last file, and its number of files."""
 
     seq: int
@@ -88,10 +88,10 @@ class Written(msgspec.Struct):
     round: int
     blobs: dict[str, str]
     accepted: bool = False
-    parts: dict[int, Part] = msgspec.field(default_factory=dict)
+    parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
 
 
-class Verdict(msgspec.Struct):
+class RoundVerdict(msgspec.Struct):
     """A verdict on a round."""
 
     seq: int
@@ -130,7 +130,7 @@ class Progress(msgspec.Struct):
     proved: dict[str, Proof] = msgspec.field(default_factory=dict)
     failures: dict[str, list[Failure]] = msgspec.field(default_factory=dict)
     written: dict[str, Written] = msgspec.field(default_factory=dict)
-    verdicts: dict[str, list[Verdict]] = msgspec.field(default_factory=dict)
+    verdicts: dict[str, list[RoundVerdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
     amended: dict[str, int] = msgspec.field(default_factory=dict)
@@ -208,7 +208,7 @@ class Pipelines(msgspec.Struct):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
             _forget(made, progress.running[event.run])
-            made.parts[sent.part] = Part(event.seq, sent.through, sent.holds)
+            made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
         progress.written[key] = made
         self.runs[event.run] = sent.pipeline
 
@@ -303,6 +303,6 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
         progress.remembered.setdefault(key, []).append(event.seq)
     if proved.verdict:
         passed = proved.verdict == "PASS"
-        progress.verdicts.setdefault(key, []).append(Verdict(event.seq, proved.round, passed))
+        progress.verdicts.setdefault(key, []).append(RoundVerdict(event.seq, proved.round, passed))
         if not passed:
             progress.anomalies.append(f"{key}, round {proved.round}: the verdict is FAIL")

@@ -11,7 +11,7 @@ from agentx.pipelines.board import board_of
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.progress import Failure, Progress, Proof, Sent, Verdict
+from agentx.synthesis.pipelines.running.progress import Failure, Progress, Proof, RoundVerdict, Sent
 
 PIPELINE = """
 pipeline: notes
@@ -55,7 +55,7 @@ def notes(parts):
 def _judged(progress, item, seq, verdict):
     progress.proved[f"write[{item}]"] = Proof(seq, 1, "", ())
     progress.proved[f"look[{item}]"] = Proof(seq + 1, 1, verdict, ())
-    progress.verdicts[f"look[{item}]"] = [Verdict(seq + 1, 1, verdict == "PASS")]
+    progress.verdicts[f"look[{item}]"] = [RoundVerdict(seq + 1, 1, verdict == "PASS")]
 
 
 def text_of(board, width):

@@ -5,7 +5,6 @@ import pytest
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.runner import PipelineStopped
 from agentx.pipelines.tracked import pipelines
-from agentx.recording.pipeline_messages import tell_pipeline
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.model.port import ModelError
 from tests.agentx.pipelines.conftest import well
@@ -95,7 +94,7 @@ def test_a_doubt_about_a_term_is_told_to_the_reviewer_and_stands_on_record_and_f
     assert "of which the engine is not sure" in told
     proved = [event for event in desk.ws.events() if event.type == "StageProved" and doubt in str(event.data)]
     assert [(one.data.stage, one.data.item) for one in proved] == [("write", "02")]
-    assert f"look at {doubt}" in tell_pipeline(proved[0])
+    assert f"look at {doubt}" in proved[0].describe()
 
 
 def test_a_loop_ends_at_its_limit(desk):

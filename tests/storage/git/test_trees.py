@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.trees import DIRECTORY, Entry, edit, find
+from agentx.storage.git.trees import DIRECTORY, RawTreeEntry, edit, find
 
 _OIDS = ["e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "0a20640020310031003000200031003400300061", "61" * 20]
-_FILE = st.builds(Entry, st.sampled_from([b"100644", b"100755", b"120000"]), st.sampled_from(_OIDS))
-_FOLDER = st.builds(Entry, st.just(DIRECTORY), st.sampled_from(_OIDS))
+_FILE = st.builds(RawTreeEntry, st.sampled_from([b"100644", b"100755", b"120000"]), st.sampled_from(_OIDS))
+_FOLDER = st.builds(RawTreeEntry, st.just(DIRECTORY), st.sampled_from(_OIDS))
 _NAMES = st.sampled_from([b"a", b"a.b", b"a-b", b"ab", b"a0", b"b", b"100644 a", "é".encode(), b"A"])
 _CHANGES = st.dictionaries(_NAMES, st.one_of(st.none(), _FILE, _FOLDER))
 
@@ -45,7 +45,7 @@ def test_git_makes_the_same_tree(tmp_path):
         is_folder = name == "lib"
         mode = pygit2.enums.FileMode.TREE if is_folder else pygit2.enums.FileMode.BLOB_EXECUTABLE
         builder.insert(name, below if is_folder else blob, mode)
-        entry = Entry(DIRECTORY, str(below)) if is_folder else Entry(b"100755", str(blob))
+        entry = RawTreeEntry(DIRECTORY, str(below)) if is_folder else RawTreeEntry(b"100755", str(blob))
         tree = edit(tree, {name.encode(): entry})
     assert repo.read(builder.write())[1] == tree
     repo.free()

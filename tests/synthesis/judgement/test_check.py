@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.judgement.answer import Answer, Found, Verdict
+from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict
 from agentx.synthesis.judgement.check import MAX_FOUND, check
 from agentx.synthesis.memory.conclusions import MODEL, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import ForbidPath, MemoryItem
@@ -39,7 +39,7 @@ class Talk:
 
     def judge(self, *entries):
         found = tuple(entry for entry in entries if isinstance(entry, Found))
-        verdicts = tuple(entry for entry in entries if isinstance(entry, Verdict))
+        verdicts = tuple(entry for entry in entries if isinstance(entry, ProposalVerdict))
         self.checked = check(Answer(found, verdicts), self.said, self.state, "a/model")
         self.conclude(MODEL, *self.checked.changes)
         return [refused.why for refused in self.checked.refused]
@@ -56,7 +56,7 @@ def found(quote, message=1, kind="constraint", lasting="yes", **more):
 
 
 def verdict(name, verdict, reason="It lasts."):
-    return Verdict(id=name, verdict=verdict, reason=reason)
+    return ProposalVerdict(id=name, verdict=verdict, reason=reason)
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
@@ -353,7 +353,9 @@ _FOUND = st.builds(
     ends=st.lists(_TEXT, max_size=2).map(tuple),
     reason=_TEXT,
 )
-_VERDICT = st.builds(Verdict, id=_TEXT, verdict=st.sampled_from(["keep", "drop", "leave"]), reason=_TEXT)
+_VERDICT = st.builds(
+    ProposalVerdict, id=_TEXT, verdict=st.sampled_from(["keep", "drop", "leave"]), reason=_TEXT
+)
 
 
 @given(st.lists(st.one_of(_FOUND, _VERDICT), max_size=12))

@@ -4,7 +4,7 @@ import msgspec
 
 from agentx.storage.events.types import Event
 from agentx.synthesis.judgement import question
-from agentx.synthesis.judgement.answer import Found, Verdict
+from agentx.synthesis.judgement.answer import Found, ProposalVerdict
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import ConstraintDetail, Evidence, MemoryItem
 from agentx.synthesis.state.state import State
@@ -62,7 +62,7 @@ def test_only_the_latest_rules_are_shown_where_there_are_many():
 
 def test_the_schema_names_just_what_is_read():
     properties = question.schema().parameters["properties"]
-    for name, shape in (("found", Found), ("verdicts", Verdict)):
+    for name, shape in (("found", Found), ("verdicts", ProposalVerdict)):
         entry = properties[name]["items"]
         fields = {field.name: field for field in msgspec.structs.fields(shape)}
         assert set(entry["properties"]) == set(entry["required"]) == set(fields)
