@@ -218,6 +218,25 @@ class Module:
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree; it is walked once for all rules."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def import_statements(self) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+        """Every import statement, and whether it stands in a function."""
+
+        def visit(node: ast.AST, inside: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.Import | ast.ImportFrom):
+                    yield child, inside
+                elif not isinstance(child, ast.expr):  # no expression contains a statement
+                    function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+                    yield from visit(child, inside or function)
+
+        return list(visit(self.tree, inside=False))
+
     def at(self, node: ast.AST, sentence: str) -> str:
         return f"{self.path}:{getattr(node, 'lineno', 1)} {sentence}"
 
@@ -249,19 +268,14 @@ def modules() -> list[Module]:
 def imports(module: Module, known: frozenset[str] = frozenset()) -> Iterator[Import]:
     """Every import, by full name: ``from agentx.x import y`` is ``agentx.x.y`` where that is a module."""
 
-    def visit(node: ast.AST, inside: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import):
-                yield from (Import(child, alias.name, inside) for alias in child.names)
-            elif isinstance(child, ast.ImportFrom):
-                base = _absolute(module, child)
-                for alias in child.names:
-                    full = f"{base}.{alias.name}"
-                    yield Import(child, full if full in known else base, inside)
-            else:
-                yield from visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
-
-    return visit(module.tree, inside=False)
+    for node, inside in module.import_statements:
+        if isinstance(node, ast.Import):
+            yield from (Import(node, alias.name, inside) for alias in node.names)
+        else:
+            base = _absolute(module, node)
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield Import(node, full if full in known else base, inside)
 
 
 def _absolute(module: Module, node: ast.ImportFrom) -> str:
@@ -288,11 +302,11 @@ def layer_of(target: str) -> str | None:
 
 
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (n for n in ast.walk(module.tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (n for n in module.nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def classes(module: Module) -> Iterator[ast.ClassDef]:
-    return (n for n in ast.walk(module.tree) if isinstance(n, ast.ClassDef))
+    return (n for n in module.nodes if isinstance(n, ast.ClassDef))
 
 
 def last_name(node: ast.expr) -> str:
@@ -451,7 +465,7 @@ def environment_reads(modules: list[Module]) -> list[str]:
     """The environment is read in agentx/settings.py; litellm's client and LanceDB's table make one documented write each."""
     broken = []
     for m in modules:
-        used = [n for n in ast.walk(m.tree) if isinstance(n, ast.Attribute) and n.attr in ENVIRONMENT]
+        used = [n for n in m.nodes if isinstance(n, ast.Attribute) and n.attr in ENVIRONMENT]
         used = [
             n
             for n in used
@@ -459,7 +473,7 @@ def environment_reads(modules: list[Module]) -> list[str]:
         ]
         named = [
             n
-            for n in ast.walk(m.tree)
+            for n in m.nodes
             if isinstance(n, ast.ImportFrom) and n.module == "os" and {a.name for a in n.names} & ENVIRONMENT
         ]
         allowed = m.path == "agentx/settings.py"
@@ -497,7 +511,7 @@ def prints(modules: list[Module]) -> list[str]:
         m.at(n, "prints; only agentx/cli/ does")
         for m in modules
         if not m.path.startswith("agentx/cli/")
-        for n in ast.walk(m.tree)
+        for n in m.nodes
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print"
     ]
 
@@ -565,7 +579,7 @@ def files_by_path(modules: list[Module]) -> list[str]:
         if m.path == "storage/files/nofollow.py" or any(m.path.startswith(place) for place in OTHER_FILES):
             continue
         exempt = {id(n) for f in functions(m) if f"{m.path}:{f.name}" in OTHER_FILES for n in ast.walk(f)}
-        for n in (n for n in ast.walk(m.tree) if isinstance(n, ast.Call) and id(n) not in exempt):
+        for n in (n for n in m.nodes if isinstance(n, ast.Call) and id(n) not in exempt):
             owner = n.func.value if isinstance(n.func, ast.Attribute) else None
             name = owner.id if isinstance(owner, ast.Name) else ""
             if name == "self":
@@ -608,7 +622,7 @@ def programs_abroad(modules: list[Module]) -> list[str]:
         m.at(n, f"{ast.unparse(n)} starts a program; name the module in PROGRAMS, with what is gated")
         for m in modules
         if m.path not in PROGRAMS
-        for n in ast.walk(m.tree)
+        for n in m.nodes
         if isinstance(n, ast.Attribute)
         and isinstance(n.value, ast.Name)
         and (

@@ -21,7 +21,7 @@ from .disk import Disk, Fault
 from .runs import Job, Outcome, a_place
 
 KILLS = 5
-"""Kills in one run of pushes or pulls."""
+"""Kills in one run of pushes or pulls, at most."""
 
 TAKES_S = 0.25
 """A little longer than a push or a pull takes."""
@@ -112,12 +112,13 @@ def _is_at_work(pid: int) -> bool:
 
 
 def pushed(job: Job, outcome: Outcome, place: Path) -> None:
-    """``alone`` or ``all``: kill pushes again and again; each leaves a complete backup."""
+    """``alonex5`` or ``allx5``: kill that many pushes; each leaves a complete backup."""
+    how, kills = job.detail.split("x")
     root, bare, draw = place / "task", _bare(place), random.Random(job.seed)
     acknowledged: dict[int, str] = {}
     last = ""
-    for turn in range(KILLS):
-        child = _dies(partial(work, root, bare), draw, alone=job.detail == "alone")
+    for turn in range(int(kills)):
+        child = _dies(partial(work, root, bare), draw, alone=how == "alone")
         acknowledged |= outcome.hear(child)
         outcome.survived += child.status == -signal.SIGKILL
         done = [message["exchanged"] for message in child.told if "exchanged" in message]
@@ -133,14 +134,15 @@ def pushed(job: Job, outcome: Outcome, place: Path) -> None:
 
 
 def pulled(job: Job, outcome: Outcome, place: Path) -> None:
-    """Kill pulls again and again; the last one, undisturbed, brings everything."""
+    """``alonex5`` or ``allx5``: kill that many pulls; the last one, undisturbed, brings everything."""
+    how, kills = job.detail.split("x")
     root, bare, draw = place / "task", _bare(place), random.Random(job.seed)
     _finish(outcome, root, lambda ws: ws.push(url=str(bare)))
     clone = _clone(bare, place / "clone")
     acknowledged: dict[int, str] = {}
-    for turn in range(KILLS):
+    for turn in range(int(kills)):
         _finish(outcome, root, lambda ws, turn=turn: _some_more(ws, turn))
-        child = _dies(partial(pull, clone), draw, alone=job.detail == "alone")
+        child = _dies(partial(pull, clone), draw, alone=how == "alone")
         outcome.hear(child)
         outcome.survived += child.status == -signal.SIGKILL
     _finish(outcome, clone, lambda ws: ws.pull())

@@ -106,8 +106,9 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
             every += [Job("create", at) for at in range(1, runs.count_steps(template, "create") + 1)]
             return _sample(every, share, draw)
         case "load":
-            rounds = max(1, round(n / _KILLED_A_ROUND / _ROUNDS))
-            return [Job("load", detail=str(_ROUNDS), seed=draw.randint(1, 1 << 30)) for _ in range(rounds)]
+            rounds = min(_ROUNDS, max(1, round(n / _KILLED_A_ROUND)))
+            crashes = max(1, round(n / _KILLED_A_ROUND / rounds))
+            return [Job("load", detail=str(rounds), seed=draw.randint(1, 1 << 30)) for _ in range(crashes)]
         case "power":
             last = runs.count_steps(template) + _AFTERWARDS
             return [Job("cut", draw.randint(1, last), "", draw.randint(1, 1 << 30)) for _ in range(n)]
@@ -134,9 +135,10 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
             pipelines.make(template / "book")
             return _sample(list(_deaths_of_pipelines(draw, 5 if share == 1 else 2)), share, draw)
         case "backups":
-            rounds = max(1, round(n / backups.KILLS / _KINDS_OF_EXCHANGE))
+            kills = min(backups.KILLS, max(1, round(n / _KINDS_OF_EXCHANGE)))
+            rounds = max(1, round(n / kills / _KINDS_OF_EXCHANGE))
             found = [
-                Job(kind, 0, how, draw.randint(1, 1 << 30))
+                Job(kind, 0, f"{how}x{kills}", draw.randint(1, 1 << 30))
                 for kind in ("pushed", "pulled")
                 for how in ("alone", "all")
                 for _ in range(rounds)
@@ -158,7 +160,7 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
 
 def _crowds(n: int, seed: int) -> dict[str, list[Job]]:
     size = "8x500" if n >= WHOLE else f"4x{max(20, n // 2)}"
-    seconds = max(2, round(_QUEUE_S * min(1.0, n / WHOLE)))
+    seconds = max(1, round(_QUEUE_S * min(1.0, n / WHOLE)))
     return {
         "writers": [Job("many", detail=size, seed=seed), Job("locked_out")],
         "queue": [Job("queue", detail=f"16x{seconds}", seed=seed)],

@@ -42,7 +42,7 @@ MALFORMED = {
         "write_file",
         json.dumps({f"{n}" + "\x01" * 300: "\x01" * 400 for n in range(40)}),
     ),
-    "20 MB and more": ("write_file", json.dumps({"path": "a.txt", "content": "x" * 20_000_001})),
+    "20 MB and more": ("write_file", json.dumps({"path": "a.txt", "content": "x " * 10_000_001})),
 }
 
 
