@@ -14,6 +14,7 @@ from pydantic import Field
 from agentx.directing.executor_tools import Result
 from agentx.engine.engine import Engine
 from agentx.policy.action_gate import Gates, Look
+from agentx.policy.approvals import NotApproved
 from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentThoughtProcess, Draft
@@ -21,7 +22,7 @@ from agentx.storage.files.paths import PathRefused, check_path
 from agentx.storage.text import is_binary
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.storage_tools import FileText, Written
-from agentx.tools.toolset import Job, NotApproved, ToolResult, ToolSet
+from agentx.tools.toolset import Job, ToolResult, ToolSet
 
 MAX_HITS = 20
 _KEPT = 3

@@ -15,6 +15,7 @@ from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows, called_for
 from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
+from agentx.policy.approvals import is_named
 from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts, is_script
 from agentx.storage.errors import UsageError
@@ -185,7 +186,7 @@ class Gates:
             what,
             flows,
             violations=self.engine.check_write(planned(self.engine, tool, arguments)),
-            needs_word=f"{tool} needs a person's word (tools.approve)." if self._asks_for(tool) else "",
+            needs_word=f"{tool} needs approval (tools.approve)." if is_named(self.engine, tool) else "",
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)
@@ -275,9 +276,6 @@ class Gates:
         while len(self._runs) > _RUNS_KEPT:
             self._runs.popitem(last=False)
         return memory
-
-    def _asks_for(self, tool: str) -> bool:
-        return bool(tool) and tool in self.engine.config.tools.approve
 
     def _existing(self, action: Action) -> tuple[Line, ...]:
         path, settings = self.engine.write_path, self.engine.settings

@@ -13,6 +13,7 @@ from pydantic import Field
 from agentx.config import CheckSection
 from agentx.engine.engine import Engine
 from agentx.policy import file_policy
+from agentx.policy.approvals import NotApproved
 from agentx.policy.file_policy import FileRuleBroken
 from agentx.policy.secret_check import new_secrets
 from agentx.quality.document import check_document as check_prose
@@ -27,7 +28,7 @@ from agentx.storage.files.paths import PathRefused, check_path
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.checks import CheckReport, parse_output
 from agentx.tools.storage_tools import PathArgument, StorageTools
-from agentx.tools.toolset import Job, NotApproved, WriteDenied, tool
+from agentx.tools.toolset import Job, WriteDenied, tool
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record holds all of the captured output."""

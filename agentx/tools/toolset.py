@@ -19,15 +19,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from agentx.engine.engine import Engine
 from agentx.policy import approvals, file_policy
 from agentx.policy.action_gate import Gates, Look
+from agentx.policy.approvals import ApprovalNeeded, NotApproved
 from agentx.policy.file_policy import FileRuleBroken
 from agentx.policy.secret_check import (
     SecretRefused,
     check_marks,
     forget_arguments,
     keep_arguments,
-    new_secrets,
 )
-from agentx.recording.secret_report import tell
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.actor import Actor
@@ -86,22 +85,6 @@ class WriteDenied(AgentXError):
     def rules(self) -> tuple[str, ...]:
         """IDs of the rules, without duplicates."""
         return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
-
-
-class NotApproved(AgentXError):
-    """The user denied the call, or it is off in ``agentx.toml``."""
-
-
-class ApprovalNeeded(AgentXError):
-    """The call waits for approval.
-
-    Attributes:
-        call_id: The argument for ``agentx approve``.
-    """
-
-    def __init__(self, tool: str, call_id: str, why: str = "") -> None:
-        super().__init__(f"{why}{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
-        self.call_id = call_id
 
 
 _REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted)
@@ -183,6 +166,7 @@ class Job(msgspec.Struct):
             if violations:
                 raise WriteDenied(violations)
             amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
+            check_marks(tools.engine.write_path, contents)
             self._ask_about(contents, amended)
             return [self._amendment(made) for made in amended]
 
@@ -198,21 +182,9 @@ class Job(msgspec.Struct):
 
     def _ask_about(self, contents: Mapping[str, Content | None], amended: list[FileAmended]) -> None:
         """Ask the user once about both static files that would change and secrets that files would hold."""
-        engine = self.tools.engine
-        check_marks(engine.write_path, contents)
-        if self.approved:
-            return
-        why = file_policy.told(engine, [made.path for made in amended], self.tools.actor)
-        rule = engine.config.secrets.artifacts
-        if rule != "allow" and (found := new_secrets(engine.write_path, contents)):
-            secret = f"What looks like a secret would stand in {tell(found)}"
-            if rule == "deny":
-                raise SecretRefused(
-                    f"Denied. {secret}. Keep it out of the files: "
-                    "read it from the environment (secrets.artifacts)."
-                )
-            why = f"{why} {secret}.".lstrip()
-        if why:
+        if not self.approved and (
+            why := approvals.why_needed_to_write(self.tools.engine, contents, amended, self.tools.actor)
+        ):
             self.ask()
             raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
 
@@ -450,29 +422,14 @@ class ToolSet:
 
     def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
         """Return the arguments to run; for an approved call, exactly those that the user saw."""
-        pending = self.engine.write_path.state.pending.get(job.call_id)
-        waits = pending is not None and pending.awaits_approval
-        if not waits and not look.ask and job.tool not in self.engine.config.tools.approve:
+        if not approvals.is_needed(self.engine, job.tool, job.call_id, look.ask):
             return arguments
-        if pending is None:
+        if job.call_id not in self.engine.write_path.state.pending:
             job.ask()
-        elif pending.tool != job.tool:
-            raise UsageError(
-                f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
-            )
-        if pending is None or pending.approved is None:
-            raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
-        allowed = approvals.granted(self.engine, pending) if pending.approved else None
-        if pending.approved and allowed is None:
-            raise ApprovalNeeded(job.tool, job.call_id, "The history's approval was not given by you here. ")
-        if allowed is None:
-            why = pending.reason.strip().rstrip(".") or "no reason was given"
-            ruled = file_policy.told(self.engine, pending.arguments.values(), self.actor)
-            raise NotApproved(f"A person refused {job.tool}: {why}. {ruled}".rstrip())
+        job.given = approvals.approved_arguments(self.engine, job.tool, job.call_id, look.ask, self.actor)
         job.approved = True
-        job.given = allowed
         self.gates.grant(self.run, look.flows)
-        return allowed
+        return job.given
 
 
 @functools.cache

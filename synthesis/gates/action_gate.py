@@ -178,8 +178,7 @@ def judge(
         decision = "ask"
         reason = (
             needs_word
-            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, "
-            "needs a person's word before it begins."
+            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, needs approval before it starts."
         )
     if denied:
         decision = "deny"
@@ -234,7 +233,7 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
         if isinstance(detail, FlowDetail):
             record = told(detail)
             works = record if record == "never used" else f"works in {record}"
-            approval = "; needs a person's word" if detail.needs_approval else ""
+            approval = "; needs approval" if detail.needs_approval else ""
             lines.append(
                 Line(id=one.item.id, kind="flow", text=one.item.text, why=f"{works}{approval}; {one.why}")
             )

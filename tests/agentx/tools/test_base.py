@@ -5,9 +5,9 @@ import json
 import pytest
 
 from agentx import Workspace
+from agentx.policy.approvals import ApprovalNeeded, NotApproved
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ToolCallExecuted, ToolCallRequested
-from agentx.tools.toolset import ApprovalNeeded, NotApproved
 
 
 def deep(levels):

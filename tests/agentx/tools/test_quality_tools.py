@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from agentx.policy.approvals import NotApproved
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ToolCallExecuted, ToolCallRequested
-from agentx.tools.toolset import NotApproved
 
 TESTS = (
     '\n[tools]\nisolation = "none"\nrun_command = true\nwords = ["Kubernetes"]\n'

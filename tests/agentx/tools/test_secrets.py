@@ -7,9 +7,9 @@ import time
 import pytest
 
 from agentx import Workspace
+from agentx.policy.approvals import ApprovalNeeded
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ToolCallExecuted
-from agentx.tools.toolset import ApprovalNeeded
 
 SECRET = "ghp_" + "a1B2" * 9
 ENV = f"DEBUG=1\nGITHUB_TOKEN={SECRET}\n"
