@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -23,6 +24,8 @@ from . import crashing
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 STEPS = 16
+PARTS = 3
+"""The examples are divided among so many tests."""
 
 NAMES = st.sampled_from(("a.txt", "x/a.txt", "y/a.txt", "x/deep/a.txt", "y/deep/a.txt", "y/deep/b.txt"))
 TEXTS = st.sampled_from(("one\n", "two\n", "long line " * 400))
@@ -202,12 +205,13 @@ class Places(RuleBasedStateMachine):
             assert self._git("fsck", "--strict", "--no-progress", "--no-dangling", root=fork.root) == ""
 
 
-def test_every_place_is_whole_and_says_the_same():
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_place_is_whole_and_says_the_same(part):
     """A push to a directory left out files, and said that all was well."""
     run_state_machine_as_test(
         Places,
         settings=settings(
-            max_examples=EXAMPLES,
+            max_examples=-(-EXAMPLES // PARTS),
             stateful_step_count=STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),

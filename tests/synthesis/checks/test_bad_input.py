@@ -79,11 +79,11 @@ def test_hundred_megabytes_are_read_at_their_head_and_tail():
     assert [item.check for item in report.failing] == ["tests/test_a.py::test_b"]
 
 
-def test_a_hundred_thousand_failures_are_bounded_and_told_as_not_all():
-    lines = "\n".join(f"FAILED tests/test_a.py::test_{n} - no" for n in range(100_000))
-    report = parse_output(f"{lines}\n100000 failed in 9.00s\n", command="pytest")
+def test_thirty_thousand_failures_are_bounded_and_told_as_not_all():
+    lines = "\n".join(f"FAILED tests/test_a.py::test_{n} - no" for n in range(30_000))
+    report = parse_output(f"{lines}\n30000 failed in 9.00s\n", command="pytest")
     assert len(report.failing) == MAX_NAMES
-    assert report.failed == 100_000
+    assert report.failed == 30_000
     assert not report.names_all_failing
 
 

@@ -235,5 +235,5 @@ def test_any_text_is_read_without_an_error_and_every_span_is_its_quote(texts):
      "i prefer ", "you can drop ", "and ", "don't ", "until ", "\n", " ", "a.b/", "for now, "],
 )  # fmt: skip
 def test_a_hostile_text_is_read_in_time_that_grows_with_its_length(unit, talk):
-    talk.say(unit * (1_000_000 // len(unit)))  # the time limit of the test run is the assertion
+    talk.say(unit * (500_000 // len(unit)))  # the time limit of the test run is the assertion
     assert len(talk.state.items) < 2_000
