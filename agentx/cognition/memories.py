@@ -9,9 +9,9 @@ from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine.engine import Engine
 from agentx.search.background_worker import SearchLate
 from agentx.storage.index.port import Filter
+from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.curation import Found
 from agentx.synthesis.cognition.expansion import SubQuery
-from agentx.synthesis.cognition.extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by

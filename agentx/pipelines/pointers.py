@@ -13,7 +13,7 @@ from pydantic import Field
 
 from agentx.directing.executor_tools import Result
 from agentx.engine.engine import Engine
-from agentx.policy.action_gate import Gates, Look
+from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentThoughtProcess, Draft

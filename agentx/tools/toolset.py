@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentx.engine.engine import Engine
 from agentx.policy import approvals, file_policy
-from agentx.policy.action_gate import Gates, Look
 from agentx.policy.file_policy import FileRuleBroken
 from agentx.policy.secret_check import (
     SecretRefused,
@@ -27,6 +26,7 @@ from agentx.policy.secret_check import (
     keep_arguments,
     new_secrets,
 )
+from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.secret_report import tell
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError

@@ -12,7 +12,7 @@ from heapq import nlargest
 import msgspec
 
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery
-from agentx.synthesis.cognition.statements import TOLD_SHARE, Rarity, salient, terms_of, told
+from agentx.synthesis.cognition.informative_sentences import TOLD_SHARE, Rarity, salient, terms_of, told
 from agentx.synthesis.language.tokens import count_tokens
 
 SEARCHED = 100

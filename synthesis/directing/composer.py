@@ -14,9 +14,9 @@ import msgspec
 
 from agentx.storage.events.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.answer import Directive
+from agentx.synthesis.directing.director_answer import Directive
+from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.directing.wording import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.memory.items import CheckpointDetail
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state.state import State

@@ -22,8 +22,8 @@ from agentx.storage.index.port import Filter, Vector
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import SEARCHED, Found, Kept, activate, curate, line
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
+from agentx.synthesis.cognition.informative_sentences import terms_of
 from agentx.synthesis.cognition.speakers import speaker
-from agentx.synthesis.cognition.statements import terms_of
 from agentx.synthesis.cognition.uncertainty import assess
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.recall.retrieval import retrieve, to_embed

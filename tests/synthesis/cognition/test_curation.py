@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, line, rank
 from agentx.synthesis.cognition.expansion import FOUND, QueryGraph, SubQuery, deepen, expand
-from agentx.synthesis.cognition.statements import Rarity, salient
+from agentx.synthesis.cognition.informative_sentences import Rarity, salient
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.recall.retrieval import retrieve
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import Body, Event, UserMessageSent
-from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.judgement.check import MAX_FOUND, check
+from agentx.synthesis.judgement.judge_answer import Answer, Found, ProposalVerdict
 from agentx.synthesis.memory.conclusions import MODEL, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import ForbidPath, MemoryItem
 from agentx.synthesis.state.state import State

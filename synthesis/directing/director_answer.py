@@ -11,8 +11,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
+from agentx.synthesis.directing.foreign_texts import without_sources
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.directing.wording import without_sources
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
