@@ -31,7 +31,7 @@ from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import Activation, Found, activate, curate
+from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.grounds import grounded
 from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
@@ -449,7 +449,7 @@ class _Turn:
             )
             return self.curated(found.ranked, buffer)
 
-    def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
+    def curated(self, ranked: Sequence[RetrievedMemory], buffer: list[Remembered]) -> list[Remembered]:
         """Return the curated memories, most needed first, followed by the rest of the buffer.
 
         A fetched memory counts as fresh, however faded it was.
@@ -457,7 +457,7 @@ class _Turn:
         room = self.config.buffer_tokens
         fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
 
-        def size(found: Found, text: str) -> int:
+        def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
 
         kept: list[Remembered] | None = None
