@@ -32,8 +32,8 @@ from agentx.storage.git.repository import GitRepository
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.storage.log.history import LIVE, told_already
-from agentx.synthesis.cognition.extractor import Cognition
-from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.cognition.cognition_extractor import Cognition
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
 from agentx.synthesis.directing.direction import Direction
 from agentx.synthesis.embedding.choose import open_embedder

@@ -58,8 +58,8 @@ from agentx.tools.toolbox import Toolbox
 from agentx.transfer import fork, importing, push_pull
 from agentx.transfer.external_sources import SourceReport, Sources
 from agentx.transfer.push_pull import Exchanged
-from agentx.trust.items import in_state
 from agentx.trust.trust import set_value
+from agentx.trust.trusted_items import in_state
 
 TITLE_CHARACTERS = 200
 """Maximum length of a title; a longer one is cut."""

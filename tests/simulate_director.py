@@ -16,8 +16,8 @@ import msgspec
 
 from agentx import Workspace
 from agentx.cli.work.samples import load_code
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Assignment, Function, Outcome
-from agentx.directing.runs import run_directed
 from agentx.synthesis.model.port import ModelClient
 from tests.agentx.test_judging import Model
 from tests.line_plot import Line, line_plot

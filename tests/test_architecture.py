@@ -140,16 +140,16 @@ OTHER_FILES = {
     "agentx/scheduling/daemon.py": "the user's state directory, and a directory that a person names",
     "agentx/transfer/fork.py:_sync": "a directory that was just made; no link is entered",
     "agentx/transfer/importing.py": "files that a person names",
-    "agentx/pipelines/files.py:_below": "names alone, in source trees that a person names; reading goes by locate",
+    "agentx/pipelines/pointed_files.py:_below": "names alone, in source trees that a person names; reading goes by locate",
     "agentx/pipelines/inputs.py": "the folder of a pipeline that a person names",
     "agentx/integrity/purge/purge.py:_back_up": "a copy of the whole workspace, links as links",
     "agentx/quality/": "copies for a run, outside of any workspace",
     "agentx/settings.py": "/proc",
     "agentx/trust/": "the user's state directory, by descriptors of its own",
-    "storage/git/exchange/program.py": "a temporary repository",
+    "storage/git/exchange/git_program.py": "a temporary repository",
     "storage/git/exchange/remotes.py:_listing": "the objects of a backup, which are counted and not opened",
-    "storage/git/recovery/repair.py:_git_at_work": "/proc",
-    "storage/git/recovery/repair.py:_is_git_in": "/proc",
+    "storage/git/recovery/git_repair.py:_git_at_work": "/proc",
+    "storage/git/recovery/git_repair.py:_is_git_in": "/proc",
     "synthesis/": "installed models, texts of ours, and scripts that a person names",
 }
 """Modules, folders and functions that reach other files than those below a workspace, and which."""
@@ -168,14 +168,14 @@ UNGATED = {
 
 PROGRAMS = {
     "agentx/cli/setup/checkup.py": "asks git for its version",
-    "agentx/directing/program.py": "runs a Command, which is gated",
+    "agentx/directing/piped_program.py": "runs a Command, which is gated",
     "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
     "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",
     "agentx/quality/process.py": "runs what run_in_copy is given, which is gated",
     "agentx/quality/sandbox.py": "removes a copy",
-    "agentx/quality/spelling.py": "runs typos, which looks words up in standard input",
+    "agentx/quality/typos.py": "runs typos, which looks words up in standard input",
     "storage/git/packs/packing.py": "runs this program, isolated, to pack objects",
-    "storage/git/exchange/program.py": "runs git on the objects of a repository, without its configuration and hooks",
+    "storage/git/exchange/git_program.py": "runs git on the objects of a repository, without its configuration and hooks",
     "synthesis/embedding/install.py": "fetches the model that a person installs",
     "synthesis/state/parallel_fold.py": "runs this program, isolated, to fold a long log",
 }

@@ -2,7 +2,7 @@
 
 import time
 
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.storage.events.types import RunStatus
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state.state import PendingCall

@@ -22,7 +22,7 @@ import msgspec
 
 from agentx.agents.bounds import Bounds, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
-from agentx.agents.port import AskPerson, Limits, Observer, RunResult
+from agentx.agents.run_types import AskPerson, Limits, Observer, RunResult
 from agentx.agents.turn import Due, alone
 from agentx.context.assembler import BUDGETS
 from agentx.context.rendering import provided

@@ -29,11 +29,12 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.asking import Asked
+from agentx.synthesis.cognition.cognition_extractor import LEVELS
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import Activation, Found, activate, curate
+from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
-from agentx.synthesis.cognition.extractor import LEVELS
 from agentx.synthesis.cognition.grounds import grounded
+from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,
     ClusterAssessment,
@@ -44,9 +45,8 @@ from agentx.synthesis.cognition.metrics import (
     TriggerReason,
 )
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
-from agentx.synthesis.cognition.statements import Rarity, terms_of
 from agentx.synthesis.cognition.telling import telling
-from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged
 
@@ -449,7 +449,7 @@ class _Turn:
             )
             return self.curated(found.ranked, buffer)
 
-    def curated(self, ranked: Sequence[Found], buffer: list[Remembered]) -> list[Remembered]:
+    def curated(self, ranked: Sequence[RetrievedMemory], buffer: list[Remembered]) -> list[Remembered]:
         """Return the curated memories, most needed first, followed by the rest of the buffer.
 
         A fetched memory counts as fresh, however faded it was.
@@ -457,7 +457,7 @@ class _Turn:
         room = self.config.buffer_tokens
         fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
 
-        def size(found: Found, text: str) -> int:
+        def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
 
         kept: list[Remembered] | None = None

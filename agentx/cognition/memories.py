@@ -9,9 +9,9 @@ from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine.engine import Engine
 from agentx.search.background_worker import SearchLate
 from agentx.storage.index.port import Filter
-from agentx.synthesis.cognition.curation import Found
+from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
+from agentx.synthesis.cognition.curation import RetrievedMemory
 from agentx.synthesis.cognition.expansion import SubQuery
-from agentx.synthesis.cognition.extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
@@ -166,7 +166,7 @@ class Retrieval:
         self._places = places
         self.faults: list[str] = []
 
-    def search(self, query: SubQuery, k: int) -> Sequence[Found]:
+    def search(self, query: SubQuery, k: int) -> Sequence[RetrievedMemory]:
         """Return the memories nearest to a sub-query, best first."""
         try:
             hits = self._engine.search(query.text, k, Filter(kinds=("memory",)))
@@ -184,10 +184,10 @@ class Retrieval:
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
         return found
 
-    def followed(self, ranked: Sequence[Found]) -> list[Found]:
+    def followed(self, ranked: Sequence[RetrievedMemory]) -> list[RetrievedMemory]:
         """Return the memories linked to the best hits that were not found themselves."""
         known = {one.id for one in ranked}
-        found: dict[str, Found] = {}
+        found: dict[str, RetrievedMemory] = {}
         for one in ranked[:FOLLOWED]:
             for name in self._linked(one.id):
                 item = self._state.items.get(name)
@@ -199,7 +199,9 @@ class Retrieval:
         links = self._state.items[name].links if name in self._state.items else ()
         return (link.target for link in links if link.relation in _BINDING)
 
-    def _found(self, item: MemoryItem, score: float) -> Found:
+    def _found(self, item: MemoryItem, score: float) -> RetrievedMemory:
         place = self._places.get(item.evidence[0].seq, 0) if item.evidence else 0
         by = said_by(item.links)
-        return Found(id=item.id, text=item.text, score=score, by=by, session=topic_of(item), place=place)
+        return RetrievedMemory(
+            id=item.id, text=item.text, score=score, by=by, session=topic_of(item), place=place
+        )

@@ -18,7 +18,7 @@ from agentx.search.background_worker import SearchLate, done_by
 from agentx.search.event_chunks import of_memory
 from agentx.storage.errors import UsageError
 from agentx.storage.events.actor import Actor
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.synthesis.recall.recall import is_memory
 from agentx.synthesis.recall.retrieval import SearchHit, retrieve

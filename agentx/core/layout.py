@@ -20,7 +20,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.nofollow import LinkRefused, NotAFile
 from agentx.storage.git import local
 from agentx.storage.git.checked_reader import ObjectReader
-from agentx.storage.git.recovery.repair import read_ref
+from agentx.storage.git.recovery.git_repair import read_ref
 from agentx.storage.git.repository import EXECUTABLE, REGULAR, GitRepository
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS

@@ -1,6 +1,6 @@
 """The executor that ``agentx.toml`` and the environment configure: a program, or a model in a loop."""
 
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.directing.executors import Command, Executor, Loop, outside_environ
 from agentx.engine.engine import Engine
 from agentx.engine.models import model

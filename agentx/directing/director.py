@@ -27,14 +27,14 @@ from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.directing import briefing, explaining, fields
-from agentx.synthesis.directing.answer import Directive, read
 from agentx.synthesis.directing.composer import compose
+from agentx.synthesis.directing.director_answer import Directive, read
+from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.directing.past import Past, begin, gather, readable
 from agentx.synthesis.directing.policy import Decision, decide
-from agentx.synthesis.directing.wording import rule
 from agentx.synthesis.learning.auditing import arguments_of, unsettled
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
-from agentx.synthesis.model.prompts import prompt
+from agentx.synthesis.model.prompt_files import prompt
 from agentx.synthesis.model.structured import ask
 from agentx.synthesis.state.missions import seen_by
 from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, State, is_instruction

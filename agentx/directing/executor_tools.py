@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.policy.action_gate import Gates
+from agentx.policy.workspace_gates import Gates
 from agentx.storage.events.types import AgentThoughtProcess, Draft, ToolStatus
 from agentx.storage.secrets.redaction import clean
-from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.functions import FunctionTools
 from agentx.tools.quality_tools import CheckResult, QualityTools

@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from agentx.agents.bounds import RAISE, Bounds, RunStops
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
-from agentx.directing.program import Program
+from agentx.directing.piped_program import Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten

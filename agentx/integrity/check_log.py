@@ -16,8 +16,8 @@ from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.repository import SUBMODULE
 from agentx.storage.log.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
+from agentx.storage.log.chain_proof import Proof, log_lines
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
-from agentx.storage.log.proof import Proof, log_lines
 from agentx.storage.progress import Progress
 from agentx.synthesis.state.state import State
 

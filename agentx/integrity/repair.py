@@ -2,9 +2,9 @@
 
 Sources of the log are the commits, other Git objects here and in remotes, and lines that were set aside
 (:mod:`agentx.recording.heal_log`). A long text comes from the commits. Objects that Git lacks come from the
-files (:mod:`agentx.storage.git.recovery.repair`). Everything is verified before it is put in place: an object
-by its name, the log by its hash chain. The damaged version is set aside under ``.agentx/repaired``. Repair
-works on the files alone, so it needs no open workspace. At the end the healed log is committed.
+files (:mod:`agentx.storage.git.recovery.git_repair`). Everything is verified before it is put in place: an
+object by its name, the log by its hash chain. The damaged version is set aside under ``.agentx/repaired``.
+Repair works on the files alone, so it needs no open workspace. At the end the healed log is committed.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
-from agentx.storage.git.recovery.repair import Aside, Mended, mend
+from agentx.storage.git.recovery.git_repair import Aside, Mended, mend
 from agentx.storage.log.proven_log import Rebuilt
 from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS

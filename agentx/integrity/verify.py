@@ -31,7 +31,7 @@ from agentx.storage.files.lock import FileLock
 from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
 from agentx.storage.git.checking import find_faults
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.git.recovery.repair import read_ref
+from agentx.storage.git.recovery.git_repair import read_ref
 from agentx.storage.log.history import History
 from agentx.storage.log.snapshots import Snapshots
 from agentx.storage.progress import Progress

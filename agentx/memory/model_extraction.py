@@ -17,14 +17,14 @@ from agentx.storage.events.types import AgentMessageSent, UserMessageSent
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
-from agentx.synthesis.judgement import answer as answers
+from agentx.synthesis.judgement import judge_answer as answers
 from agentx.synthesis.judgement import question
-from agentx.synthesis.judgement.answer import Refused
 from agentx.synthesis.judgement.check import check
+from agentx.synthesis.judgement.judge_answer import Refused
 from agentx.synthesis.memory.conclusions import MODEL
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.model.prompts import prompt
+from agentx.synthesis.model.prompt_files import prompt
 from agentx.synthesis.model.structured import ask
 from agentx.synthesis.state.state import RECENT_MESSAGES, RECENT_TEXT, State
 

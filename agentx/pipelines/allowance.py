@@ -15,7 +15,7 @@ import msgspec
 from agentx.pipelines.costs import Price, price_in, takes_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
 from agentx.synthesis.pipelines.dispatching.estimates import Estimator
-from agentx.synthesis.pipelines.running.progress import Progress
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress
 
 _LOOK_UP_S = 0.5
 """Interval at which a waiting thread checks whether the user has stopped the pipeline."""

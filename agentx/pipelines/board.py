@@ -8,8 +8,8 @@ import msgspec
 from agentx.storage.events.pipeline_events import key_of
 from agentx.synthesis.pipelines.definition.pipeline import Loop
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
-from agentx.synthesis.pipelines.running.progress import Progress, Sent
-from agentx.synthesis.pipelines.running.schedule import Schedule
+from agentx.synthesis.pipelines.running.due_steps import Schedule
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
 _REOPENED = "Some of it is to be done again: `agentx pipeline run FILE` does it."
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
-from agentx.pipelines.files import Files, PointerMissing
 from agentx.pipelines.inputs import missing
+from agentx.pipelines.pointed_files import Files, PointerMissing
 from agentx.synthesis.model.litellm_client import price_of
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.dispatching.estimates import Budget, Estimator

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.directing.configured import program_environ
 from agentx.directing.executors import (
     Assignment,
@@ -25,20 +25,20 @@ from agentx.directing.executors import (
 )
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.files import PYTHON, Files, FileText
+from agentx.pipelines.pointed_files import PYTHON, Files, FileText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.proof import ACTOR, Examiner, fitting
+from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
 from agentx.pipelines.views import View, Views
-from agentx.policy.action_gate import Gates
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
+from agentx.policy.workspace_gates import Gates
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Dispatched, GivenFile
 from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.directing.wording import rule
+from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line
@@ -46,8 +46,8 @@ from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
-from agentx.synthesis.pipelines.running.progress import TaskPart
-from agentx.synthesis.pipelines.running.schedule import Due
+from agentx.synthesis.pipelines.running.due_steps import Due
+from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state.state import RUN_TEXT
 

@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from agentx.pipelines.files import PYTHON, Files, PointerMissing
+from agentx.pipelines.pointed_files import PYTHON, Files, PointerMissing
+from agentx.synthesis.pipelines.definition.name_rules import checks_of
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import Read
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
-from agentx.synthesis.pipelines.definition.rules import checks_of
 
 _TOLD = 6
 """Number of files that a message names; of more, it names the directory."""

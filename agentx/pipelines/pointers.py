@@ -13,8 +13,8 @@ from pydantic import Field
 
 from agentx.directing.executor_tools import Result
 from agentx.engine.engine import Engine
-from agentx.policy.action_gate import Gates, Look
 from agentx.policy.approvals import NotApproved
+from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentThoughtProcess, Draft
@@ -60,7 +60,7 @@ class Pointers(msgspec.Struct, frozen=True, kw_only=True):
     review: Callable[[str, str], list[str]] = lambda _path, _text: []
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundLines(msgspec.Struct, frozen=True):
     """Lines that contain the words of a search."""
 
     lines: tuple[str, ...]
@@ -180,7 +180,7 @@ class PointerTools(ToolSet):
             cut=given != wanted,
         )
 
-    def _search(self, _tools: ToolSet, _job: Job, words: str) -> Found:
+    def _search(self, _tools: ToolSet, _job: Job, words: str) -> FoundLines:
         wanted = [word.casefold() for word in re.findall(r"\w+", words)]
         found = [
             f"{path}:{number}: {line.strip()[:200]}"
@@ -189,7 +189,7 @@ class PointerTools(ToolSet):
             if wanted and all(word in line.casefold() for word in wanted)
         ]
         more = [f"… and {len(found) - MAX_HITS} lines more; use more words"] if len(found) > MAX_HITS else []
-        return Found((*found[:MAX_HITS], *more))
+        return FoundLines((*found[:MAX_HITS], *more))
 
     def _write(self, _tools: ToolSet, job: Job, path: str, content: str) -> Written:
         try:

@@ -21,7 +21,7 @@ from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.dispatcher import Came, Dispatcher
 from agentx.pipelines.inputs import missing
-from agentx.pipelines.proof import ACTOR
+from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
@@ -36,8 +36,8 @@ from agentx.synthesis.pipelines.definition.classes import rules_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.progress import Progress, TaskPart
-from agentx.synthesis.pipelines.running.schedule import Due, Schedule
+from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""

@@ -9,7 +9,7 @@ from agentx.core.event_bus import ALL
 from agentx.engine.engine import Engine
 from agentx.storage.events.types import Event
 from agentx.storage.log.history import told_already
-from agentx.synthesis.pipelines.running.progress import VERSION, Pipelines, Progress
+from agentx.synthesis.pipelines.running.pipeline_progress import VERSION, Pipelines, Progress
 from agentx.synthesis.state.state import State
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Self
 
 from agentx.pipelines.dispatcher import Came
-from agentx.synthesis.pipelines.running.schedule import Due
+from agentx.synthesis.pipelines.running.due_steps import Due
 
 LOOK_UP_S = 0.5
 """Interval at which the waiting main thread wakes up, so that it notices a Ctrl-C."""

@@ -7,11 +7,11 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from agentx.quality.markdown import MarkdownText, blot, is_markdown, parse_markdown
-from agentx.quality.spelling import SpellingUnavailable, misspellings
+from agentx.quality.markdown_lines import MarkdownText, blot, is_markdown, parse_markdown
+from agentx.quality.typos import SpellingUnavailable, misspellings
 from agentx.quality.usage import usage_mistakes
 from agentx.storage.text import encodable
-from agentx.synthesis.checks.report import printable
+from agentx.synthesis.checks.check_report import printable
 
 MAX_CHARS = 500_000
 """Only this many characters of a document are checked."""

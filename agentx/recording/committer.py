@@ -25,7 +25,7 @@ from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.objects import ObjectDamaged, blob_id
-from agentx.storage.git.recovery.repair import note_settled
+from agentx.storage.git.recovery.git_repair import note_settled
 from agentx.storage.git.repository import REGULAR, GitRepository
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.blobs import BlobStore, blob_path, named_blobs

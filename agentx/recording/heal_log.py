@@ -16,8 +16,8 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.git.checked_reader import CommitInfo, ObjectReader
 from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.recovery.git_repair import Aside, Mended, read_ref
 from agentx.storage.git.recovery.log_search import log_sources
-from agentx.storage.git.recovery.repair import Aside, Mended, read_ref
 from agentx.storage.log.blobs import blob_path
 from agentx.storage.log.chain import next_event
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, HistoryDamaged, HistoryWriteFailed

@@ -30,7 +30,7 @@ from agentx.storage.files.durable import sync_directory, write_file
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.packs import prune
 from agentx.storage.git.packs.rewriting import Rewriter
-from agentx.storage.git.recovery.repair import read_ref
+from agentx.storage.git.recovery.git_repair import read_ref
 from agentx.storage.index.pending_writes import locked
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.blobs import blob_path

@@ -33,7 +33,7 @@ from agentx.storage.files.lock import FileLock
 from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.recovery.repair import Aside, note_whole, read_ref, repair, require_whole
+from agentx.storage.git.recovery.git_repair import Aside, note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
 from agentx.storage.log.blobs import WHOLE_BYTES, BlobStore, blob_path
 from agentx.storage.log.history import (

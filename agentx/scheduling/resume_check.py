@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.agents.loop import NothingToDo, run_task
-from agentx.agents.port import Limits, Observer, RunResult
+from agentx.agents.run_types import Limits, Observer, RunResult
 from agentx.agents.turn import alone
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.synthesis.model.port import ModelClient

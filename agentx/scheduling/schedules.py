@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from agentx.agents.loop import NothingToDo, run_task
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.agents.turn import Due, alone
 from agentx.directing import configured
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Executor
-from agentx.directing.runs import run_directed
 from agentx.engine import models
 from agentx.scheduling.resume_check import beat, look
 from agentx.storage.errors import AgentXError, UsageError
@@ -30,8 +30,8 @@ from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.scheduling.schedule_times import Plan, check, plan, pulse, upcoming
 from agentx.synthesis.state.state import RunRecord, ScheduleRecord, State
-from agentx.trust.items import of_schedule
 from agentx.trust.trust import Restricted
+from agentx.trust.trusted_items import of_schedule
 from agentx.workspace import Workspace
 
 MOST_RESUMED = 3

@@ -22,7 +22,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import Event, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.pending_writes import locked
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.log.history import told_already

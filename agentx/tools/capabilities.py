@@ -18,7 +18,7 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import CapabilityDetail, MemoryItem, Status
 from agentx.tools.quality_tools import sandbox_policy
-from agentx.trust.items import of_capability
+from agentx.trust.trusted_items import of_capability
 
 TIMEOUT_S = 20.0
 """A capability that takes longer counts as broken."""

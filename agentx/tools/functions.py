@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.policy.action_gate import Gates
+from agentx.policy.workspace_gates import Gates
 from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.learning.auditing import unsettled

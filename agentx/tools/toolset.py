@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentx.engine.engine import Engine
 from agentx.policy import approvals, file_policy
-from agentx.policy.action_gate import Gates, Look
 from agentx.policy.approvals import ApprovalNeeded, NotApproved
 from agentx.policy.file_policy import FileRuleBroken
 from agentx.policy.secret_check import (
@@ -27,6 +26,7 @@ from agentx.policy.secret_check import (
     forget_arguments,
     keep_arguments,
 )
+from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.actor import Actor

@@ -5,7 +5,7 @@ A workspace that this user made is trusted. A workspace from elsewhere is restri
 ``agentx config set``.
 
 - ``store.py``: private files in the user's state directory.
-- ``items.py``: what the history would run by itself; ``digests.py``: how trusted content is hashed.
+- ``trusted_items.py``: what the history would run by itself; ``digests.py``: how trusted content is hashed.
 - ``records.py``: signed, expiring records for machines where nobody can be asked.
 - ``trust.py``: the decision, and the gate for everything that starts a program, calls or reads outside.
 

@@ -27,8 +27,8 @@ from agentx.storage.text import encodable
 from agentx.synthesis.memory.effects import Effect
 from agentx.trust import records
 from agentx.trust.digests import canonical, digest
-from agentx.trust.items import Item
 from agentx.trust.store import MAX_BYTES, Store, StoreUnusable
+from agentx.trust.trusted_items import Item
 
 COMMANDS = "This command can read your keys and act as you."
 """Warning shown before the user allows ``run_command`` without isolation."""

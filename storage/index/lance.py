@@ -36,7 +36,7 @@ from agentx.storage.index.manifest import (
     set_aside,
     write_manifest,
 )
-from agentx.storage.index.memory import (
+from agentx.storage.index.memory_index import (
     Row,
     agreed_dimensions,
     best,

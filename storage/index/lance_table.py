@@ -28,7 +28,7 @@ import msgspec
 from agentx.storage.files import nofollow
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
-from agentx.storage.index.memory import Row
+from agentx.storage.index.memory_index import Row
 from agentx.storage.index.pending_writes import Overlay
 from agentx.storage.index.port import OPEN, Vector
 from agentx.storage.index.terms import TermCounts

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.storage.files import nofollow
-from agentx.storage.index.memory import Row, Rows
+from agentx.storage.index.memory_index import Row, Rows
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):

@@ -2,8 +2,7 @@
 
 import re
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     distinct,
@@ -13,6 +12,7 @@ from agentx.synthesis.checks.report import (
     printable,
     suite_names,
 )
+from agentx.synthesis.checks.output import Output
 
 _TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
 _NEXTEST = re.compile(

@@ -7,8 +7,7 @@ no entity is ever expanded.
 import re
 from html import unescape
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     Outcome,
@@ -17,6 +16,7 @@ from agentx.synthesis.checks.report import (
     finding,
     names,
 )
+from agentx.synthesis.checks.output import Output
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     critical,
@@ -16,6 +15,7 @@ from agentx.synthesis.checks.report import (
     names,
     suite_names,
 )
+from agentx.synthesis.checks.output import Output
 
 _RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds)?\))?\s*$")
 _RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")

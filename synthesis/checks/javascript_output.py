@@ -2,8 +2,7 @@
 
 import re
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     critical,
@@ -13,6 +12,7 @@ from agentx.synthesis.checks.report import (
     names,
     suite_names,
 )
+from agentx.synthesis.checks.output import Output
 
 _JEST_FILE = re.compile(r"^ ?(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
 _JEST_TOTAL = re.compile(r"^Tests: +(.*\d+ total)$")

@@ -5,9 +5,7 @@ A test of pytest itself, or of a plugin, prints whole sessions. So the last summ
 
 import re
 
-from agentx.synthesis.checks.command import steps
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     Outcome,
@@ -18,6 +16,8 @@ from agentx.synthesis.checks.report import (
     names,
     suite_names,
 )
+from agentx.synthesis.checks.command import steps
+from agentx.synthesis.checks.output import Output
 
 _COUNTS = re.compile(
     r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*"

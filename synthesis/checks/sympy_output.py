@@ -2,8 +2,7 @@
 
 import re
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     Outcome,
@@ -13,6 +12,7 @@ from agentx.synthesis.checks.report import (
     names,
     suite_names,
 )
+from agentx.synthesis.checks.output import Output
 
 _START = re.compile(r"^=+ test process starts =+$")
 _END = re.compile(r"^=+ tests finished: (.{1,300}), in [\d.]+ seconds =+$")

@@ -2,8 +2,7 @@
 
 import re
 
-from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.report import (
+from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     Outcome,
@@ -13,6 +12,7 @@ from agentx.synthesis.checks.report import (
     names,
     suite_names,
 )
+from agentx.synthesis.checks.output import Output
 
 _TITLE = re.compile(r"^(FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
 _NAME = re.compile(r"^([A-Za-z_]\w* \([\w.<>]+\))")

@@ -91,7 +91,7 @@ def recognition(
     Raises:
         AnswerUnreadable: The reply does not have this form; the sentence can be shown to the model.
     """
-    answer = _Answer(reply, prompts.RECOGNIZE, "input_type")
+    answer = _ReplyObject(reply, prompts.RECOGNIZE, "input_type")
     kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
     if kind is None:
         answer.amiss[_UNKNOWN_TYPE] += 1
@@ -115,7 +115,7 @@ def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, 
     Raises:
         AnswerUnreadable: The reply does not contain a valid uncertainty.
     """
-    answer = _Answer(reply, prompts.ASSESS, "uncertainty")
+    answer = _ReplyObject(reply, prompts.ASSESS, "uncertainty")
     uncertainty = answer.score(answer.raw["uncertainty"])
     if uncertainty is None:
         raise AnswerUnreadable(f"the `uncertainty` of {reply.model} is no number from 0 to 1")
@@ -138,7 +138,7 @@ def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
     Raises:
         AnswerUnreadable: The reply contains no sub-query.
     """
-    answer = _Answer(reply, prompts.EXPAND, "queries")
+    answer = _ReplyObject(reply, prompts.EXPAND, "queries")
     found: dict[str, QueryNode] = {}
     for place, row in enumerate(answer.objects("queries", MAX_QUERIES), start=1):
         text = answer.words(row.get("text"))
@@ -166,7 +166,7 @@ def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> t
     Raises:
         AnswerUnreadable: The reply names memories, but none that was shown.
     """
-    answer = _Answer(reply, prompts.CURATE, "keep")
+    answer = _ReplyObject(reply, prompts.CURATE, "keep")
     shown = {memory.id: memory for memory in memories}
     named = dict.fromkeys(answer.id(row) for row in answer.rows("keep", MAX_IDS))
     known = [name for name in named if name in shown]
@@ -189,7 +189,7 @@ def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults
     Raises:
         AnswerUnreadable: The reply has none of the requested parts.
     """
-    answer = _Answer(reply, prompts.REFLECT, "procedures", "utilities", "judge")
+    answer = _ReplyObject(reply, prompts.REFLECT, "procedures", "utilities", "judge")
     judge = answer.score(answer.raw["judge"]) if "judge" in answer.raw else None
     read = Reflection(
         procedures=answer.texts("procedures", MAX_PROCEDURES),
@@ -199,7 +199,7 @@ def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults
     return read, answer.faults()
 
 
-def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
+def _memories(answer: "_ReplyObject", said: str) -> tuple[Extracted, ...]:
     found: dict[str, Extracted] = {}
     room = MAX_BYTES
     for row in answer.objects("memories", MAX_MEMORIES):
@@ -219,7 +219,7 @@ def _memories(answer: "_Answer", said: str) -> tuple[Extracted, ...]:
     return tuple(found.values())
 
 
-def _topic(answer: "_Answer", topics: Collection[str]) -> tuple[TopicAction, str, str]:
+def _topic(answer: "_ReplyObject", topics: Collection[str]) -> tuple[TopicAction, str, str]:
     """Return action, id and summary of a topic; no action if they do not fit together."""
     raw = answer.raw.get("topic") or {}
     if not isinstance(raw, dict):
@@ -239,7 +239,7 @@ def _topic(answer: "_Answer", topics: Collection[str]) -> tuple[TopicAction, str
     return "none", name, ""
 
 
-class _Answer:
+class _ReplyObject:
     """The object in a reply, with counts of the faults found so far.
 
     Raises:

@@ -12,7 +12,7 @@ from heapq import nlargest
 import msgspec
 
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery
-from agentx.synthesis.cognition.statements import TOLD_SHARE, Rarity, salient, terms_of, told
+from agentx.synthesis.cognition.informative_sentences import TOLD_SHARE, Rarity, salient, terms_of, told
 from agentx.synthesis.language.tokens import count_tokens
 
 SEARCHED = 100
@@ -42,7 +42,7 @@ LEAST_TOKENS = 10
 """With fewer tokens left, no further memory is considered."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class RetrievedMemory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory found by a search.
 
     Attributes:
@@ -62,21 +62,21 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     place: int = 0
 
 
-Search = Callable[[SubQuery, int], Sequence[Found]]
+Search = Callable[[SubQuery, int], Sequence[RetrievedMemory]]
 """Finds memories for a sub-query, at most as many as the second argument."""
 
 
-Follow = Callable[[Sequence[Found]], Sequence[Found]]
+Follow = Callable[[Sequence[RetrievedMemory]], Sequence[RetrievedMemory]]
 """Returns memories that the best results link to and that were not found themselves."""
 
-Size = Callable[[Found, str], int]
+Size = Callable[[RetrievedMemory, str], int]
 """Counts the tokens of a memory in a buffer, with the given part of its text."""
 
 
 class Kept(msgspec.Struct, frozen=True):
     """A memory in a buffer, with the part of its text that is kept and its tokens."""
 
-    memory: Found
+    memory: RetrievedMemory
     text: str
     tokens: int
 
@@ -90,9 +90,9 @@ class Activation(msgspec.Struct, frozen=True):
         followed: Memories reached only by links from the best results.
     """
 
-    ranked: tuple[Found, ...] = ()
-    results: Mapping[str, Sequence[Found]] = {}
-    followed: Sequence[Found] = ()
+    ranked: tuple[RetrievedMemory, ...] = ()
+    results: Mapping[str, Sequence[RetrievedMemory]] = {}
+    followed: Sequence[RetrievedMemory] = ()
 
 
 def activate(
@@ -131,7 +131,7 @@ def activate(
     return Activation(tuple(rank([*found, *followed], about) if followed else ranked), results, followed)
 
 
-def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
+def _with_found(node: SubQuery, ranked: Sequence[RetrievedMemory]) -> SubQuery:
     if not ranked:
         return node
     best = ranked[0]
@@ -141,14 +141,14 @@ def _with_found(node: SubQuery, ranked: Sequence[Found]) -> SubQuery:
     return msgspec.structs.replace(node, text=text, like="" if node.text else best.id)
 
 
-def merge(results: Iterable[tuple[float, Sequence[Found]]]) -> list[Found]:
+def merge(results: Iterable[tuple[float, Sequence[RetrievedMemory]]]) -> list[RetrievedMemory]:
     """Return every memory once, with the weighted sum of its scores, in the order of first occurrence.
 
-    >>> a, b = Found(id="a", text="A", score=1.0), Found(id="b", text="B", score=0.5)
+    >>> a, b = RetrievedMemory(id="a", text="A", score=1.0), RetrievedMemory(id="b", text="B", score=0.5)
     >>> [(one.id, one.score) for one in merge([(0.5, [a, b]), (0.5, [b])])]
     [('a', 0.5), ('b', 0.5)]
     """
-    memories: dict[str, Found] = {}
+    memories: dict[str, RetrievedMemory] = {}
     scores: defaultdict[str, float] = defaultdict(float)
     for weight, hits in results:
         for hit in hits:
@@ -157,7 +157,7 @@ def merge(results: Iterable[tuple[float, Sequence[Found]]]) -> list[Found]:
     return [msgspec.structs.replace(hit, score=scores[name]) for name, hit in memories.items()]
 
 
-def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
+def rank(memories: Sequence[RetrievedMemory], about: str = "") -> list[RetrievedMemory]:
     """Rank memories, best first; equal ones by id.
 
     The rank depends on their own score, on who said them, on their neighbours and session, and on how
@@ -178,7 +178,7 @@ def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
     tells = {one.id: told(one.text, rarity) for one in memories}
     much = sorted(tells.values())[int(TELLS_MUCH * len(tells))] if tells else 0.0
 
-    def score(one: Found) -> float:
+    def score(one: RetrievedMemory) -> float:
         around = sum(
             places.get(place, 0.0) for place in (one.place - 1, one.place + 1) if place > 0 < one.place
         )
@@ -194,17 +194,19 @@ def rank(memories: Sequence[Found], about: str = "") -> list[Found]:
     return sorted(scored, key=lambda one: (-one.score, one.id))
 
 
-def line(memory: Found, text: str) -> str:
+def line(memory: RetrievedMemory, text: str) -> str:
     """Render a memory as a line of the buffer."""
     return f"- {memory.by}: {text}\n" if memory.by else f"- {text}\n"
 
 
-def line_size(memory: Found, text: str) -> int:
+def line_size(memory: RetrievedMemory, text: str) -> int:
     """Count the tokens of this line."""
     return count_tokens(line(memory, text))
 
 
-def curate(ranked: Sequence[Found], question: str, budget: int, size: Size = line_size) -> list[Kept]:
+def curate(
+    ranked: Sequence[RetrievedMemory], question: str, budget: int, size: Size = line_size
+) -> list[Kept]:
     """Fill the buffer: the informative parts of the best memories, best first, within a token budget.
 
     The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
@@ -218,8 +220,8 @@ def curate(ranked: Sequence[Found], question: str, budget: int, size: Size = lin
         size: Counts the tokens of one memory; by default those of its line.
 
     >>> text = "Hey, great to see you! I have two cats at home, Tom and Kim."
-    >>> cats = Found(id="a", text=text, score=1.0, by="Ann")
-    >>> dogs = Found(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
+    >>> cats = RetrievedMemory(id="a", text=text, score=1.0, by="Ann")
+    >>> dogs = RetrievedMemory(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
     >>> [kept.text for kept in curate([cats, dogs], "What are Ann's cats called?", 50)]
     ['I have two cats at home, Tom and Kim.', 'Hey, great to see you!']
     """

@@ -11,7 +11,7 @@ from agentx.storage.events.cognition_events import Level
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.model.prompt_files import parameters, prompt
 
 RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
 """The questions to a model, which are also the names of the answering tools; calling a tool runs nothing."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentx.synthesis.cognition.statements import Rarity, terms_of
+from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
 
 
 def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:

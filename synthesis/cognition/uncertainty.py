@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from agentx.storage.index.port import Vector
-from agentx.synthesis.cognition.statements import Rarity, terms_of
+from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
 
 WORDS_THRESHOLD = 0.05
 """From this share of question words that the buffer lacks, the first tier is high.

@@ -33,8 +33,8 @@ from agentx.synthesis.demands.tables import orders
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.shape import Shape
 from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences
-from agentx.synthesis.language.spelling import Spelt, spelt_out
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.items import Scope
 

@@ -22,8 +22,8 @@ from agentx.synthesis.demands.reversals import (
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.orders import RECORDED, SHAPES
 from agentx.synthesis.demands.tables.rulings import RULINGS
+from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.sentences import sentences
-from agentx.synthesis.language.spelling import spelt_out
 
 Verdict = Literal["active", "proposed", "changes", "ends", "left", "material"]
 """A rule, a proposal, words that change or end a rule, words without lasting effect, or words of others."""

@@ -2,7 +2,7 @@
 
 Time is taken from the events, never from a clock, so that a replay and a resynthesis give the same result.
 Nothing lapses while nobody works in the workspace. Repeating a demand restores it
-(:mod:`agentx.synthesis.demands.extractor`).
+(:mod:`agentx.synthesis.demands.demand_extractor`).
 """
 
 from collections.abc import Sequence

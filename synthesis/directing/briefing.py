@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.events.types import Event
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.answer import TOOL
+from agentx.synthesis.directing.director_answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.directing.policy import CONDITIONS
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.model.prompt_files import parameters, prompt
 from agentx.synthesis.state.state import State
 
 RUNS = 50

@@ -14,9 +14,9 @@ import msgspec
 
 from agentx.storage.events.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.answer import Directive
+from agentx.synthesis.directing.director_answer import Directive
+from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.directing.wording import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.memory.items import CheckpointDetail
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state.state import State
@@ -82,7 +82,7 @@ _CONDITIONS = (
 N = TypeVar("N", NewCheckpoint, NewKnowledge)
 
 
-class Lesson(msgspec.Struct, frozen=True):
+class ArgumentLesson(msgspec.Struct, frozen=True):
     """A tool argument that made calls fail, and the value that succeeded afterwards.
 
     Attributes:
@@ -135,7 +135,7 @@ def compose(
 
 
 def _prompt(
-    state: State, instructions: Sequence[str], learned: Sequence[Lesson], fields: dict[str, str]
+    state: State, instructions: Sequence[str], learned: Sequence[ArgumentLesson], fields: dict[str, str]
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
     avoided = [one.order for one in learned[-MAX_LINES:]]
@@ -238,7 +238,7 @@ def _names_things(path: str) -> bool:
 # --- what failed --------------------------------------------------------------------------------------------
 
 
-def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
+def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson]:
     """Return what distinguishes failed calls of a tool from successful ones, latest last.
 
     A failure counts only if one argument explains it: a value that never succeeded since it failed, of an
@@ -247,7 +247,7 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
     temporary, so it is reported only if the user names another address of that kind.
     """
     recent = {run.run for run in past.latest(LOOKED_AT)}
-    found: dict[tuple[str, str, str], Lesson] = {}
+    found: dict[tuple[str, str, str], ArgumentLesson] = {}
     failed: set[tuple[str, str, str]] = set()
     for place, call in enumerate(past.calls):
         if call.may_be_done:
@@ -265,7 +265,7 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[Lesson]:
                 continue
             name = (call.tool, key, value)
             if held or name in failed or _another(value, instructions):
-                found[name] = Lesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
+                found[name] = ArgumentLesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
             failed.add(name)
     return list(found.values())
 
@@ -278,7 +278,7 @@ def _another(value: str, instructions: Sequence[str]) -> bool:
     )
 
 
-def _learned(state: State, learned: Sequence[Lesson]) -> Iterator[NewKnowledge]:
+def _learned(state: State, learned: Sequence[ArgumentLesson]) -> Iterator[NewKnowledge]:
     """Yield new facts about what works instead of what failed; they outlive the runs that showed it."""
     known = {item.text for item in state.active("knowledge")}
     for one in learned:
@@ -300,7 +300,7 @@ def _few(notes: Iterable[N]) -> tuple[N, ...]:
 
 
 def _checkpoints(
-    state: State, past: Past, instructions: Sequence[str], learned: Sequence[Lesson], why: str
+    state: State, past: Past, instructions: Sequence[str], learned: Sequence[ArgumentLesson], why: str
 ) -> Iterator[NewCheckpoint]:
     left = [item for item in state.active("checkpoint") if isinstance(item.detail, CheckpointDetail)]
     last = past.latest(PATTERN_RUNS)

@@ -10,7 +10,7 @@ from agentx.storage.text import plain
 from agentx.synthesis.directing import briefing, fields
 from agentx.synthesis.directing.past import Past
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolSchema
-from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.model.prompt_files import parameters, prompt
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
 TOOL = "explain_field"

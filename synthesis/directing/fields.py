@@ -21,8 +21,8 @@ import msgspec
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
+from agentx.synthesis.directing.foreign_texts import quoted
 from agentx.synthesis.directing.past import Call, Past, readable
-from agentx.synthesis.directing.wording import quoted
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import RECENT_RUNS
 

@@ -14,7 +14,13 @@ from functools import cache, lru_cache
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from agentx.synthesis.gates.functions import Function, functions_of, is_meant, names_defined, parse_python
+from agentx.synthesis.gates.python_functions import (
+    Function,
+    functions_of,
+    is_meant,
+    names_defined,
+    parse_python,
+)
 from agentx.synthesis.language.words import content_words, stem
 from agentx.synthesis.memory.items import (
     Check,

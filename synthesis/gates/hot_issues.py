@@ -26,9 +26,9 @@ import msgspec
 
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
 from agentx.storage.text import shorten
+from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, finding, printable, printable_name
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
-from agentx.synthesis.checks.report import CheckReport, FailedCheck, finding, printable, printable_name
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id
 from agentx.synthesis.state.extractor import ReadBody

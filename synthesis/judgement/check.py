@@ -13,7 +13,7 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict, Refused, shortened
+from agentx.synthesis.judgement.judge_answer import Found, JudgeAnswer, ProposalVerdict, Refused, shortened
 from agentx.synthesis.judgement.quotes import Message
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
@@ -63,7 +63,11 @@ class _NotBelieved(Exception):
 
 
 def check(
-    answer: Answer, said: Mapping[int, str], state: State, model: str, heard: Mapping[int, str] | None = None
+    answer: JudgeAnswer,
+    said: Mapping[int, str],
+    state: State,
+    model: str,
+    heard: Mapping[int, str] | None = None,
 ) -> Checked:
     """Check an answer against the messages shown to the model and the current state; pure.
 

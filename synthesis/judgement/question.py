@@ -9,7 +9,7 @@ from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompts import parameters, prompt
+from agentx.synthesis.model.prompt_files import parameters, prompt
 from agentx.synthesis.state.state import State
 
 TOOL = "record_judgement"

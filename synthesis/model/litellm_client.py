@@ -150,7 +150,7 @@ class LiteLLMClient:
         request = self._request(litellm, messages, tools)
         deadline = time.monotonic() + timeout_s
         for attempt in range(self._retries + 1):
-            answer = _Answer()
+            answer = _AnswerBuilder()
             try:
                 for chunk in self._chunks(litellm, request, deadline):
                     if text := answer.add(chunk):
@@ -335,7 +335,7 @@ class _BrokeOffError(Exception):
     """The server closed the stream before it marked the answer as complete."""
 
 
-class _Answer:
+class _AnswerBuilder:
     """Builds an answer from chunks."""
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ def retrieve_files(
         UsageError: A date or path of the filter cannot be read.
         IndexDamaged: The index cannot be read.
 
-    >>> from agentx.storage.index.memory import InMemoryIndex
+    >>> from agentx.storage.index.memory_index import InMemoryIndex
     >>> index = InMemoryIndex()
     >>> text = {"a.py": "def pay(): retry()", "b.py": "def retry(): wait()", "retry.py": "def wait(): pass"}
     >>> index.put(

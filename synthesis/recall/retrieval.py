@@ -143,7 +143,7 @@ def retrieve(
         UsageError: A date or path of the filter cannot be read.
         IndexDamaged: The index cannot be read.
 
-    >>> from agentx.storage.index.memory import InMemoryIndex
+    >>> from agentx.storage.index.memory_index import InMemoryIndex
     >>> index = InMemoryIndex()
     >>> texts = {"a": "Retry payments.", "b": "Lunch?"}
     >>> index.put([Chunk(id=name, kind="message", text=text) for name, text in texts.items()])

@@ -144,7 +144,7 @@ _ASKS_BACK = on_use(r"\A[^.!?\n]*(?:\.{2,}[^.!?\n]*)*\?")
 """Matches if the first sentence is a question."""
 
 
-class Answer(NamedTuple):
+class AnsweredQuestion(NamedTuple):
     """A question that an agent asked, and the user's answer.
 
     Attributes:
@@ -172,7 +172,7 @@ def is_plan_tool(tool: str) -> bool:
     return bool(_PLANS.search(tool))
 
 
-def answers(text: str, asked: str = "") -> Iterator[Answer]:
+def answers(text: str, asked: str = "") -> Iterator[AnsweredQuestion]:
     """Yield the questions and answers in the output of a question tool.
 
     Args:
@@ -194,9 +194,11 @@ def answers(text: str, asked: str = "") -> Iterator[Answer]:
             yield _answer(asked, text, span)
 
 
-def _answer(question: str, text: str, span: Span) -> Answer:
+def _answer(question: str, text: str, span: Span) -> AnsweredQuestion:
     said = " ".join(text[span.start : span.end].split())
-    return Answer(" ".join(question.split()), _RECOMMENDED.sub("", said), span, bool(_ASKS_BACK.search(said)))
+    return AnsweredQuestion(
+        " ".join(question.split()), _RECOMMENDED.sub("", said), span, bool(_ASKS_BACK.search(said))
+    )
 
 
 def approved(text: str) -> bool:

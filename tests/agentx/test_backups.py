@@ -16,7 +16,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.storage.git.checking import STALE_S
-from agentx.storage.git.exchange.program import GitMissing
+from agentx.storage.git.exchange.git_program import GitMissing
 from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.log.history import HistoryDamaged

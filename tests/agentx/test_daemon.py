@@ -22,8 +22,8 @@ from agentx.storage import clock
 from agentx.storage.errors import UsageError
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.events.types import Draft, RunStarted
-from agentx.trust.items import of_schedule
 from agentx.trust.trust import Trust
+from agentx.trust.trusted_items import of_schedule
 from tests.simulate_year import settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -473,7 +473,7 @@ def write_file(*arguments, **named):
     left[0] -= 1
     kept(*arguments, **named)
 heal_log.write_file = write_file
-import agentx.storage.git.recovery.repair as place
+import agentx.storage.git.recovery.git_repair as place
 place.write_file = write_file
 Workspace.open(sys.argv[1]).say("healed")
 """
@@ -519,7 +519,7 @@ def test_a_full_disk_during_a_heal_loses_nothing(widely, task, monkeypatch, step
 
     with monkeypatch.context() as patch:
         patch.setattr("agentx.recording.heal_log.write_file", write_file)
-        patch.setattr("agentx.storage.git.recovery.repair.write_file", write_file)
+        patch.setattr("agentx.storage.git.recovery.git_repair.write_file", write_file)
         with Workspace.open(task) as ws, pytest.raises(HistoryWriteFailed, match="No space left"):
             ws.say("refused")
     with Workspace.open(task) as ws:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from agentx.storage.index.lance import LanceIndex
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.chunking import chunk_file
 from agentx.synthesis.recall.retrieval import retrieve

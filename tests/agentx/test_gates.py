@@ -6,7 +6,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.agents.port import Approval, Observer
+from agentx.agents.run_types import Approval, Observer
 from agentx.memory.maintenance import maintain
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError

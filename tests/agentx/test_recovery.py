@@ -13,7 +13,7 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, WriteReverted
 from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.git.objects import blob_id, loose_path
-from agentx.storage.git.recovery.repair import RepositoryDamaged
+from agentx.storage.git.recovery.git_repair import RepositoryDamaged
 from agentx.storage.log.history import LIVE, SEGMENT_BYTES, History, count_segments
 
 _PROGRAM = """

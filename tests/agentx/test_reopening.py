@@ -13,7 +13,7 @@ from agentx.engine.synthesizer import _WATERMARK_LAG, Synthesizer
 from agentx.storage.events.types import ArtifactChanged
 from agentx.storage.git import index_file
 from agentx.storage.git.objects import blob_id
-from agentx.storage.git.recovery import repair
+from agentx.storage.git.recovery import git_repair
 
 _PROGRAM = """
 import os, signal, sys
@@ -179,9 +179,9 @@ def test_an_open_and_a_write_open_as_many_files_at_many_files_as_at_few(tmp_path
 
 def test_after_a_kill_only_the_last_turn_s_objects_are_looked_at(killed, monkeypatch):
     """Objects of settled turns are older than the note that a turn leaves."""
-    monkeypatch.setattr(repair, "_CLOCK_NS", 0)
-    seen, fault = [], repair.loose_fault
-    monkeypatch.setattr(repair, "loose_fault", lambda *said: seen.append(said) or fault(*said))
+    monkeypatch.setattr(git_repair, "_CLOCK_NS", 0)
+    seen, fault = [], git_repair.loose_fault
+    monkeypatch.setattr(git_repair, "loose_fault", lambda *said: seen.append(said) or fault(*said))
     counts = []
     for turns in (2, 10):
         write = "ws.tools.write_file(f'f{number}.txt', f'{number} ' + str(%d))"

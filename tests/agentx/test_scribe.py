@@ -8,7 +8,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.memory.note_taking import is_active
 from agentx.storage.events.types import (
     AgentMessageSent,

@@ -5,7 +5,7 @@ import shutil
 from agentx import Workspace
 from agentx.storage.files.lock import FileLock
 from agentx.storage.log.history import HistoryWriteFailed
-from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 
 
 def test_a_demand_whose_conclusion_failed_is_concluded_with_the_next_message(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentx.storage.index import analysis
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex
 from agentx.synthesis.chunking import chunk_message
 from agentx.synthesis.recall import retrieval

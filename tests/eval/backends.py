@@ -22,7 +22,7 @@ import numpy as np
 
 from agentx.settings import read_settings
 from agentx.storage.index.lance import LanceIndex
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.chunking import Piece, chunk_file, chunk_message
 from agentx.synthesis.embedding import Embedder, ModelUnavailable, open_embedder

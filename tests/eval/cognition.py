@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from agentx.storage.index.port import Filter, Vector
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import SEARCHED, Found, Kept, activate, curate, line
+from agentx.synthesis.cognition.curation import SEARCHED, Kept, RetrievedMemory, activate, curate, line
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
+from agentx.synthesis.cognition.informative_sentences import terms_of
 from agentx.synthesis.cognition.speakers import speaker
-from agentx.synthesis.cognition.statements import terms_of
 from agentx.synthesis.cognition.uncertainty import assess
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.recall.retrieval import retrieve, to_embed
@@ -102,21 +102,21 @@ class Talk:
         self._index = filled(one, told)
         vectors = embed(map(to_embed, one.chunks), told) or []
         self._vectors = dict(zip(self.units, vectors, strict=False))
-        self._found: dict[tuple[SubQuery, int], list[Found]] = {}
-        self._ranked: dict[tuple[QueryGraph, str], Sequence[Found]] = {}
+        self._found: dict[tuple[SubQuery, int], list[RetrievedMemory]] = {}
+        self._ranked: dict[tuple[QueryGraph, str], Sequence[RetrievedMemory]] = {}
 
-    def search(self, query: SubQuery, k: int = SEARCHED) -> list[Found]:
+    def search(self, query: SubQuery, k: int = SEARCHED) -> list[RetrievedMemory]:
         """The passages nearest to a sub-query."""
         if (query, k) not in self._found:
             vector = self._vectors.get(query.like) if query.like else _vector(query.text)
             hits = retrieve(self._index, query.text, vector, k, Filter())
             self._found[query, k] = [
-                Found(id=hit.id, text=hit.text, score=hit.score, by=speaker(hit.actor, hit.text), session=hit.at, place=hit.seq)
+                RetrievedMemory(id=hit.id, text=hit.text, score=hit.score, by=speaker(hit.actor, hit.text), session=hit.at, place=hit.seq)
                 for hit in hits
             ]  # fmt: skip
         return self._found[query, k]
 
-    def activated(self, graph: QueryGraph, question: str) -> Sequence[Found]:
+    def activated(self, graph: QueryGraph, question: str) -> Sequence[RetrievedMemory]:
         """What a graph of sub-queries finds, ranked."""
         if (graph, question) not in self._ranked:
             self._ranked[graph, question] = activate(graph, self.search, about(question, self.people)).ranked
@@ -145,7 +145,7 @@ def _looped(talk: Talk, question: str, tokens: int) -> list[Kept]:
     return buffer
 
 
-def _whole(ranked: Sequence[Found], tokens: int) -> list[Kept]:
+def _whole(ranked: Sequence[RetrievedMemory], tokens: int) -> list[Kept]:
     kept = [Kept(one, one.text, count_tokens(line(one, one.text))) for one in ranked]
     return [kept[place] for place in within(tokens, range(len(kept)), [one.tokens for one in kept])]
 
@@ -161,7 +161,8 @@ def _asked(talk: Talk, answers: Answers, told: Told) -> Asked:
     one, shares = talk.one, Asked()
     speakers = {chunk.content_id: speaker(chunk.actor, chunk.text) for chunk in one.chunks}
     turns = [
-        Found(id=name, text=text, score=0, by=speakers.get(name, "")) for name, text in one.units.items()
+        RetrievedMemory(id=name, text=text, score=0, by=speakers.get(name, ""))
+        for name, text in one.units.items()
     ]
     orders = bm25_orders([turn.text for turn in turns], [question.text for question in one.questions])
     for number, (question, order) in enumerate(zip(one.questions, orders, strict=True)):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, Vector
 from agentx.synthesis.chunking import chunk_file
 from agentx.synthesis.embedding import Embedder

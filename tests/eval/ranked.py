@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentx.settings import read_settings
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.synthesis.embedding import Embedder, ModelUnavailable, open_embedder
 from agentx.synthesis.recall.retrieval import retrieve, to_embed

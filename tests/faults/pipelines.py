@@ -24,7 +24,7 @@ from agentx.storage.events.pipeline_events import Dispatched, StageProved, Stage
 from agentx.storage.events.types import Event, RunEnded, changes_of
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, ToolSchema, Usage
 from agentx.synthesis.pipelines.definition.checks import marker_line
-from agentx.synthesis.pipelines.running.progress import Pipelines
+from agentx.synthesis.pipelines.running.pipeline_progress import Pipelines
 from agentx.trust.trust import Trust
 
 from . import oracle

@@ -14,9 +14,9 @@ import pytest
 from agentx import Workspace
 from agentx.cli.__main__ import main
 from agentx.cli.work.samples import SampleInvalid, load_code
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import Assignment, Command, Function, Outcome
-from agentx.directing.runs import run_directed
 from agentx.storage.events.direction_events import DirectiveIssued
 from agentx.storage.events.types import RunEnded, RunStarted
 

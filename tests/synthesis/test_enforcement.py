@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.gates.enforcement import check_answer, check_path, check_removal, check_write
-from agentx.synthesis.gates.functions import fetches_data, functions_of, parse_python
+from agentx.synthesis.gates.python_functions import fetches_data, functions_of, parse_python
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,

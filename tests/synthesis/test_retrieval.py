@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, Ranked
 from agentx.synthesis.recall.retrieval import (
     DEPTH,

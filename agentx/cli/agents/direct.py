@@ -10,9 +10,9 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, panel
 from agentx.cli.work.run import EXIT
 from agentx.directing.configured import executor
+from agentx.directing.directed_runs import DirectedRun, run_directed
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.executor_tools import Hands
-from agentx.directing.runs import DirectedRun, run_directed
 from agentx.engine.models import director_model
 from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, panel, table
-from agentx.policy.action_gate import Graded
+from agentx.policy.workspace_gates import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.gates.action_gate import Decision, GateVerdict, Line, VerdictSection

@@ -15,10 +15,10 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 from agentx.synthesis.memory.effects import Effect
 from agentx.trust import records
-from agentx.trust.items import Item, in_state
 from agentx.trust.store import Store
 from agentx.trust.trust import COMMANDS as COMMANDS_CAN
 from agentx.trust.trust import trusted_workspaces
+from agentx.trust.trusted_items import Item, in_state
 from agentx.workspace import Workspace
 
 WORD = "trust"

@@ -18,8 +18,8 @@ from agentx.config import Config
 from agentx.core.layout import NotAWorkspace, find_root
 from agentx.engine import models
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
-from agentx.pipelines.files import Files
 from agentx.pipelines.matrix import matrix_of
+from agentx.pipelines.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
@@ -28,7 +28,7 @@ from agentx.synthesis.pipelines.definition.faults import hint
 from agentx.synthesis.pipelines.definition.pipeline import Bounds
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.dispatching.estimates import Budget
-from agentx.synthesis.pipelines.running.schedule import Schedule
+from agentx.synthesis.pipelines.running.due_steps import Schedule
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
 _WIDE = 80

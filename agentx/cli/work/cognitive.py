@@ -2,11 +2,11 @@
 
 from rich.text import Text
 
-from agentx.agents.port import RunResult
+from agentx.agents.run_types import RunResult
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal
 from agentx.cognition.agent import ROLE, SESSION
-from agentx.cognition.runs import run_cognitive
+from agentx.cognition.cognitive_run import run_cognitive
 from agentx.engine import models
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain

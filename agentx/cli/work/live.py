@@ -22,7 +22,7 @@ from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from agentx.agents.port import Approval, Observer, RunResult
+from agentx.agents.run_types import Approval, Observer, RunResult
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from agentx.cli.terminal import Terminal, table
 from agentx.cli.work.samples import Directed, Sample, SampleInvalid, StoryStep, load_code
+from agentx.directing.directed_runs import DirectedRun, run_directed
 from agentx.directing.executors import Command
-from agentx.directing.runs import DirectedRun, run_directed
 from agentx.storage.text import one_line
 from agentx.workspace import Workspace
 

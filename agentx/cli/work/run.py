@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from agentx.agents.loop import run_task
-from agentx.agents.port import Approval, AskPerson, Limits, Observer, RunResult
+from agentx.agents.run_types import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
 from agentx.cli.terminal import Terminal

@@ -5,7 +5,7 @@ May import: cognition, pipelines.drawing, storage.
 
 from agentx.cognition.overview import Overview
 from agentx.cognition.pictures.canvas import styled
-from agentx.cognition.pictures.memories import decay_picture, memories_picture
+from agentx.cognition.pictures.decay_curves import decay_picture, memories_picture
 from agentx.cognition.pictures.spending import judge_picture, latency_picture, tokens_picture
 from agentx.cognition.pictures.triggers import pulse_picture, triggers_picture
 

@@ -13,7 +13,7 @@ from agentx.cognition.logs import put
 from agentx.cognition.overview import Overview
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import COLOURS, FONT, alone
-from agentx.cognition.pictures.memories import PANELS, ROWS
+from agentx.cognition.pictures.decay_curves import PANELS, ROWS
 from agentx.cognition.pictures.spending import duration
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten

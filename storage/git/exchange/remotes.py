@@ -23,8 +23,8 @@ from agentx.storage.git import local
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.checking import release_lock
-from agentx.storage.git.exchange import program, transfer
-from agentx.storage.git.exchange.program import GitFailed, Objects, objects_of
+from agentx.storage.git.exchange import git_program, transfer
+from agentx.storage.git.exchange.git_program import GitFailed, Objects, objects_of
 from agentx.storage.progress import Progress
 
 _DEFAULT = "origin"
@@ -223,9 +223,9 @@ class Remote:
         where = self.url
         if self._path:
             where = str(self._opened_there().path)
-            options = (*options, f"--{service}={program.service(service, BRANCH)}")
+            options = (*options, f"--{service}={git_program.service(service, BRANCH)}")
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
-        program.run(command, progress=progress, environ=None if self._path else self._environ)
+        git_program.run(command, progress=progress, environ=None if self._path else self._environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Return why a push was rejected."""

@@ -12,8 +12,8 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory
 from agentx.storage.git.checked_reader import ObjectReader, loose_objects
 from agentx.storage.git.checking import loose_fault, pack_faults
-from agentx.storage.git.exchange import program
-from agentx.storage.git.exchange.program import GitFailed, objects_of, there
+from agentx.storage.git.exchange import git_program
+from agentx.storage.git.exchange.git_program import GitFailed, objects_of, there
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.progress import Progress
 
@@ -39,13 +39,13 @@ def copy(source: Path, target: Path, tips: Iterable[str], progress: Progress | N
     nofollow.make_directory(target / "objects" / "pack", parents=True)
     with objects_of(source) as here, objects_of(target) as new:
         try:
-            program.run(
+            git_program.run(
                 here.command("pack-objects", "--revs", "--stdout", "--delta-base-offset", "--all-progress"),
                 new.command("index-pack", "--stdin"),
                 given=tips,
                 progress=progress,
             )
-            program.run(new.command(*_CONNECTED), given=tips, progress=progress)
+            git_program.run(new.command(*_CONNECTED), given=tips, progress=progress)
         except GitFailed as error:
             raise_damaged(source, error)
             raise
@@ -103,10 +103,10 @@ def complete(source: Path, backup: Path, tip: str, progress: Progress | None = N
         listing = ("rev-list", "--objects", "--no-object-names", "--progress=Comparing", tip)
         held = there(backup, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
         try:
-            wanted = program.run(here.command(*listing), progress=progress).split()
-            known = set(program.run(held).split())
+            wanted = git_program.run(here.command(*listing), progress=progress).split()
+            known = set(git_program.run(held).split())
             missing = [oid for oid in wanted if oid not in known]
-            program.run(
+            git_program.run(
                 here.command("pack-objects", "--stdout", "--delta-base-offset", "--all-progress"),
                 there(backup, "index-pack", "--stdin"),
                 given=missing,
@@ -134,7 +134,7 @@ def _refuse_damage(git_dir: Path, progress: Progress | None) -> None:
 
 def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
     try:
-        program.run(there(git_dir, *_CONNECTED), given=[tip], progress=progress)
+        git_program.run(there(git_dir, *_CONNECTED), given=[tip], progress=progress)
     except GitFailed:
         return False
     return True

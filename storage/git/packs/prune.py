@@ -17,7 +17,7 @@ from agentx.storage.files.durable import sync_directory, write_file
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.exchange import transfer
-from agentx.storage.git.exchange.program import GitFailed
+from agentx.storage.git.exchange.git_program import GitFailed
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.progress import Progress
 

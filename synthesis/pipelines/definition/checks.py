@@ -18,7 +18,7 @@ from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.pipelines.definition.pipeline import Check, Length
 from agentx.synthesis.pipelines.proving.consistency import reused, terms_doubts, terms_faults
 from agentx.synthesis.pipelines.proving.markdown import lines_of, prose, sections, title_words
-from agentx.synthesis.pipelines.proving.wording import Words, count, is_longer, phrase, told_lines
+from agentx.synthesis.pipelines.proving.phrase_search import Words, count, is_longer, phrase, told_lines
 from agentx.synthesis.pipelines.templates import fill
 
 _COMMENTS = {

@@ -16,6 +16,7 @@ from agentx.storage.files.paths import PathRefused, check_path
 from agentx.synthesis.pipelines.definition.checks import CheckInvalid, number_of_words
 from agentx.synthesis.pipelines.definition.claims import look_at_claims
 from agentx.synthesis.pipelines.definition.faults import Faults, Place, Source, hint
+from agentx.synthesis.pipelines.definition.name_rules import checks_of, look_at_names
 from agentx.synthesis.pipelines.definition.order import Flat, Order
 from agentx.synthesis.pipelines.definition.pipeline import File, Pipeline, Role, Write
 from agentx.synthesis.pipelines.definition.plan import (
@@ -27,7 +28,6 @@ from agentx.synthesis.pipelines.definition.plan import (
     Step,
     WriteFile,
 )
-from agentx.synthesis.pipelines.definition.rules import checks_of, look_at_names
 from agentx.synthesis.pipelines.templates import TemplateInvalid, fill, names_in
 
 _KEY = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")

@@ -157,7 +157,7 @@ def task_words(role: Role, step: Step) -> str:
     return " ".join([filled(role.task, step.values), *(str(value) for value in item_of(step).values())])
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _Fitting(msgspec.Struct, frozen=True):
     """What fits: the files in order, and the paths of each part of a split task."""
 
     given: tuple[Given, ...]
@@ -166,10 +166,10 @@ class _Found(msgspec.Struct, frozen=True):
 
 def _fitted(
     files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
-) -> _Found | None:
+) -> _Fitting | None:
     """Return files that fit into the room, cut no further than needed; ``None`` if they do not fit."""
     given = _together(files, room) if len(files) <= max_files and not settled else None
-    return _Found(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
+    return _Fitting(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
 
 
 def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
@@ -210,7 +210,7 @@ def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
 
 def _in_parts(
     files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
-) -> _Found | None:
+) -> _Fitting | None:
     """Split the task over the files of ``split``, in their order, with all other files in every part."""
     many = [file for file in files if file.rule.file == split]
     shared = [file for file in files if file.rule.file != split]
@@ -232,7 +232,7 @@ def _in_parts(
     given |= dict(zip(shared, _together(shared, room - largest) or (), strict=True))
     given |= {file: file.whole for file in many if file not in given}
     paths = (*settled, *(tuple(one.path for one in part) for part in parts))
-    return _Found(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
+    return _Fitting(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
 
 
 def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:

@@ -25,14 +25,14 @@ from agentx.synthesis.pipelines.proving.glossary import Term, read_glossary, wit
 from agentx.synthesis.pipelines.proving.growing import Growing, Placed, placed
 from agentx.synthesis.pipelines.proving.markdown import entries, prose, sections
 from agentx.synthesis.pipelines.proving.nouns import is_noun
-from agentx.synthesis.pipelines.proving.senses import has_one_sense, sense
-from agentx.synthesis.pipelines.proving.wording import (
+from agentx.synthesis.pipelines.proving.phrase_search import (
     Phrase,
     Words,
     is_one_word,
     phrase,
     told_lines,
 )
+from agentx.synthesis.pipelines.proving.senses import has_one_sense, sense
 
 _BOLD = r"(?:\*\*|__)"
 _DEFINES = re.compile(

@@ -21,8 +21,8 @@ from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.pipelines.proving.growing import Growing, Placed, placed
 from agentx.synthesis.pipelines.proving.markdown import entries
+from agentx.synthesis.pipelines.proving.phrase_search import Phrase, phrase
 from agentx.synthesis.pipelines.proving.senses import subject_of
-from agentx.synthesis.pipelines.proving.wording import Phrase, phrase
 
 _BOLD = r"(?:\*\*|__)"
 _TERM = re.compile(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.synthesis.chunking.headings import Heading, fenced, markdown_headings
-from agentx.synthesis.pipelines.proving.wording import tokens
+from agentx.synthesis.pipelines.proving.phrase_search import tokens
 
 _OPENS = re.compile(
     r"(?P<ticks>`+)|(?P<comment><!--)|(?P<link>\]\()|(?P<address><?\b(?:https?|ftp|file|mailto):)|</?[A-Za-z]"

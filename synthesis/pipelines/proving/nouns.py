@@ -6,7 +6,7 @@ There is no dictionary: the neighbouring words decide. If they do not, the word 
 from collections.abc import Sequence
 
 from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.pipelines.proving.wording import Token, singular
+from agentx.synthesis.pipelines.proving.phrase_search import Token, singular
 
 ALSO_VERBS = vocabulary(
     "\n    access account act address aim alarm alert amount answer archive arrange array attempt audit"

@@ -18,7 +18,7 @@ from typing import Literal
 
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
 from agentx.synthesis.pipelines.proving.nouns import ALSO_VERBS
-from agentx.synthesis.pipelines.proving.wording import Phrase, Token, Words, singular
+from agentx.synthesis.pipelines.proving.phrase_search import Phrase, Token, Words, singular
 
 Sense = Literal["term", "doubt", "other"]
 """Whether a word is used for a term, may be, or is not."""

@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.agents.loop import run_task
-from agentx.agents.port import Limits
+from agentx.agents.run_types import Limits
 from agentx.agents.turn import alone
 from agentx.scheduling.resume_check import MOST_TRIES, beat
 from agentx.storage.events.types import Draft, RunStarted, ToolCallExecuted

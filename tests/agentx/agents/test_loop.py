@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agentx.agents.loop import NothingToDo, run_task
-from agentx.agents.port import Approval, Limits, Observer
+from agentx.agents.run_types import Approval, Limits, Observer
 from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
@@ -384,7 +384,7 @@ PROGRAM = """
 import sys
 from agentx import Workspace
 from agentx.agents.loop import run_task
-from agentx.agents.port import Observer
+from agentx.agents.run_types import Observer
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 
 class Tells(Observer):

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from agentx import Workspace
-from agentx.agents.port import Approval, RunResult
+from agentx.agents.run_types import Approval, RunResult
 from agentx.cli.work.live import LiveView
 from agentx.core.event_bus import MemoryChanged
 from agentx.storage.events.types import Event, FileChange, ToolCallExecuted

@@ -14,7 +14,7 @@ from agentx.cli.__main__ import main
 from agentx.cognition.overview import overview
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import LIGHT, wrapped
-from agentx.cognition.pictures.memories import PANELS, decay_line
+from agentx.cognition.pictures.decay_curves import PANELS, decay_line
 from agentx.cognition.pictures.report import message, write_report
 from agentx.pipelines.drawing.text_width import text_width
 from agentx.settings import Settings

@@ -7,9 +7,9 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.turn import Due
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
-from agentx.directing.runs import run_directed
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import Assignment, Command, Function, Loop, Outcome, outside_environ
-from agentx.directing.runs import run_directed
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.model.port import ModelError, Reply, ToolCall, Usage
 from agentx.synthesis.model.scripted import ScriptedModel

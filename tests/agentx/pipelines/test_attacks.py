@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from agentx.pipelines.files import Files, PointerMissing
+from agentx.pipelines.pointed_files import Files, PointerMissing
 from agentx.pipelines.pointers import LEAST_READ, Pointers, PointerTools
 from agentx.pipelines.runner import Ended, Runner, redo
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, Usage

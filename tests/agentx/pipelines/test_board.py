@@ -11,7 +11,7 @@ from agentx.pipelines.board import board_of
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.progress import Failure, Progress, Proof, RoundVerdict, Sent
+from agentx.synthesis.pipelines.running.pipeline_progress import Failure, Progress, Proof, RoundVerdict, Sent
 
 PIPELINE = """
 pipeline: notes

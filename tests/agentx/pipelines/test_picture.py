@@ -12,7 +12,7 @@ from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.progress import Progress, Proof, Sent
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Proof, Sent
 
 BUSY = """
 pipeline: busy

@@ -4,7 +4,7 @@ from importlib import metadata
 
 import pytest
 
-from agentx.quality import spelling
+from agentx.quality import typos
 from agentx.quality.document import MAX_CHARS, MAX_FINDINGS, check_document
 from agentx.synthesis.checks import parse_output
 
@@ -113,11 +113,11 @@ def test_where_the_program_is_missing_or_fails_the_report_says_so_and_checks_the
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o600 if broken == "not executable" else 0o700)
     if broken in {"missing", "no program"}:
-        monkeypatch.setattr(spelling.metadata, "files", {"missing": gone, "no program": lambda _: []}[broken])
-        spelling._program.cache_clear()
+        monkeypatch.setattr(typos.metadata, "files", {"missing": gone, "no program": lambda _: []}[broken])
+        typos._program.cache_clear()
     else:
-        monkeypatch.setattr(spelling, "_program", lambda: str(program))
-        monkeypatch.setattr(spelling, "TIMEOUT_S", 0.2 if broken == "hangs" else 30)
+        monkeypatch.setattr(typos, "_program", lambda: str(program))
+        monkeypatch.setattr(typos, "TIMEOUT_S", 0.2 if broken == "hangs" else 30)
     report = check_document("a.md", "# A\n\nteh should of gone TODO\n", exists=lambda path: False)
     assert [found.rule for found in report.findings] == ["todo", "usage"]
     assert len(report.notes) == 1

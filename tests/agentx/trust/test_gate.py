@@ -11,8 +11,8 @@ from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Function
-from agentx.directing.runs import run_directed
 from agentx.engine import models
 from agentx.pipelines.runner import Runner
 from agentx.scheduling import daemon, schedules

@@ -11,9 +11,9 @@ from agentx import Workspace
 from agentx.storage.errors import UsageError
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.trust import records
-from agentx.trust.items import of_schedule
 from agentx.trust.store import Store
 from agentx.trust.trust import Restricted, Trust
+from agentx.trust.trusted_items import of_schedule
 
 MODEL = '[model]\nname = "openai/gpt"\n'
 RULE = of_schedule(ScheduleSet(id="daily", cron="0 8 * * *", task="Read the mail."))

@@ -10,9 +10,9 @@ import pytest
 from agentx import Workspace
 from agentx.settings import read_settings
 from agentx.storage.events.schedule_events import ScheduleSet
-from agentx.trust.items import of_schedule
 from agentx.trust.store import Store, StoreUnusable
 from agentx.trust.trust import Trust
+from agentx.trust.trusted_items import of_schedule
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -131,7 +131,7 @@ def test_a_relative_state_directory_is_refused(monkeypatch, root, tmp_path):
 def test_two_processes_that_add_to_a_record_lose_nothing(user, root):
     """Schedules that are set at once are trusted, all of them."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom agentx.settings import Settings\nfrom agentx.trust.items import of_schedule\n"
+        "import sys\nfrom pathlib import Path\nfrom agentx.settings import Settings\nfrom agentx.trust.trusted_items import of_schedule\n"
         "from agentx.storage.events.schedule_events import ScheduleSet\nfrom agentx.trust.trust import Trust\n"
         "trust = Trust.read(Path(sys.argv[1]), Settings(state_dir=Path(sys.argv[2])))\n"
         "for n in range(20):\n    trust.keep(of_schedule(ScheduleSet(id=f'{sys.argv[3]}{n}', cron='* * * * *')))\n"

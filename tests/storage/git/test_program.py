@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.git.exchange import program
-from agentx.storage.git.exchange.program import GitFailed, GitMissing, objects_of, run
+from agentx.storage.git.exchange import git_program
+from agentx.storage.git.exchange.git_program import GitFailed, GitMissing, objects_of, run
 
 
 def command(shell):
@@ -137,7 +137,7 @@ def test_of_a_repository_nothing_but_its_objects_is_read(repository, tmp_path):
 
 
 def _written(tmp_path):
-    (tmp_path / "config").write_text(program._CONFIG)
+    (tmp_path / "config").write_text(git_program._CONFIG)
     return tmp_path / "config"
 
 

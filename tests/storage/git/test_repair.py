@@ -11,7 +11,7 @@ from agentx import Workspace
 from agentx.integrity.verify import verify
 from agentx.settings import Settings
 from agentx.storage.git.objects import loose_path
-from agentx.storage.git.recovery.repair import repair
+from agentx.storage.git.recovery.git_repair import repair
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentx.storage.index.filters import matches_glob, predicate, sql
 from agentx.storage.index.lance import LanceIndex
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import OPEN, Chunk, Filter
 
 

@@ -15,7 +15,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.index import lance_table
 from agentx.storage.index.filters import sql
 from agentx.storage.index.lance import IndexDamaged, LanceIndex, open_index
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import OPEN, Chunk, Filter
 
 ALL = Filter()

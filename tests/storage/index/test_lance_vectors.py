@@ -12,7 +12,7 @@ import pytest
 
 from agentx.storage.index import lance_table
 from agentx.storage.index.lance import LanceIndex
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 
 ALL = Filter()

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from agentx.synthesis.checks import parse_output, parse_reports
-from agentx.synthesis.checks.report import MAX_MESSAGE, MAX_NAME, MAX_NAMES
+from agentx.synthesis.checks.check_report import MAX_MESSAGE, MAX_NAME, MAX_NAMES
 
 COMMAND = "pytest -q; ruff check; mypy .; go build ./...; eslint .; gcc a.c; tsc; cargo test; npx jest"
 PIECES = [

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentx.storage.index.memory import InMemoryIndex
+from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
-from agentx.synthesis.cognition.curation import Activation, Found, activate, curate, line, rank
+from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate, line, rank
 from agentx.synthesis.cognition.expansion import FOUND, QueryGraph, SubQuery, deepen, expand
-from agentx.synthesis.cognition.statements import Rarity, salient
+from agentx.synthesis.cognition.informative_sentences import Rarity, salient
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.recall.retrieval import retrieve
 
@@ -44,7 +44,9 @@ def search():
     def find(query, k):
         asked.append(query)
         return [
-            Found(id=hit.id, text=hit.text, score=hit.score, by=hit.actor[5:], session=hit.at, place=hit.seq)
+            RetrievedMemory(
+                id=hit.id, text=hit.text, score=hit.score, by=hit.actor[5:], session=hit.at, place=hit.seq
+            )
             for hit in retrieve(index, query.text, None, k, Filter())
         ]
 
@@ -53,7 +55,7 @@ def search():
 
 
 def found(name, text="A plain remark.", score=0.5, **fields):
-    return Found(id=name, text=text, score=score, **fields)
+    return RetrievedMemory(id=name, text=text, score=score, **fields)
 
 
 def ids(memories):

@@ -4,7 +4,7 @@ import pytest
 
 from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
 from agentx.storage.events.types import Body, Event, UserMessageSent
-from agentx.synthesis.cognition.extractor import Cognition
+from agentx.synthesis.cognition.cognition_extractor import Cognition
 from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.memory.conclusions import Concluded
 from agentx.synthesis.state.state import State

@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.storage.events.types import Body, Event, Payload, UserMessageSent
-from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.memory.conclusions import Change, Concluded
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.state import State

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import AgentMessageSent, Body, Event, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.demands.extractor import DemandExtractor
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.memory.conclusions import Add
 from agentx.synthesis.memory.items import ForbidPath, ForbidText, RequireDecorator
 from agentx.synthesis.state.state import State

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agentx.synthesis.directing.answer import TOOL, read, without_sources
+from agentx.synthesis.directing.director_answer import TOOL, read, without_sources
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
 from agentx.synthesis.model.structured import AnswerUnreadable
 

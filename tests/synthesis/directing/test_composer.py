@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, Lesson, compose, lessons
+from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, ArgumentLesson, compose, lessons
 from agentx.synthesis.directing.fields import parse, resolve
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
@@ -84,7 +84,7 @@ def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_w
     story.run(1, mail("old@x", "One", status="FAILED"), status="FAILED")
     directive = composed(story)
     assert '- Do not call send_email with to "old@x".' in directive.prompt
-    assert lessons(story.past()) == [Lesson("send_email", "to", '"old@x"')]
+    assert lessons(story.past()) == [ArgumentLesson("send_email", "to", '"old@x"')]
     story.run(2, mail("new@x", "One"))
     directive = composed(story)
     assert '- Do not call send_email with to "old@x"; use "new@x".' in directive.prompt

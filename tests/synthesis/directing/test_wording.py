@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentx.synthesis.directing.wording import quoted, rule, without_reason, without_sources
+from agentx.synthesis.directing.foreign_texts import quoted, rule, without_reason, without_sources
 from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem, RejectionDetail
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.judgement.answer import MAX_ENTRIES, read
+from agentx.synthesis.judgement.judge_answer import MAX_ENTRIES, read
 from agentx.synthesis.judgement.question import TOOL
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
 from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable

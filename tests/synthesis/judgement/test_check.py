@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import Body, Event, UserMessageSent
-from agentx.synthesis.demands.extractor import DemandExtractor
-from agentx.synthesis.judgement.answer import Answer, Found, ProposalVerdict
+from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.judgement.check import MAX_FOUND, check
+from agentx.synthesis.judgement.judge_answer import Found, JudgeAnswer, ProposalVerdict
 from agentx.synthesis.memory.conclusions import MODEL, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import ForbidPath, MemoryItem
 from agentx.synthesis.state.state import State
@@ -40,7 +40,7 @@ class Talk:
     def judge(self, *entries):
         found = tuple(entry for entry in entries if isinstance(entry, Found))
         verdicts = tuple(entry for entry in entries if isinstance(entry, ProposalVerdict))
-        self.checked = check(Answer(found, verdicts), self.said, self.state, "a/model")
+        self.checked = check(JudgeAnswer(found, verdicts), self.said, self.state, "a/model")
         self.conclude(MODEL, *self.checked.changes)
         return [refused.why for refused in self.checked.refused]
 

@@ -4,7 +4,7 @@ import msgspec
 
 from agentx.storage.events.types import Event
 from agentx.synthesis.judgement import question
-from agentx.synthesis.judgement.answer import Found, ProposalVerdict
+from agentx.synthesis.judgement.judge_answer import Found, ProposalVerdict
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import ConstraintDetail, Evidence, MemoryItem
 from agentx.synthesis.state.state import State

@@ -17,7 +17,7 @@ from agentx.synthesis.pipelines.proving.glossary import read_glossary
 from agentx.synthesis.pipelines.proving.markdown import entries
 from agentx.synthesis.pipelines.running import replaced as replaced_lines
 from agentx.synthesis.pipelines.running.learned import Learned
-from agentx.synthesis.pipelines.running.memory import MAX_FACT, appending, superseded
+from agentx.synthesis.pipelines.running.long_term_memory import MAX_FACT, appending, superseded
 from agentx.synthesis.pipelines.running.replaced import Added, in_force, note
 from agentx.synthesis.state.state import State
 

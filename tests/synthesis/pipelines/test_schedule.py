@@ -11,8 +11,8 @@ from agentx.storage.events.pipeline_events import Dispatched, PipelineStarted, S
 from agentx.storage.events.types import Event, Payload, RunEnded
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.plan import Plan
-from agentx.synthesis.pipelines.running.progress import Pipelines
-from agentx.synthesis.pipelines.running.schedule import Due, Schedule
+from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
+from agentx.synthesis.pipelines.running.pipeline_progress import Pipelines
 from tests.synthesis.pipelines.book import plan as plan_of
 
 PATIENCE = 400

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentx.synthesis.pipelines.definition.rules import IN_PROMPTS
+from agentx.synthesis.pipelines.definition.name_rules import IN_PROMPTS
 from agentx.synthesis.pipelines.dispatching.prompt import PROMPT, Sending, tell
 from agentx.synthesis.pipelines.templates import names_in
 

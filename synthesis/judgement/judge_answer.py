@@ -46,7 +46,7 @@ class Refused(msgspec.Struct, frozen=True):
     why: str
 
 
-class Answer(msgspec.Struct, frozen=True):
+class JudgeAnswer(msgspec.Struct, frozen=True):
     """An answer, entry by entry.
 
     Attributes:
@@ -63,7 +63,7 @@ class Answer(msgspec.Struct, frozen=True):
 _Entry = TypeVar("_Entry", Found, ProposalVerdict)
 
 
-def read(reply: Reply) -> Answer:
+def read(reply: Reply) -> JudgeAnswer:
     """Parse a reply.
 
     Raises:
@@ -75,7 +75,7 @@ def read(reply: Reply) -> Answer:
     if not whole.keys() & {"found", "verdicts"} or not all(isinstance(one, list) for one in lists):
         raise AnswerUnreadable(f"the answer of {reply.model} has no lists `found` and `verdicts`")
     refused: list[Refused] = []
-    return Answer(
+    return JudgeAnswer(
         found=_entries(lists[0], Found, refused),
         verdicts=_entries(lists[1], ProposalVerdict, refused),
         refused=tuple(refused),

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from agentx.synthesis.pipelines.definition.plan import LoopStep, Plan, Step
-from agentx.synthesis.pipelines.running.progress import Progress
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress
 
 Standing = Literal["waiting", "ready", "done", "failed"]
 

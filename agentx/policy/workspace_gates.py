@@ -87,7 +87,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
     unmade: str = ""
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+class UncheckedLesson(msgspec.Struct, frozen=True, kw_only=True):
     """A lesson without an automated check.
 
     Attributes:
@@ -362,10 +362,12 @@ class Gates:
         told = _graded(event, graded, before, self.engine.snapshot())
         return msgspec.structs.replace(told, unknown=unknown, unmade=unmade)
 
-    def lessons(self) -> list[Lesson]:
+    def lessons(self) -> list[UncheckedLesson]:
         """Return the lessons and rules without an automated check, the latest first."""
         items = reversed(self.engine.snapshot().items.values())
-        return [Lesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)]
+        return [
+            UncheckedLesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)
+        ]
 
 
 def _is_graded(state: State, name: str, flow: str) -> bool:

@@ -1,6 +1,6 @@
 """``agentx run --agent cognitive``: answer one message with a cognitive agent, as a run of the history."""
 
-from agentx.agents.port import RunResult
+from agentx.agents.run_types import RunResult
 from agentx.agents.turn import alone
 from agentx.cognition.agent import ACTOR, ROLE, SESSION, CognitiveAgent
 from agentx.storage.events.types import Draft, RunEnded, RunStarted, RunStatus

@@ -12,7 +12,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.pipelines.files import Files, FileText
+from agentx.pipelines.pointed_files import Files, FileText
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
@@ -34,9 +34,9 @@ from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
 from agentx.synthesis.pipelines.proving.markdown import lines_of
-from agentx.synthesis.pipelines.running.memory import Appending, appending, remembered, superseded
+from agentx.synthesis.pipelines.running.due_steps import Due
+from agentx.synthesis.pipelines.running.long_term_memory import Appending, appending, remembered, superseded
 from agentx.synthesis.pipelines.running.replaced import Added, in_force
-from agentx.synthesis.pipelines.running.schedule import Due
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"

@@ -11,8 +11,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
+from agentx.synthesis.directing.foreign_texts import without_sources
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.directing.wording import without_sources
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
 
@@ -50,7 +50,7 @@ class _Knowledge(msgspec.Struct):
     text: _NOTE
 
 
-class _Answer(msgspec.Struct):
+class _DirectorAnswer(msgspec.Struct):
     analysis_summary: _WORDS
     strategy: _WORDS
     executor_system_prompt: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_PROMPT)]
@@ -80,7 +80,7 @@ def read(reply: Reply) -> Directive:
             the model.
     """
     try:
-        answer = msgspec.convert(object_of(reply, TOOL), _Answer)
+        answer = msgspec.convert(object_of(reply, TOOL), _DirectorAnswer)
         prompt = without_sources(answer.executor_system_prompt)
         directive = Directive(
             summary=one_line(answer.analysis_summary),

@@ -31,7 +31,7 @@ class SpellingUnavailable(AgentXError):
     """The program typos is missing or cannot run."""
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _TypoLine(msgspec.Struct, frozen=True):
     """A line of the program's output; ``byte_offset`` counts from the beginning of the line."""
 
     type: str
@@ -70,7 +70,7 @@ def misspellings(
                     yield number, found.typo, correction
 
 
-def _typos(lines: Sequence[str], language: str) -> list[_Found]:
+def _typos(lines: Sequence[str], language: str) -> list[_TypoLine]:
     locale = language.lower() if language in {"en-GB", "en-US"} else "en"
     command = [_program(), "--isolated", "--binary", "--format", "json", "--locale", locale, "-"]
     text = "\n".join(lines).encode()
@@ -83,7 +83,7 @@ def _typos(lines: Sequence[str], language: str) -> list[_Found]:
     if done.returncode not in FOUND:
         raise SpellingUnavailable(f"The program typos failed with exit status {done.returncode}.")
     try:
-        said = msgspec.json.Decoder(_Found).decode_lines(done.stdout)
+        said = msgspec.json.Decoder(_TypoLine).decode_lines(done.stdout)
     except msgspec.DecodeError as error:
         raise SpellingUnavailable(f"The program typos gave an answer of another form: {error}.") from error
     return [found for found in said if found.type == "typo"]
