@@ -46,8 +46,10 @@ MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
 
 _READS = vocabulary(
-    "read_file list_directory search_memory summarize_directory_purpose summarize_decisions "
-    "Read Glob Grep LS NotebookRead WebSearch TodoWrite"
+    """
+    read_file list_directory search_memory summarize_directory_purpose summarize_decisions Read Glob Grep LS
+    NotebookRead WebSearch TodoWrite
+    """
 )
 """Tools that change nothing, of AgentX and of other agents."""
 
