@@ -168,7 +168,7 @@ class Gates:
         command = command_of(arguments)
         text = text if text or command.strip() else one_line(tool)
         if not text and not command.strip():
-            raise UsageError("Say what is about to be done: `agentx gate pre TEXT`.")
+            raise UsageError("Describe the planned action: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
         board = self._known()
         what = Action(
@@ -187,7 +187,7 @@ class Gates:
             what,
             flows,
             violations=self.engine.check_write(planned(self.engine, tool, arguments)),
-            needs_word=f"{tool} needs a person's word (tools.approve)." if self._asks_for(tool) else "",
+            needs_word=f"{tool} needs your approval (tools.approve)." if self._asks_for(tool) else "",
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)
@@ -340,9 +340,9 @@ class Gates:
         """
         task, lesson = one_line(clean(task))[:MAX_WORDS], one_line(clean(lesson))[:MAX_WORDS]
         if not task:
-            raise UsageError("Say what was done: `agentx gate post TEXT --pass` (or `--fail`).")
+            raise UsageError("Describe what was done: `agentx gate post TEXT --pass` (or `--fail`).")
         if made and not lesson:
-            raise UsageError("Say what was learned, too: `--lesson TEXT`.")
+            raise UsageError("`--made` needs a lesson, too: `--lesson TEXT`.")
         with self.engine.write_path.exclusive():
             before = self.engine.snapshot()
             made, unmade = look_for(self.engine, one_line(made), lesson) if made else ("", "")

@@ -61,6 +61,6 @@ def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, An
         found: dict[str, Any] = json.loads(recorded)
     except ValueError as error:
         raise UsageError(
-            f"The arguments of the call {call.call_id} cannot be read again; make a new call."
+            f"The recorded arguments of the call {call.call_id} cannot be read; make a new call."
         ) from error
     return found
