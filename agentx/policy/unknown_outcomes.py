@@ -25,7 +25,7 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
         call = next((one for one in unknown(engine) if one.call_id == call_id), None)
         if call is None:
             raise UsageError(
-                f"No call {call_id!r} with an unknown outcome; `agentx status` lists such calls."
+                f"There is no call {call_id!r} with an unknown outcome; `agentx status` lists them."
             )
         said = " ".join(filter(None, (WENT_THROUGH if succeeded else DID_NOT, reason)))
         done = ToolCallExecuted(

@@ -100,7 +100,7 @@ class ApprovalNeeded(AgentXError):
     """
 
     def __init__(self, tool: str, call_id: str, why: str = "") -> None:
-        super().__init__(f"{why}{tool} needs a person's word: `agentx approve {call_id}` (or `--deny`).")
+        super().__init__(f"{why}{tool} needs approval: `agentx approve {call_id}` (or `--deny`).")
         self.call_id = call_id
 
 
@@ -205,10 +205,10 @@ class Job(msgspec.Struct):
         why = file_policy.told(engine, [made.path for made in amended], self.tools.actor)
         rule = engine.config.secrets.artifacts
         if rule != "allow" and (found := new_secrets(engine.write_path, contents)):
-            secret = f"What looks like a secret would stand in {tell(found)}"
+            secret = f"The write would put a possible secret into {tell(found)}"
             if rule == "deny":
                 raise SecretRefused(
-                    f"Denied. {secret}. Keep it out of the files: "
+                    f"Denied. {secret}. Keep secrets out of files: "
                     "read it from the environment (secrets.artifacts)."
                 )
             why = f"{why} {secret}.".lstrip()
@@ -458,13 +458,15 @@ class ToolSet:
             job.ask()
         elif pending.tool != job.tool:
             raise UsageError(
-                f"The call {job.call_id} is one of {pending.tool}, not of {job.tool}; make a new call."
+                f"The call {job.call_id} belongs to {pending.tool}, not to {job.tool}; make a new call."
             )
         if pending is None or pending.approved is None:
             raise ApprovalNeeded(job.tool, job.call_id, f"{look.ask} " if look.ask else "")
         allowed = approvals.granted(self.engine, pending) if pending.approved else None
         if pending.approved and allowed is None:
-            raise ApprovalNeeded(job.tool, job.call_id, "The history's approval was not given by you here. ")
+            raise ApprovalNeeded(
+                job.tool, job.call_id, "The approval in the history was not given by you on this machine. "
+            )
         if allowed is None:
             why = pending.reason.strip().rstrip(".") or "no reason was given"
             ruled = file_policy.told(self.engine, pending.arguments.values(), self.actor)
@@ -509,7 +511,7 @@ def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
     return (
         parsed
         if isinstance(parsed, dict)
-        else {"__malformed__": f"The arguments of {name} are no JSON object."}
+        else {"__malformed__": f"The arguments of {name} are not a JSON object."}
     )
 
 
