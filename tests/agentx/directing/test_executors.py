@@ -285,7 +285,7 @@ def forbidding(configured):
             {"path": "requirements.txt", "content": "x"},
             "Denied. Never create a requirements.txt file.",
         ),
-        ("run_build", {}, "what it changed was left out"),
+        ("run_build", {}, "its changes were not applied"),
         ("delete_file", {"path": "a"}, "waiting for approval"),
     ],
 )
