@@ -93,7 +93,7 @@ class Artifacts:
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
             if os.path.lexists(f"{folder}/.git"):
-                raise PathRefused(path, f"{name!r} is a Git repository of its own.")
+                raise PathRefused(path, f"{name!r} is a separate Git repository.")
         return target
 
     def identify(self, path: str) -> TreeEntry | None:
@@ -316,7 +316,7 @@ class Artifacts:
             try:
                 gone = self._is_gone(path)
             except OSError as error:
-                notes.append(f"{path!r} cannot be looked at: {error.strerror}.")
+                notes.append(f"{path!r} cannot be accessed: {error.strerror}.")
                 continue
             if gone:
                 changes.append(change(path, known[path], None))

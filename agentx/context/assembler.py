@@ -245,7 +245,9 @@ class _Draft(Page):
             if brief and not self.has_room(line):
                 line = memory_line(item, "state", self.message, brief=True)
             if shown.total() >= STATE_SHOWN or shown[item.kind] >= (POLICIES[item.kind].shown or STATE_SHOWN):
-                self.omit(item.id, item.kind, item.text, "older than what is shown of what stands now")
+                self.omit(
+                    item.id, item.kind, item.text, "older than the items of the current state that are shown"
+                )
                 self.unshown[item.kind] += item.kind != "checkpoint"
                 continue
             shown[item.kind] += 1
@@ -267,7 +269,7 @@ class _Draft(Page):
         """Add the flow that the message calls for, with its steps and its record."""
         for number, found in enumerate(flows):
             if number >= (POLICIES["flow"].shown or len(flows)):
-                self.omit(found.item.id, "flow", found.item.text, "another flow is nearer to the message")
+                self.omit(found.item.id, "flow", found.item.text, "another flow matches the message better")
                 continue
             text = flow_text(found.item)
             shown = memory_line(found.item, "flow", self.message)
@@ -301,7 +303,9 @@ class _Draft(Page):
         for number, hit in enumerate(self._recollected(self._fresh(found), tokens)):
             if not self.request.again and taken >= most:
                 if number < _TOLD_HITS:
-                    self.omit(hit.id, hit.kind, hit.text, "less near to the message than what is shown")
+                    self.omit(
+                        hit.id, hit.kind, hit.text, "less relevant to the message than the passages shown"
+                    )
                 continue
             item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
             shown = remembered(hit, item, tokens) if item else passage(hit, tokens)
@@ -350,7 +354,7 @@ class _Draft(Page):
         shown = {name: items[name].text for name in self.listed if name in items}
         found = recollect(hits, self.state, self.request.memories, shown, tokens)
         for hit, same in found.repeated:
-            self.omit(hit.id, hit.kind, hit.text, f"{same} says the same")
+            self.omit(hit.id, hit.kind, hit.text, f"a duplicate of {same}")
         return found.hits
 
     def _current(self) -> int:

@@ -39,8 +39,8 @@ class BudgetTooSmall(AgentXError):
 
     def __init__(self, needed: int, given: int) -> None:
         super().__init__(
-            f"The context needs {needed} tokens for what must not be forgotten, and was given {given}; give "
-            "it more, or retire rules that no longer hold with `agentx memory retire`."
+            f"The context needs {needed} tokens for its mandatory items, but its budget is {given}; raise "
+            "the budget, or retire outdated rules with `agentx memory retire`."
         )
         self.needed = needed
 

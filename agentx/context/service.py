@@ -104,7 +104,7 @@ def relevant_context(
         UsageError: There is no such tier.
     """
     if tier not in range(len(BUDGETS)):
-        raise UsageError(f"There is no tier {tier}; it is 0, 1, 2 or 3.")
+        raise UsageError(f"Unknown tier {tier}; use 0, 1, 2 or 3.")
     if seq is not None and not message and (shown := context_replay.shown_at(engine, seq)):
         return context_replay.replay(engine, shown)
     clock = _Clock.of(deadline_ms)

@@ -20,6 +20,6 @@ def dispatch(engine: Engine, asked: str) -> Dispatch:
     """
     asked = one_line(asked)
     if not asked:
-        raise UsageError('Say what is to be done: `agentx agent dispatch "post the release notes"`.')
+        raise UsageError('Describe the task: `agentx agent dispatch "post the release notes"`.')
     state = engine.snapshot()
     return agent_routing.dispatch(state, asked, called_for(engine, state, asked))

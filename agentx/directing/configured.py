@@ -21,7 +21,7 @@ def executor(engine: Engine) -> Executor:
         return Command(section.executor, "jsonl" if section.speaks == "jsonl" else "text", environ)
     if not (engine.config.model.name or engine.settings.model):
         raise ModelError(
-            "nobody is set to carry out a run; name a program with "
+            "no executor is configured for runs; set a program with "
             '`agentx config set director.executor \'["claude", "-p"]\'`, '
             "or a model with `agentx config set model.name PROVIDER/NAME`"
         )

@@ -71,7 +71,7 @@ def run_directed(
         WorkspaceBusy: Another run is in progress in this workspace.
         Restricted: The workspace is not trusted, and its history would decide what is done.
     """
-    engine.trust.require("directives", "a directive of the history would be carried out")
+    engine.trust.require("directives", "a directive from the history would be carried out")
     with alone(engine):
         return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
 

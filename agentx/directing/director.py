@@ -204,7 +204,7 @@ class Director:
                     return event.seq, event.data, self._engine.read_body(event.data.prompt)
             if again:
                 self._compose("the directive cannot be read" if serving else "there is no directive yet")
-        raise AssertionError("a directive that was just issued is not there")
+        raise AssertionError("a directive that was just issued was not found")
 
     def _lookup(self, directive: int, name: str, policy: ReusePolicy) -> fields.Lookup | str:
         """Return the resolver of a field, or the value that a model gave."""
@@ -215,7 +215,7 @@ class Director:
         said = self._explained(directive, name) or self._explain(directive, name, words)
         found = fields.parse(said.resolver) or said.value
         if not found:
-            raise fields.FieldUnresolved(name, f"nothing here knows the resolver {said.resolver!r}")
+            raise fields.FieldUnresolved(name, f"unknown resolver {said.resolver!r}")
         return found
 
     def _explained(self, directive: int, name: str) -> FieldExplained | None:
@@ -236,7 +236,7 @@ class Director:
         """Ask a model how to fill a field, and record its answer."""
         if self._model is None:
             raise fields.FieldUnresolved(
-                name, f"no resolver is called {words!r}, and no model is there to read it"
+                name, f"there is no resolver {words!r}, and no model is configured to interpret it"
             )
         past = self.past()
         try:
@@ -249,7 +249,9 @@ class Director:
                 deadline=time.monotonic() + TIMEOUT_S,
             )
         except ModelError as error:
-            raise fields.FieldUnresolved(name, f"it is only described ({words!r}), and {error}") from error
+            raise fields.FieldUnresolved(
+                name, f"its description ({words!r}) could not be resolved: {error}"
+            ) from error
         explained = FieldExplained(
             directive=directive,
             field=name,

@@ -104,7 +104,7 @@ class Hands:
         if value is not None:
             return clean(str(value.render()))
         if result.approval_needed:
-            return "Denied. A person has to allow this call, and has not yet."
+            return "Denied. This call is waiting for approval."
         if not result.denied_by:
             return result.output
         state = self._engine.snapshot()

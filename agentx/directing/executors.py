@@ -111,9 +111,9 @@ def _checked(outcome: Outcome) -> Outcome:
     checked = msgspec.convert(msgspec.to_builtins(outcome), Outcome)
     used = checked.usage
     if not 0 <= used.cost_usd < math.inf:
-        raise ValueError(f"The executor says that it cost {used.cost_usd} USD.")
+        raise ValueError(f"The executor reported an invalid cost: {used.cost_usd} USD.")
     if min(used.prompt_tokens, used.completion_tokens) < 0:
-        raise ValueError("The executor says that it used fewer tokens than none.")
+        raise ValueError("The executor reported a negative token count.")
     return checked
 
 
@@ -279,7 +279,7 @@ def _heard(line: bytes) -> _Said:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = one_line(line[:200].decode("utf-8", "replace"))
         raise ExecutorFailed(
-            f"The executor wrote {shown!r}, which is no call and no end ({error})."
+            f"The executor wrote {shown!r}, which is neither a call nor an end ({error})."
         ) from error
     if said == _Said():
         raise ExecutorFailed('The executor wrote a line with neither "call" nor "say" nor "done".')

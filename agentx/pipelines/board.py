@@ -11,7 +11,7 @@ from agentx.synthesis.pipelines.definition.plan import Plan, Step
 from agentx.synthesis.pipelines.running.due_steps import Schedule
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
-_REOPENED = "Some of it is to be done again: `agentx pipeline run FILE` does it."
+_REOPENED = "Some steps must be repeated: run `agentx pipeline run FILE`."
 
 Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
 """``again``: must be repeated; ``asks``: waits for the user's approval."""
@@ -121,7 +121,7 @@ def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None)
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
     if key in progress.waiting:
-        return Cell(key, "asks", number, role, reason="a person's word is needed")
+        return Cell(key, "asks", number, role, reason="waiting for your approval")
     if sent is not None:
         return Cell(key, "running", sent.round, role, sent.at)
     loop = schedule.plan.loops.get(step.loop)

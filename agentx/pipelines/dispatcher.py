@@ -329,7 +329,7 @@ class Dispatcher:
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
-            self._engine.trust.require("by", f"{role.by[0]}, which plays a role, would run a program")
+            self._engine.trust.require("by", f"a role would be carried out by the program {role.by[0]}")
             words = tuple(self._word(word) for word in role.by)
             environ = program_environ(self._engine)
             return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")

@@ -90,8 +90,7 @@ def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
         name: role.by[0] for name, role in played.items() if not (is_by_model(role) or is_by_engine(role))
     }
     return [
-        f"Role {name} is played by {word}, and there is no such program: install it, "
-        "or mend `by` of the role."
+        f"The program {word} of role {name} was not found: install it, or fix `by` of the role."
         for name, word in wanted.items()
         if word != PYTHON and not (files.folder / word).is_file() and not shutil.which(word)
     ]
@@ -117,7 +116,7 @@ def _sentence(one: _Absent, files: Files) -> str:
     return (
         f"Role {one.role} (stage {stages}) {one.does} {one.read.rule.file}: "
         f"there {there} {named} in {where}, and no role writes {them}. "
-        f"{add}; or mend the path under `files`, or let the pointer be `optional`."
+        f"{add}; or fix the path under `files`, or mark the pointer `optional`."
     )
 
 

@@ -63,12 +63,12 @@ class Files:
         self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
         if self._trees and trust is not None:
-            trust.require("pipeline sources", "the sources of a pipeline would be read outside the workspace")
+            trust.require("pipeline sources", "the pipeline would read its sources outside the workspace")
         for name, tree in self._trees.items():
             if not nofollow.is_directory(tree):
                 raise UsageError(
-                    f"The source {name!r} of the pipeline has no directory {tree}; "
-                    "mend `sources` in its file."
+                    f"The directory of the pipeline's source {name!r} does not exist: {tree}. "
+                    "Fix the path under `sources` in the pipeline's file."
                 )
 
     def of(self, read: ReadFile, writes: Collection[str] = ()) -> list[FileText]:
@@ -112,7 +112,7 @@ class Files:
             return None
         text = decoded(data)
         if text is None:
-            raise PointerMissing(f"{told} is no text in UTF-8, so no agent can read it: {_why_no_text(data)}")
+            raise PointerMissing(f"{told} is not UTF-8 text, so no agent can read it: {_why_no_text(data)}")
         return FileText(told, text, blob_id(data))
 
     def _own(self, path: str) -> Path:
@@ -143,7 +143,7 @@ class Files:
         found = sorted(path for path in self._below(source, pattern) if matches(path))
         if odd := next((path for path in found if not path.isprintable()), ""):
             raise PointerMissing(
-                f"{odd!r}, which {pattern} matches, has a name with characters that nobody sees; rename it."
+                f"The name of {odd!r}, which {pattern} matches, has unprintable characters; rename the file."
             )
         return found
 
@@ -167,19 +167,19 @@ class Files:
 def _why_no_text(data: bytes) -> str:
     """Return why a content is not readable as text, and what to do."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "it is written in UTF-16; save it as UTF-8 (`iconv -f UTF-16 -t UTF-8`)."
+        return "it is in UTF-16; save it as UTF-8 (`iconv -f UTF-16 -t UTF-8`)."
     if is_binary(data):
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         return (
-            f"it is binary, with a NUL in line {line}; give the role a text that is made of it, "
-            "or take it out of its `reads`."
+            f"it is a binary file (NUL in line {line}); convert it to text, "
+            "or remove it from the role's `reads`."
         )
     try:
         data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return (
-            f"line {line} has the byte 0x{data[error.start]:02X}, as of a text in Latin-1; save it as UTF-8 "
-            "(`iconv -f LATIN1 -t UTF-8`), or take it out of the role's `reads`."
+            f"line {line} has the byte 0x{data[error.start]:02X}, which may be Latin-1; save the file as "
+            "UTF-8 (`iconv -f LATIN1 -t UTF-8`), or remove it from the role's `reads`."
         )
     return ""

@@ -151,8 +151,8 @@ class PointerTools(ToolSet):
         path = self.path_of(job.tool, arguments)
         if path and path in self.asked:  # it would need a second approval
             raise PointerDenied(
-                f"Denied. A person has to allow your last call on {path} first. "
-                "Write your other files, or end here."
+                f"Denied. Your last call on {path} is still waiting for approval. "
+                "Write your other files, or stop here."
             )
         return super()._look(job, arguments)
 
@@ -167,7 +167,7 @@ class PointerTools(ToolSet):
             raise PointerDenied(self._denied_read(path))
         lines = text.splitlines()
         if start_line > max(len(lines), 1):
-            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
+            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is past its end.")
         wanted = "\n".join(lines[start_line - 1 : end_line])
         given = wanted[: min(LONGEST_READ, max(self._room, LEAST_READ))]
         self._room -= len(given)
@@ -207,7 +207,7 @@ class PointerTools(ToolSet):
         except UnicodeEncodeError as error:
             raise UsageError(f"The content is not valid Unicode at character {error.start}.") from error
         if is_binary(data):
-            raise UsageError("The content has a NUL in it, so it is no text that anyone can read.")
+            raise UsageError("The content has a NUL character, so it is not text; remove it.")
         said = f"Wrote {place} ({len(data):,} bytes)."
         if wrong := self.pointers.review(place, content):
             said = f"{said} It is not in order yet: {' '.join(wrong)}"

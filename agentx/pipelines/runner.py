@@ -134,7 +134,7 @@ class Runner:
             Restricted: The workspace is not trusted.
         """
         self._engine.trust.require(
-            "pipeline", f"the pipeline {self.name!r} would run, with the programs that it names"
+            "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
             self._open_models()
@@ -264,7 +264,7 @@ class Runner:
                 return
             done = crew.next()
             if done is None:
-                self._note("It stops when the agents that are at work are done; Ctrl-C again cuts them off.")
+                self._note("Stopping when the running agents are done; press Ctrl-C again to interrupt them.")
                 continue
             due, came = done
             busy -= 1
@@ -487,8 +487,8 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
         raise PipelineStopped(
             (
-                f"There is no item {item!r} of stage {stage!r}, "
-                f"which is done {f'for {items}' if items else 'once'}."
+                f"Stage {stage!r} has no item {item!r}; "
+                + (f"its items are {items}." if items else "it runs once, without items.")
             )
             if any(step.stage == stage for step in plan.steps.values())
             else f"There is no stage {stage!r}; the stages are {known}."

@@ -70,19 +70,19 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
     """
     path, reason = check_path(path), reason.strip()
     if not reason:
-        raise UsageError(f"Say why {path} is to be as it is: --reason.")
+        raise UsageError(f"Give a reason for accepting this version of {path}: --reason.")
     with engine.write_path.exclusive():
         files = engine.write_path.state.files
         rulings = rulings_on(engine.write_path.state, [path])
         if not rulings:
             raise UsageError(
-                f"No pipeline says that {path} is static or append-only, so it needs no amendment. "
-                f"Pipelines that were set going: {', '.join(files) or 'none'}."
+                f"No pipeline declares {path} static or append-only, so it needs no amendment. "
+                f"Pipelines that have been run: {', '.join(files) or 'none'}."
             )
         found = [one for ruling in rulings for one in breaches(engine, ruling.pipeline) if one.path == path]
         if not found:
             raise UsageError(
-                f"There is nothing to amend: {path} is {rulings[0]}, and that holds. Edit it first."
+                f"Nothing to amend: {path} complies with its class ({rulings[0]}). Edit it first."
             )
         amended = FileAmended(path=path, before=found[0].before, after=found[0].after, reason=reason)
         (event,) = engine.write_path.record([Draft(data=amended, actor=actor, cause=found[0].seq)])
@@ -166,8 +166,8 @@ class _Watched:
             after=after,
             seq=seq,
             sentence=f"{path} is {ruling}. Event {seq} {'changed' if after else 'removed'} it{line}. "
-            f"If that is to be so, say `agentx pipeline amend {path} --reason …`; "
-            f"if not, `agentx restore {path} --at {seq - 1}`.",
+            f"To accept the change, run `agentx pipeline amend {path} --reason …`; "
+            f"to undo it, `agentx restore {path} --at {seq - 1}`.",
         )
 
 

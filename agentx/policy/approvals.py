@@ -70,10 +70,11 @@ def why_needed_to_write(
     rule = engine.config.secrets.artifacts
     if rule == "allow" or not (found := new_secrets(engine.write_path, contents)):
         return why
-    secret = f"What looks like a secret would stand in {tell(found)}"
+    secret = f"The write would put a possible secret into {tell(found)}"
     if rule == "deny":
         raise SecretRefused(
-            f"Denied. {secret}. Keep it out of the files: read it from the environment (secrets.artifacts)."
+            f"Denied. {secret}. Keep secrets out of files: "
+            "read them from the environment (secrets.artifacts)."
         )
     return f"{why} {secret}.".lstrip()
 
@@ -98,7 +99,7 @@ def approved_arguments(engine: Engine, tool: str, call_id: str, why: str, actor:
     """
     pending = engine.write_path.state.pending[call_id]
     if pending.tool != tool:
-        raise UsageError(f"The call {call_id} is one of {pending.tool}, not of {tool}; make a new call.")
+        raise UsageError(f"The call {call_id} belongs to {pending.tool}, not to {tool}; make a new call.")
     if pending.approved is None:
         raise ApprovalNeeded(tool, call_id, f"{why} " if why else "")
     if not pending.approved:
@@ -106,7 +107,7 @@ def approved_arguments(engine: Engine, tool: str, call_id: str, why: str, actor:
         ruled = file_policy.told(engine, pending.arguments.values(), actor)
         raise NotApproved(f"A person refused {tool}: {reason}. {ruled}".rstrip())
     if (arguments := granted(engine, pending)) is None:
-        raise ApprovalNeeded(tool, call_id, "The history's approval was not given by you here. ")
+        raise ApprovalNeeded(tool, call_id, "The approval in the history was not given on this machine. ")
     return arguments
 
 
@@ -158,6 +159,6 @@ def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, An
         found: dict[str, Any] = json.loads(recorded)
     except ValueError as error:
         raise UsageError(
-            f"The arguments of the call {call.call_id} cannot be read again; make a new call."
+            f"The recorded arguments of the call {call.call_id} cannot be read; make a new call."
         ) from error
     return found

@@ -77,8 +77,8 @@ class Ruling(msgspec.Struct, frozen=True):
 
 
 _MEANS = {
-    "static": "it was written once, and only a person's word changes it",
-    "append-only": "it only ever grows behind its end",
+    "static": "it was written once, and changing it needs the user's approval",
+    "append-only": "text may only be added at its end",
 }
 
 
@@ -217,8 +217,8 @@ def _require_growth(
         raise FileRuleBroken(
             ruling.path,
             f"Denied. {who} may not change line {first_difference(old, content.data)} of {ruling.path}, "
-            f"which is {ruling}. Read it again and write all {len(old):,} bytes that it holds, "
-            "byte for byte, with yours behind them. Where the old is wrong, a person edits it and says so: "
+            f"which is {ruling}. Read it again, keep all of its {len(old):,} bytes unchanged, and add "
+            "your text at the end. If the old text is wrong, the user edits it and accepts the edit with "
             f"`agentx pipeline amend {ruling.path} --reason …`.",
         )
 

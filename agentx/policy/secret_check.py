@@ -62,8 +62,8 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
         before = text_of(write_path.repo.read_blob(entry.oid))
         if find(before) and text.count(MARK) > before.count(MARK):
             raise UsageError(
-                f"{path} holds a secret that you were shown as “{MARK}…]”; written like this it would be "
-                "lost. Change the other lines with edit_file."
+                f"{path} contains a secret that was shown to you as “{MARK}…]”; this write would replace "
+                "the secret with that mark. Change the other lines with edit_file."
             )
 
 

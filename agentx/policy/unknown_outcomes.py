@@ -24,7 +24,9 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
     with engine.write_path.exclusive():
         call = next((one for one in unknown(engine) if one.call_id == call_id), None)
         if call is None:
-            raise UsageError(f"There is no call {call_id!r} whose outcome is unknown; see `agentx status`.")
+            raise UsageError(
+                f"There is no call {call_id!r} with an unknown outcome; `agentx status` lists them."
+            )
         said = " ".join(filter(None, (WENT_THROUGH if succeeded else DID_NOT, reason)))
         done = ToolCallExecuted(
             call_id=call_id,

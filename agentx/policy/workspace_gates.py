@@ -47,8 +47,10 @@ MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
 
 _READS = vocabulary(
-    "read_file list_directory search_memory summarize_directory_purpose summarize_decisions "
-    "Read Glob Grep LS NotebookRead WebSearch TodoWrite"
+    """
+    read_file list_directory search_memory summarize_directory_purpose summarize_decisions Read Glob Grep LS
+    NotebookRead WebSearch TodoWrite
+    """
 )
 """Tools that change nothing, of AgentX and of other agents."""
 
@@ -167,7 +169,7 @@ class Gates:
         command = command_of(arguments)
         text = text if text or command.strip() else one_line(tool)
         if not text and not command.strip():
-            raise UsageError("Say what is about to be done: `agentx gate pre TEXT`.")
+            raise UsageError("Describe the planned action: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
         board = self._known()
         what = Action(
@@ -336,9 +338,9 @@ class Gates:
         """
         task, lesson = one_line(clean(task))[:MAX_WORDS], one_line(clean(lesson))[:MAX_WORDS]
         if not task:
-            raise UsageError("Say what was done: `agentx gate post TEXT --pass` (or `--fail`).")
+            raise UsageError("Describe what was done: `agentx gate post TEXT --pass` (or `--fail`).")
         if made and not lesson:
-            raise UsageError("Say what was learned, too: `--lesson TEXT`.")
+            raise UsageError("`--made` needs a lesson, too: `--lesson TEXT`.")
         with self.engine.write_path.exclusive():
             before = self.engine.snapshot()
             made, unmade = look_for(self.engine, one_line(made), lesson) if made else ("", "")

@@ -42,7 +42,7 @@ def why_unavailable(search_path: str) -> str | None:
         return f"bubblewrap (bwrap) cannot be run here: {error}"
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", errors="replace").strip() or f"exit status {done.returncode}"
-        return f"bubblewrap (bwrap) may not work here: {said}"
+        return f"bubblewrap (bwrap) does not work here: {said}"
     return None
 
 

@@ -203,7 +203,7 @@ def why_unavailable() -> str | None:
     if not abi:
         return "this system has no Landlock"
     if abi < MIN_ABI:
-        return f"this kernel's Landlock (ABI {abi}) is too old: it takes ABI {MIN_ABI}, Linux 6.2"
+        return f"this kernel's Landlock (ABI {abi}) is too old: ABI {MIN_ABI} (Linux 6.2) or newer is needed"
     command = landlocked(["/bin/sh", "-c", "exit 0"], readable=[Path("/")], writable=None)
     try:
         done = subprocess.run(

@@ -159,7 +159,7 @@ def isolation_for(policy: SandboxPolicy) -> tuple[Isolation, tuple[str, ...]]:
     said = "; ".join(reasons)
     if policy.isolation != "auto":
         raise IsolationUnavailableError(
-            f"{said}: make it work, or set tools.isolation in agentx.toml to another value"
+            f"{said}: fix this, or set tools.isolation in agentx.toml to another value"
         )
     return "none", (f"ran without isolation: {said}",)
 
@@ -308,7 +308,7 @@ def _shell_command(command: str | Sequence[str]) -> tuple[str, list[str]]:
     except UnicodeEncodeError:
         readable = False
     if not readable:
-        raise UsageError(f"the command {shown!a} holds characters that no shell takes")
+        raise UsageError(f"the command {shown!a} has characters that a shell cannot take")
     return shown, ["/bin/sh", "-c", shown if isinstance(command, str) else f"exec {shown}"]
 
 
@@ -318,7 +318,7 @@ def _box() -> Iterator[Path]:
     try:
         box = Path(tempfile.mkdtemp(prefix="agentx-run-")).resolve()
     except OSError as error:
-        raise SandboxError(f"no temporary directory can be made: {error}") from error
+        raise SandboxError(f"cannot create a temporary directory: {error}") from error
     try:
         for name in ("bin", "home", "tmp", "tree"):
             (box / name).mkdir()
@@ -394,7 +394,7 @@ def _missing(command: str, exit_code: int | None, output: str, isolation: Isolat
         return [
             (
                 "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm: "
-                "what needs them needs bubblewrap"
+                "install bubblewrap if the command needs them"
             )
         ]
     return []

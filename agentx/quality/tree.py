@@ -157,7 +157,7 @@ class TreeCopy:
         try:
             files, links = self._list_now()
         except TreeTooLargeError:
-            self._leave_out("the run left too many files behind, so its changes are not kept, in", "")
+            self._leave_out("too many files after the run, so its changes were not kept, in", "")
             return ()
         for path in sorted(links.keys() | self._links.keys()):
             if links.get(path) != self._links.get(path) and path not in files:
@@ -318,8 +318,8 @@ class TreeCopy:
 
     def _too_large(self, limit: str) -> TreeTooLargeError:
         return TreeTooLargeError(
-            f"{self._source} holds more than {limit}, so it is not copied for a check: "
-            "exclude what the check does not need"
+            f"{self._source} contains more than {limit}, so it is not copied for a check: "
+            "exclude files that the check does not need"
         )
 
     def _leave_out(self, reason: str, path: str) -> None:

@@ -85,7 +85,7 @@ def _typos(lines: Sequence[str], language: str) -> list[_TypoLine]:
     try:
         said = msgspec.json.Decoder(_TypoLine).decode_lines(done.stdout)
     except msgspec.DecodeError as error:
-        raise SpellingUnavailable(f"The program typos gave an answer of another form: {error}.") from error
+        raise SpellingUnavailable(f"The program typos printed unexpected output: {error}.") from error
     return [found for found in said if found.type == "typo"]
 
 
@@ -98,7 +98,7 @@ def _program() -> str:
     for file in files:
         if file.name == "typos":
             return str(file.locate())
-    raise SpellingUnavailable("The package typos holds no program: pip install --force-reinstall typos.")
+    raise SpellingUnavailable("The package typos contains no program: pip install --force-reinstall typos.")
 
 
 def _words(line: str) -> dict[int, str]:

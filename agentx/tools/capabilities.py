@@ -68,18 +68,18 @@ class Capabilities:
             )
         if len(name) + len(command) > MAX_COMMAND:
             raise UsageError(
-                f"Name and command have at most {MAX_COMMAND:,} characters; put what is longer into a script."
+                f"Name and command have at most {MAX_COMMAND:,} characters; put longer commands in a script."
             )
         if clean(command) != command:
             raise UsageError(
-                "The command holds what looks like a secret: let it read that from where it is kept."
+                "The command contains a possible secret; have it read the secret from a file or variable."
             )
         with self.engine.write_path.exclusive():
             named = (name.casefold(), agent)
             same = next((one for one in self.all() if (one.text.casefold(), one.agent) == named), None)
             if same is not None:
                 raise UsageError(
-                    f"There is a capability of that name, {same.id}; "
+                    f"A capability of that name already exists: {same.id}; "
                     "retire it first with `agentx memory retire`."
                 )
             detail, actor = CapabilityDetail(command=command), self.engine.settings.actor

@@ -206,7 +206,7 @@ class QualityTools(StorageTools):
 
         with self.engine.write_path.exclusive():
             if refused := self._refused(job, contents):
-                notes.append(f"what it changed was left out. {refused}")
+                notes.append(f"its changes were not applied. {refused}")
                 job.printed += f"\n[{notes[-1]}]"  # also in the record: an agent tried it
                 return ()
             try:
@@ -214,7 +214,7 @@ class QualityTools(StorageTools):
                     contents, payload, actor=f"tool:{job.tool}", run=self.run
                 )
             except FileTooLarge as error:
-                notes.append(f"what it changed was left out. {error}")
+                notes.append(f"its changes were not applied. {error}")
                 return ()
         return tuple(made.path for event in events for made in changes_of(event))
 
@@ -231,7 +231,7 @@ class QualityTools(StorageTools):
         if self.engine.config.secrets.artifacts == "allow":
             return ""
         found = new_secrets(self.engine.write_path, contents)
-        return f"What looks like a secret stands in {tell(found)}." if found else ""
+        return f"A possible secret is in {tell(found)}." if found else ""
 
 
 def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:

@@ -162,7 +162,7 @@ class StorageTools(ToolSet):
                     note=note,
                 )
         if start_line > max(len(lines), 1):
-            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is behind its end.")
+            raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is past its end.")
         if end_line is not None and end_line < start_line:
             raise UsageError(f"end_line {end_line} is before start_line {start_line}.")
         wanted = lines[start_line - 1 : end_line]
@@ -211,13 +211,13 @@ class StorageTools(ToolSet):
             count = text.count(old)
             if count == 0:
                 raise EditRefused(
-                    f"The text to replace does not stand in {path}; read the file and give it exactly."
+                    f"The text to replace is not in {path}; read the file and give the text exactly."
                 )
             if count > 1:
                 lines = ", ".join(str(line) for line in _lines_of(text, old))
                 raise EditRefused(
-                    f"The text to replace stands in {path} {count} times (lines {lines}); "
-                    "give more of what is around it."
+                    f"The text to replace occurs {count} times in {path} (lines {lines}); "
+                    "include more of the lines around it."
                 )
             data = _encode(text.replace(old, new, 1))
             line = text[: text.index(old)].count("\n") + 1
@@ -237,7 +237,7 @@ class StorageTools(ToolSet):
         artifacts = self.engine.write_path.artifacts
         with self.engine.write_path.exclusive():
             if nofollow.exists(artifacts.locate(to)):
-                raise EditRefused(f"{to} is there already; delete it first or choose another name.")
+                raise EditRefused(f"{to} already exists; delete it first or choose another name.")
             if to.startswith(path + "/"):
                 raise EditRefused(f"{path} cannot be moved into itself.")
             contents: dict[str, Content | None] = {}

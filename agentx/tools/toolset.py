@@ -466,7 +466,7 @@ def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
     return (
         parsed
         if isinstance(parsed, dict)
-        else {"__malformed__": f"The arguments of {name} are no JSON object."}
+        else {"__malformed__": f"The arguments of {name} are not a JSON object."}
     )
 
 

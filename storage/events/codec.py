@@ -50,7 +50,7 @@ _SALT = b',"salt":"'
 _DIGEST = b',"digest":"'
 _HASH = b'","hash":"'
 _LOST = b',"lost":"accepted'
-_NO_EVENT = "A line of the history has not the layout of an event."
+_NO_EVENT = "A line of the history does not have the layout of an event."
 _BLANK = blake2b(digest_size=32)
 """Copied on hot paths: setting up a hash object costs as much as hashing 200 bytes."""
 
@@ -302,7 +302,7 @@ class Codec:
                 content = self._upcasters[fields.type, version](content)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise DamagedLine(
-                f"Event {fields.seq} has not the shape of version {fields.v} of its type: {error!r}."
+                f"Event {fields.seq} does not match version {fields.v} of its type: {error!r}."
             ) from error
         return msgspec.convert(content, self._types[fields.type])
 

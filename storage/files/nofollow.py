@@ -52,7 +52,7 @@ class LinkRefused(AgentXError, OSError):
         OSError.__init__(self, errno.ELOOP, why, str(path))
 
     def __str__(self) -> str:
-        return f"{self.filename} is not used: {self.strerror}. Look where it leads and delete the link."
+        return f"{self.filename} is not used: {self.strerror}. Check where the link points, then delete it."
 
 
 class NotAFile(AgentXError, OSError):
@@ -62,7 +62,7 @@ class NotAFile(AgentXError, OSError):
         OSError.__init__(self, errno.EINVAL, "it is neither a regular file nor a directory", str(path))
 
     def __str__(self) -> str:
-        return f"{self.filename} is not used: {self.strerror}. Look what made it and delete it."
+        return f"{self.filename} is not used: {self.strerror}. Find out what created it, then delete it."
 
 
 def canonical(path: str | Path) -> Path:

@@ -65,7 +65,7 @@ def check_path(path: str) -> str:
     if len(_bytes(clean, path)) > MAX_PATH_BYTES:
         raise PathRefused(path, f"it is longer than {MAX_PATH_BYTES} bytes.")
     if (told := redact(clean)) != clean:
-        raise PathRefused(told, "it holds what looks like a secret, and paths are on record.")
+        raise PathRefused(told, "it contains a possible secret, and paths are recorded.")
     return clean
 
 
@@ -91,9 +91,9 @@ def _objection(name: str) -> str:
     if _GIT.fullmatch(_IGNORED.sub("", name)):
         return "'.git' belongs to Git."
     if name.startswith(TEMPORARY_PREFIX):
-        return "that name is kept for temporary files."
+        return "that name is reserved for temporary files."
     if found := _FORBIDDEN.search(name):
-        return f"{found.group()!r} cannot stand in a file name on every system."
+        return f"{found.group()!r} is not allowed in file names on every system."
     if _RESERVED.fullmatch(name):
         return f"{name!r} is a device on Windows."
     if name != name.rstrip(" ."):

@@ -93,7 +93,7 @@ class Branch:
             nofollow.remove(self._scratch, missing_ok=True)
         if moved:
             raise WriterConflict(
-                f"Another writer moved {self._path}; what was recorded is committed next time."
+                f"Another writer moved {self._path}; recorded events will be in the next commit."
             )
 
     def _take(self, new: str) -> None:
@@ -115,7 +115,7 @@ class Branch:
                 if time.monotonic() > deadline:  # `git gc` holds the lock only briefly
                     nofollow.remove(self._scratch)
                     raise RefLocked(
-                        f"{self._lock} is held, so what was recorded is not committed yet. "
+                        f"{self._lock} is held, so recorded events are not committed yet. "
                         "If no git command is running, delete that file."
                     ) from None
                 time.sleep(_PAUSE_S)
@@ -123,8 +123,7 @@ class Branch:
                 nofollow.make_directory(self._lock.parent, parents=True)
                 if not nofollow.exists(self._scratch):  # the workspace's lock did not keep another writer out
                     raise WriterConflict(
-                        f"Another writer moves {self._path} at this moment; "
-                        "what was recorded is committed next time."
+                        f"Another writer is moving {self._path}; recorded events will be in the next commit."
                     ) from error
             else:
                 return

@@ -78,14 +78,14 @@ def _packs(git_dir: Path) -> list[Path]:
 def ref_faults(git_dir: Path) -> Iterator[Fault]:
     """Yield problems of ``HEAD``, the branch and the packed refs."""
     if not _HEAD.fullmatch(_content(git_dir / "HEAD")):
-        yield Fault("HEAD", "names no branch")
+        yield Fault("HEAD", "does not name the branch")
     packed = _content(git_dir / "packed-refs")
     lines = packed.split(b"\n")
     if packed and (lines[-1] or not all(map(_PACKED.fullmatch, lines[:-1]))):
-        yield Fault("packed-refs", "holds a line that is no ref")
+        yield Fault("packed-refs", "contains a line that is not a ref")
     if nofollow.exists(git_dir / BRANCH):
         if not _OID.fullmatch(_content(git_dir / BRANCH)):
-            yield Fault(BRANCH, "names no commit")
+            yield Fault(BRANCH, "does not name a commit")
     elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _was_there(git_dir):
         yield Fault(BRANCH, "is missing")
 
@@ -104,7 +104,7 @@ def index_faults(git_dir: Path) -> Iterator[Fault]:
     if not body.startswith(b"DIRC") or not (
         unchecked or hashlib.sha1(body).digest() == checksum  # noqa: S324 - Git's format
     ):
-        yield Fault("index", "is not what its checksum says")
+        yield Fault("index", "does not match its checksum")
 
 
 def stale_locks(git_dir: Path) -> Iterator[Fault]:
@@ -159,14 +159,14 @@ def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
 def _pack_damage(path: Path) -> str:
     other = path.with_suffix(".idx" if path.suffix == ".pack" else ".pack")
     if not nofollow.exists(other) and time.time() - nofollow.status(path).st_mtime > STALE_S:
-        return f"stands without its {other.suffix[1:]} file"
+        return f"has no {other.suffix[1:]} file"
     with nofollow.open_file(path) as file:
         left = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
         digest = hashlib.sha1(usedforsecurity=False)
         while left > 0 and (content := file.read(min(left, _READ_BYTES))):
             digest.update(content)
             left -= len(content)
-        return "" if digest.digest() == file.read(_DIGEST_BYTES) else "is not what its checksum says"
+        return "" if digest.digest() == file.read(_DIGEST_BYTES) else "does not match its checksum"
 
 
 def _content(path: Path) -> bytes:

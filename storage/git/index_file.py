@@ -326,7 +326,7 @@ class IndexFile:
             nofollow.remove(self._lock, missing_ok=True)
         except (pygit2.GitError, KeyError, OSError) as error:
             raise IndexNotWritten(
-                f"{self._path} could not be written ({error}), so git commands are kept out until it can."
+                f"{self._path} could not be written ({error}), so git commands stay blocked until it can be."
             ) from error
 
     def _write(self, changes: Mapping[str, TreeEntry | None], root: Path, tree: str) -> None:

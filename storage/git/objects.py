@@ -133,7 +133,7 @@ def _read(file: IO[bytes], oid: str, kinds: Collection[str]) -> tuple[str, bytes
     digest = hashlib.sha1(b"%s\0" % header, usedforsecurity=False)
     digest.update(content)
     if digest.hexdigest() != oid:
-        raise ObjectDamaged(f"The Git object {oid} does not hold what its name says.")
+        raise ObjectDamaged(f"The Git object {oid} does not match its id.")
     return kind, content
 
 

@@ -98,7 +98,7 @@ class Pack:
         except (OSError, ValueError) as error:
             raise PackDamaged(f"{path} cannot be read: {error}.") from error
         if self._data[:4] != b"PACK" or self._index[: len(_INDEX_MAGIC)] != _INDEX_MAGIC:
-            raise PackDamaged(f"{path} is no pack of version 2.")
+            raise PackDamaged(f"{path} is not a pack of version 2.")
         if len(self._index) < _OIDS_AT:
             raise PackDamaged(f"The index of {path} is cut off.")
         self._fanout = _FANOUT.unpack_from(self._index, len(_INDEX_MAGIC))
@@ -163,7 +163,9 @@ class Pack:
         entered: set[int] = set()
         while (known := self._cache.get(at)) is None:
             if at in entered or len(waiting) > _DEEPEST:
-                raise PackDamaged(f"The Git object {oid} is damaged in {self.path}: its deltas lead nowhere.")
+                raise PackDamaged(
+                    f"The Git object {oid} is damaged in {self.path}: its delta chain has no base."
+                )
             entered.add(at)
             entry = self._entry_at(at)
             if entry.kind in _NAMES:
@@ -243,7 +245,7 @@ class Pack:
         if offset >= _LARGE:
             large = self._offsets_at + self.count * 4 + (offset - _LARGE) * 8
             if large + 8 > len(self._index):
-                raise PackDamaged(f"The index of {self.path} says no place for one of its objects.")
+                raise PackDamaged(f"The index of {self.path} has no offset for one of its objects.")
             (offset,) = struct.unpack_from(">Q", self._index, large)
         return int(offset)
 

@@ -101,7 +101,7 @@ def canonical_time(text: str) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(
-            f"{text[:40]!r} is no ISO date or time; write it as 2026-11-20 or 2026-11-20T09:30:00Z."
+            f"{text[:40]!r} is not an ISO date or time; write it as 2026-11-20 or 2026-11-20T09:30:00Z."
         ) from error
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return moment.isoformat().removesuffix("+00:00")

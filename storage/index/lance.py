@@ -439,7 +439,7 @@ class LanceIndex:
         except VENDOR_ERRORS as error:
             raise IndexUnavailable(
                 f"The search index in {self._path} cannot be written ({reason_of(error)}). "
-                "Make room or set the rights; what was put before is safe."
+                "Free disk space or fix the permissions; earlier entries are safe."
             ) from error
 
 

@@ -53,7 +53,7 @@ def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
         return [b""] * expected
     if len(vectors) != expected:
         raise UsageError(
-            f"{len(vectors)} vectors were given for {expected} chunks; give one each, or none at all."
+            f"{len(vectors)} vectors were given for {expected} chunks; give one for each chunk, or none."
         )
     import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
 

@@ -81,7 +81,7 @@ class BlobStore:
             except OSError as error:
                 raise BlobNotKept(
                     f"{blob_path(oid)} could not be written: {error.strerror}. "
-                    "Nothing was recorded; make room or mend the rights."
+                    "Nothing was recorded; free disk space or fix the permissions."
                 ) from error
         return oid
 
@@ -114,7 +114,7 @@ def blob_path(oid: str) -> str:
         BlobDamaged: It is not an id. A history from elsewhere may contain a path in its place.
     """
     if not _OID.fullmatch(oid):
-        raise BlobDamaged(f"{oid[:80]!r} is no id of a blob.")
+        raise BlobDamaged(f"{oid[:80]!r} is not a blob id.")
     return f"{FOLDER}/{oid[:2]}/{oid[2:]}"
 
 

@@ -101,7 +101,7 @@ class Chain:
             self._repeated = event.seq
             return ""
         self._mark_foreign(event)
-        return f"A second event {event.seq} stands behind event {behind}."
+        return f"A second event {event.seq} follows event {behind}."
 
     def _jumps_to(self, event: Event, parts: Parts, following: Following) -> bool:
         """Return whether to accept an event that does not follow from the last one.

@@ -116,7 +116,7 @@ class Proof:
             if not number:
                 self._settle()
                 self._lost = True
-                self._tell(path, "is missing, or holds no event")
+                self._tell(path, "is missing, or contains no event")
                 continue
             if self._doubt is None and not self._lost:
                 following = self._codec.follow(line, self.seq + 1, self.hash)
@@ -148,7 +148,7 @@ class Proof:
         """Skip lines before the start event, and check the hash of that event."""
         self._doubt = None
         if event.seq == self._entered and event.hash != self.hash:
-            self._tell(place, f"is another event {event.seq} than the one to begin behind")
+            self._tell(place, f"is a different event {event.seq} than the expected start")
             self.hash = event.hash
 
     def _takes(self, parts: Parts, event: Event, place: str, before: str) -> bool:
@@ -158,7 +158,7 @@ class Proof:
             pass  # the events before it were lost with their file
         elif parts.extends(self.hash):
             if doubt is not None:
-                self._tell(doubt.place, "is no event of this history", doubt.line)
+                self._tell(doubt.place, "is not an event of this history", doubt.line)
         elif doubt is None:
             return self._hold(parts, event, place, before)
         elif any(parts.extends(own) for own in doubt.hashes):
@@ -199,7 +199,7 @@ class Proof:
         if doubt.seq > self.seq + 1:
             self._tell(doubt.place, f"comes where {_events(self.seq + 1, doubt.seq - 1)} should be")
         else:
-            self._tell(doubt.place, "is damaged, or is no event of this history", doubt.line)
+            self._tell(doubt.place, "is damaged, or is not an event of this history", doubt.line)
         self.seq = max(self.seq, doubt.seq)
 
     def _tell(self, place: str, what: str, line: bytes = b"") -> None:

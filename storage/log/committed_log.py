@@ -34,7 +34,7 @@ class CommittedLog:
         self.files = [segment_path(number) for number in range(1, len(segments) + 1)] + [LIVE]
         live = repo.entry(tree, LIVE)
         if live is None or set(segments) != set(self.files[:-1]):
-            raise HistoryDamaged(f"The commit {commit} holds no whole history.")
+            raise HistoryDamaged(f"The commit {commit} does not contain a complete history.")
         self.entries[LIVE] = live
 
     def content(self, path: str) -> bytes:

@@ -467,7 +467,7 @@ class HistoryWriter:
         reopened = self._open_live()
         if strict and self._changed(before, sealed if reopened else None):
             self.close()
-            self.known, self.unsound = before, f"{LIVE} was changed where it had been read already"
+            self.known, self.unsound = before, f"{LIVE} was changed in a part that was already read"
             return []
         if reopened:
             fresh += self._read_sealed(on_damage)
@@ -498,7 +498,7 @@ class HistoryWriter:
     def _fail_rewound(self, known: int) -> NoReturn:
         self.close()
         raise HistoryRewound(
-            f"{self._live} was set back: it no longer holds event {known}, which it held before."
+            f"{self._live} was set back: it no longer contains event {known}, which was there before."
         )
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
@@ -537,8 +537,8 @@ class HistoryWriter:
         if end != self._offset + len(content):
             self.close()
             raise WriterConflict(
-                f"Another process appended to {self._live} at the same moment, in spite of the lock, and "
-                "was first. Nothing of yours is recorded; try again."
+                f"Another process appended to {self._live} at the same time, ignoring the lock. "
+                "Your events were not recorded; try again."
             )
         self._offset = end
         self.known += content
@@ -549,10 +549,10 @@ class HistoryWriter:
         try:
             os.ftruncate(self._fd, self._offset)
         except OSError:
-            said = "Whether anything was recorded shows when the log is read again."
+            said = "It is unknown whether anything was recorded; the next read of the log shows it."
         if recorded:
             said = (
-                f"Of {wanted} events the first {len(recorded)} were recorded, up to event {recorded[-1].seq}."
+                f"The first {len(recorded)} of {wanted} events were recorded, up to event {recorded[-1].seq}."
             )
         if sealing or said != "Nothing was recorded.":
             self.close()  # the next read finds what was recorded, and the current live log

@@ -278,4 +278,4 @@ def _foreign(found: bytes, lines: list[bytes]) -> list[tuple[bytes, str]]:
         return body in whole or known or body[-66:-2] in endings
 
     rest = [line for line in found.splitlines(keepends=True) if line not in kept and not is_form(line)]
-    return [(line, "is no event of this history") for line in rest]
+    return [(line, "is not an event of this history") for line in rest]

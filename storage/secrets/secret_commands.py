@@ -115,13 +115,11 @@ _FIELDS = re.compile(
 )
 _PORT = re.compile(r":(?:[0-9]{2,5}|\*):(?=[^\s:0-9])")
 _NO_USERS = frozenset(
-    (  # noqa: SIM905 - a list of words reads best as words
-        "\n    acct actor at author bcc by cc committer contact crate docker email e-mail file from gem "
-        "git github gitlab id image jsr link mail mailto"
-        "\n    maintainer name npm owner package patch pkg pypi release reply-to reviewer sip sips tag "
-        "tel to user username version workspace xmpp"
-        "\n    "
-    ).split()
+    """
+    acct actor at author bcc by cc committer contact crate docker email e-mail file from gem git github
+    gitlab id image jsr link mail mailto maintainer name npm owner package patch pkg pypi release reply-to
+    reviewer sip sips tag tel to user username version workspace xmpp
+    """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 """Labels and schemes that precede an address with a colon: ``mailto:ann42@example.org``."""
 

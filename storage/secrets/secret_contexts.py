@@ -35,13 +35,11 @@ WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
 """Keywords, in lower case, that occur in the names of secret values."""
 
 _KEYS = tuple(
-    (  # noqa: SIM905 - a list of words reads best as words
-        "\n    access account admin api app auth client consumer deploy encrypt encryption function "
-        "functions host"
-        "\n    instrumentation license master private secret service shared sharedaccess signature "
-        "signing ssh storage subscription webhook"
-        "\n    "
-    ).split()
+    """
+    access account admin api app auth client consumer deploy encrypt encryption function functions host
+    instrumentation license master private secret service shared sharedaccess signature signing ssh storage
+    subscription webhook
+    """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 """Words that make a ``key`` a secret one: most keys are dictionary keys."""
 

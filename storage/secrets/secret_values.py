@@ -34,37 +34,27 @@ _NUMBERED = re.compile(r"[a-zA-Z]{0,8}[0-9]{1,2}")
 _FEW_DIGITS = 6
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _COMMON = frozenset(
-    (  # noqa: SIM905 - a list of words reads best as words
-        "\n    a abc access account actual admin aes after age algorithm an and anonymous any api app "
-        "application argon asdf at auth authorization b bad bar base baz bearer"
-        "\n    bcrypt before body bot bytes by c callback ca cat cert change changed changeme char check "
-        "class client code column com config"
-        "\n    confirm content cookie count created credential credentials csrf current custom d data "
-        "date db default demo dev digest disabled"
-        "\n    do dog dummy ec empty enabled encoding end env error es encoded example expected expired f "
-        "fail fake false field file first fixme foo for form"
-        "\n    from func function get global good grant group guest gzip h hash head header hello hex "
-        "hidden hmac host hs http https i id identity"
-        "\n    iam in index info initial input insert int integer invalid is it item jwt k key keys kind "
-        "label last latin len length line list local"
-        "\n    localhost login long m main max md me message method min missing mock model my mysql n "
-        "name new next nil no node none not null"
-        "\n    number o oauth ok old on one optional or order org os other out p page param parameter "
-        "pass passed passphrase password passwords path"
-        "\n    pbkdf pem phone pin placeholder plain port post postgres prefix private prod production "
-        "provider public put pwd pwned qwerty r random rb raw read"
-        "\n    real redacted redis ref refresh regex region register replace req request required res "
-        "reset response result role root row rs rsa s salt sample"
-        "\n    scope scrypt second secret secrets secure self send service session set sha shared short "
-        "sign signature signed smtp some source"
-        "\n    ssh ssl sso start state status stop str string strong super swordfish system t tag tbd "
-        "temp template temporary test tested testing text"
-        "\n    the this time title tls tmp to todo token tokenizer tokens true two type uint undefined "
-        "unknown unset update upper uri url use user username users utf uuid v val"
-        "\n    valid value values var variable version via void want was weak web webhook with word wrong "
-        "www x xsrf y yes you your z zero"
-        "\n    "
-    ).split()
+    """
+    a abc access account actual admin aes after age algorithm an and anonymous any api app application argon
+    asdf at auth authorization b bad bar base baz bearer bcrypt before body bot bytes by c callback ca cat
+    cert change changed changeme char check class client code column com config confirm content cookie count
+    created credential credentials csrf current custom d data date db default demo dev digest disabled do
+    dog dummy ec empty enabled encoding end env error es encoded example expected expired f fail fake false
+    field file first fixme foo for form from func function get global good grant group guest gzip h hash
+    head header hello hex hidden hmac host hs http https i id identity iam in index info initial input
+    insert int integer invalid is it item jwt k key keys kind label last latin len length line list local
+    localhost login long m main max md me message method min missing mock model my mysql n name new next nil
+    no node none not null number o oauth ok old on one optional or order org os other out p page param
+    parameter pass passed passphrase password passwords path pbkdf pem phone pin placeholder plain port post
+    postgres prefix private prod production provider public put pwd pwned qwerty r random rb raw read real
+    redacted redis ref refresh regex region register replace req request required res reset response result
+    role root row rs rsa s salt sample scope scrypt second secret secrets secure self send service session
+    set sha shared short sign signature signed smtp some source ssh ssl sso start state status stop str
+    string strong super swordfish system t tag tbd temp template temporary test tested testing text the this
+    time title tls tmp to todo token tokenizer tokens true two type uint undefined unknown unset update
+    upper uri url use user username users utf uuid v val valid value values var variable version via void
+    want was weak web webhook with word wrong www x xsrf y yes you your z zero
+    """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 """Words of names and placeholders: a value of these alone (``id_token_v2``, ``test1234``) counts as one."""
 

@@ -97,14 +97,14 @@ def read(reply: Reply) -> Directive:
             ),
         )
     except msgspec.ValidationError as error:
-        raise AnswerUnreadable(f"the answer of {reply.model} is no directive: {error}") from error
+        raise AnswerUnreadable(f"the answer of {reply.model} is not a directive: {error}") from error
     except UsageError as error:
         raise AnswerUnreadable(f"the directive of {reply.model} cannot be carried out: {error}") from error
     size = len(msgspec.json.encode(msgspec.structs.replace(directive, prompt="")))
     if size > MAX_BYTES:
         raise AnswerUnreadable(
             f"the directive of {reply.model} has {size:,} bytes beside its prompt; "
-            f"{MAX_BYTES:,} are kept, so say less"
+            f"at most {MAX_BYTES:,} are allowed, so shorten it"
         )
     return directive
 
@@ -118,16 +118,16 @@ def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
     """
     for name in policy.invalidate_on:
         if name.partition(":")[0] not in CONDITIONS:
-            raise UsageError(f"there is no condition {name!r}; there are {', '.join(sorted(CONDITIONS))}")
+            raise UsageError(f"unknown condition {name!r}; known: {', '.join(sorted(CONDITIONS))}")
     given = {name.strip("{} "): one_line(text) for name, text in policy.dynamic_fields.items()}
     wanted = names(prompt)
     if not prompt or "" in wanted:
         raise UsageError("the prompt is empty or has a field without a name")
     if "{{" in fill(prompt, dict.fromkeys(wanted, "")):
-        raise UsageError("the prompt has a {{ that begins no field")
+        raise UsageError("the prompt has a {{ that does not begin a field")
     for name in wanted:
         if name not in given and name not in RESOLVERS:
-            raise UsageError(f"nothing says what stands for the field {name!r}")
+            raise UsageError(f"the field {name!r} has no resolver and no description")
         parse(given.get(name, name))
     return ReusePolicy(
         policy.valid_for_runs, policy.invalidate_on, {name: given.get(name, name) for name in wanted}

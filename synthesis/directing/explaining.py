@@ -59,11 +59,11 @@ def reader(past: Past) -> Callable[[Reply], Explained]:
                 return Explained(resolver=said.resolver.strip())
         except (msgspec.ValidationError, UsageError) as error:
             raise AnswerUnreadable(
-                f"the answer of {reply.model} says not what stands for the field: {error}"
+                f"the answer of {reply.model} does not explain the field: {error}"
             ) from error
         if not said.value.strip() or len(said.value) > MAX_VALUE:
             raise AnswerUnreadable(
-                f"the answer of {reply.model} has neither a resolver that is known "
+                f"the answer of {reply.model} has neither a known resolver "
                 f"nor a value of at most {MAX_VALUE:,} characters"
             )
         return Explained(value=plain(said.value).strip())

@@ -97,7 +97,7 @@ class JSONPath(str):
             or _PATTERN.search(path)
         ):
             raise ValueError(
-                f"{path[:MAX_PATH]!r} is no JSONPath that is looked up: at most {MAX_PATH} characters, "
+                f"{path[:MAX_PATH]!r} is not a supported JSONPath: at most {MAX_PATH} characters, "
                 f"{MAX_COMMAS} commas, one '..' and no patterns"
             )
         _query(path)
@@ -111,7 +111,7 @@ def _query(path: str) -> Any:
     try:
         return jsonpath.compile(path)
     except (jsonpath.JSONPathError, RecursionError) as error:
-        raise ValueError(f"{path!r} is no JSONPath: {one_line(str(error))}") from error
+        raise ValueError(f"{path!r} is not a valid JSONPath: {one_line(str(error))}") from error
 
 
 _TYPES = (int, float, str, JSONPath)
@@ -129,13 +129,15 @@ def resolver(name: str) -> Callable[[R], R]:
             give.
     """
     if not name.isidentifier() or name in RESOLVERS:
-        raise UsageError(f"A resolver cannot be called {name!r}: it is taken, or no name. Choose another.")
+        raise UsageError(
+            f"A resolver cannot be called {name!r}: it is taken, or not an identifier. Choose another."
+        )
 
     def register(resolve: R) -> R:
         for parameter in _parameters(resolve).values():
             if parameter.annotation not in ((int,) if parameter.name == "runs" else _TYPES):
                 raise UsageError(
-                    f"The parameter {parameter.name} of the resolver {name} is no int, float, str "
+                    f"The parameter {parameter.name} of the resolver {name} is not an int, float, str "
                     "or JSONPath; give it one of these types (runs is an int)."
                 )
         RESOLVERS[name] = resolve
@@ -162,7 +164,7 @@ def fill(prompt: str, values: Mapping[str, str]) -> str:
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in values:
-            raise FieldUnresolved(found[1], "nothing says what stands for it")
+            raise FieldUnresolved(found[1], "it has no value")
         return values[found[1]]
 
     return _FIELD.sub(value, prompt)
@@ -185,7 +187,7 @@ def parse(text: str) -> Lookup | None:
     name, inner = found[1], (found[2] or "").strip()
     given = {key: value.strip('"') for key, value in _ARGUMENT.findall(inner)}
     if inner and _ARGUMENT.sub("", inner).strip():
-        raise UsageError(f"{text!r} is no call of {name}; write {name}(key=value, …).")
+        raise UsageError(f"{text!r} is not a call of {name}; write {name}(key=value, …).")
     return Lookup(name, _typed(name, given))
 
 
@@ -275,7 +277,7 @@ def shown(value: Value) -> str:
             return f"{round(value, 1):g}" if abs(value) < _ROUND else f"{value:.0f}"
         case int():
             return str(value)
-    raise TypeError(f"it gave {value!r}, which is no number, no text and no list of texts")
+    raise TypeError(f"it returned {value!r}, which is not a number, a text or a list of texts")
 
 
 def _listed(entries: Sequence[str]) -> str:
@@ -393,7 +395,7 @@ def last_summary(past: Past) -> str:
     """What came of the last run that said so."""
     said: Iterable[str] = (run.summary for run in reversed(past.runs) if run.summary)
     latest = next(iter(said), "")
-    return quoted(latest) if latest else _none("no run said what came of it")
+    return quoted(latest) if latest else _none("no run has a summary")
 
 
 @resolver("summaries")

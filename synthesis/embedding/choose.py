@@ -52,8 +52,7 @@ def _open_minilm(folder: Path) -> MiniLM:
         )
     if not is_whole(folder):
         raise ModelUnavailable(
-            f"The embedding model in {folder} is not what was installed, so it is not used and search is "
-            "lexical. "
-            "Run `agentx models install minilm` to put it right."
+            f"The embedding model in {folder} differs from the installed one, so it is not used and search "
+            "is lexical. Run `agentx models install minilm` to repair it."
         )
     return MiniLM(folder)

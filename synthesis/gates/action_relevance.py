@@ -47,13 +47,11 @@ STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
 LATEST = 9
 """Number of the latest state items that are kept."""
 
-_DOING_WORDS = (
-    "\n    add use adopt switch move build make create implement install introduce set setup try propose"
-    " start begin write run"
-    "\n    put get do go change update edit let give take bring keep turn enable configure apply fix work"
-    " please need want new"
-    "\n    again back file code task project thing way next now today step\n"
-)
+_DOING_WORDS = """
+    add use adopt switch move build make create implement install introduce set setup try propose start
+    begin write run put get do go change update edit let give take bring keep turn enable configure apply
+    fix work please need want new again back file code task project thing way next now today step
+"""
 _LOOKING_WORDS = "read look show list open check see view find tell explain describe ask answer"
 
 

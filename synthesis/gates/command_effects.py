@@ -256,8 +256,10 @@ def _does(wanted: frozenset[str], idea: str, step: ProgramCall) -> bool:
 
 
 _LOOKS = vocabulary(
-    "ls cat head tail grep egrep fgrep rg pwd echo printf cd wc which sort uniq cut tr jq stat file du df"
-    " diff cmp true"
+    """
+    ls cat head tail grep egrep fgrep rg pwd echo printf cd wc which sort uniq cut tr jq stat file du df
+    diff cmp true
+    """
 )
 _GIT_LOOKS = vocabulary("status diff log show blame ls-files grep rev-parse")
 

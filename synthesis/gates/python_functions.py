@@ -21,14 +21,18 @@ READING_NAMES = vocabulary("get load read list find select search lookup collect
 nothing."""
 
 FETCHING_ROOTS = vocabulary(
-    "requests httpx aiohttp urllib urllib3 urlopen session client http cursor conn connection db database"
-    " engine redis boto3 s3 grpc sqlite3 psycopg psycopg2 pymongo collection queryset api"
+    """
+    requests httpx aiohttp urllib urllib3 urlopen session client http cursor conn connection db database
+    engine redis boto3 s3 grpc sqlite3 psycopg psycopg2 pymongo collection queryset api
+    """
 )
 """Modules and objects whose calls fetch data, if the method is one of :data:`FETCHING_METHODS`."""
 
 FETCHING_METHODS = vocabulary(
-    "get post put patch request urlopen execute executemany fetchone fetchall fetchmany query find find_one"
-    " scan get_object send scalar scalars hgetall mget stream connect"
+    """
+    get post put patch request urlopen execute executemany fetchone fetchall fetchmany query find find_one
+    scan get_object send scalar scalars hgetall mget stream connect
+    """
 )
 """Methods that fetch data when called on one of :data:`FETCHING_ROOTS`."""
 
@@ -39,13 +43,17 @@ FETCHING_DESCRIPTIONS = vocabulary("fetch retriev download api network http data
 """Stems in a rule's description that mean fetching data."""
 
 _PURE = vocabulary(
-    "abs all any ascii bool bytes callable chr dict divmod enumerate filter float format frozenset hasattr"
-    " hash hex id int isinstance issubclass iter len list map max min next oct ord pow print range repr"
-    " reversed round set sorted str sum super tuple type zip getattr setattr cast deepcopy copy"
+    """
+    abs all any ascii bool bytes callable chr dict divmod enumerate filter float format frozenset hasattr
+    hash hex id int isinstance issubclass iter len list map max min next oct ord pow print range repr
+    reversed round set sorted str sum super tuple type zip getattr setattr cast deepcopy copy
+    """
 )
 _PURE_METHODS = vocabulary(
-    "append extend join split strip lower upper format replace items keys values startswith endswith copy"
-    " sort rstrip lstrip title encode decode"
+    """
+    append extend join split strip lower upper format replace items keys values startswith endswith copy
+    sort rstrip lstrip title encode decode
+    """
 )
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _MAX_SOURCE = 2_000_000

@@ -26,25 +26,18 @@ def vocabulary(words: str) -> frozenset[str]:
 
 
 STOP_WORDS = vocabulary(
-    "\n    a about above after again all also although am an and any anything are as at be because been"
-    " before being below"
-    "\n    but by can could did do does doing don down during each else ever every everything few for from"
-    " further get had"
-    "\n    has have having he her here hers him his how i if in into is it its itself just kind let like"
-    " lot make many may me"
-    "\n    might mine more most much must my myself need no nor not now of off ok okay on once one only or"
-    " other our ours out"
-    "\n    over own per please quite rather really same shall she should since so some something such than"
-    " that the their"
-    "\n    theirs them then there these they thing things this those though through to too toward try"
-    " under until up upon us"
-    "\n    use used uses using very via want was way we well were what when whenever where whether which"
-    " while who whom whose"
-    "\n    why will with within without would yes yet you your yours always never anymore instead now on"
-    " don't doesn't"
-    "\n    i'm i'd i'll i've we're we've it's that's let's can't won't shouldn't mustn't isn't aren't sure"
-    " ensure file files"
-    "\n    "
+    """
+    a about above after again all also although am an and any anything are as at be because been before
+    being below but by can could did do does doing don down during each else ever every everything few for
+    from further get had has have having he her here hers him his how i if in into is it its itself just
+    kind let like lot make many may me might mine more most much must my myself need no nor not now of off
+    ok okay on once one only or other our ours out over own per please quite rather really same shall she
+    should since so some something such than that the their theirs them then there these they thing things
+    this those though through to too toward try under until up upon us use used uses using very via want was
+    way we well were what when whenever where whether which while who whom whose why will with within
+    without would yes yet you your yours always never anymore instead now on don't doesn't i'm i'd i'll i've
+    we're we've it's that's let's can't won't shouldn't mustn't isn't aren't sure ensure file files
+    """
 )
 """Words that say nothing about a subject: function words, and the verbs and adverbs of any demand."""
 
@@ -140,11 +133,12 @@ _PHRASES: Phrases = (
 """Words that name one thing only together."""
 
 _WEAK = vocabulary(
-    "add write create make put includ have want insert introduc keep leav see give show provid prefer"
-    " produc generat get bother go code new realli stop avoid skip favor favour like love hate annoy"
-    " forget forgot insist still rememb everywher anywher alway wherev repeat said told ask pleas strict"
-    " absolut total complet entir use thing okay ani some one time run omit ignor drop lose again chang"
-    " day"
+    """
+    add write create make put includ have want insert introduc keep leav see give show provid prefer produc
+    generat get bother go code new realli stop avoid skip favor favour like love hate annoy forget forgot
+    insist still rememb everywher anywher alway wherev repeat said told ask pleas strict absolut total
+    complet entir use thing okay ani some one time run omit ignor drop lose again chang day
+    """
 )
 """Stems of words that express a demand, whatever it is about."""
 

@@ -322,7 +322,7 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
     allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
     if last is not None and not last.directive and last.status in stopped:
-        yield Todo(text=f"{last.run} is not done ({last.status}); go on with it.", command="agentx run")
+        yield Todo(text=f"{last.run} is not finished ({last.status}); resume it.", command="agentx run")
     unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
         told = shorten(one_line(last.reason), _WORDS)

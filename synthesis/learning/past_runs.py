@@ -209,18 +209,20 @@ def _task(text: str) -> str:
 
 
 _LOOKS = vocabulary(
-    "\n    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp"
-    " less more file stat du df ps env"
-    "\n    printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set export read for do"
-    " done while if fi then else"
-    "\n    exit wait kill lsof top uname hostname history man id basename dirname realpath readlink seq od"
-    " xxd strings\n    "
+    """
+    ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp less more
+    file stat du df ps env printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set
+    export read for do done while if fi then else exit wait kill lsof top uname hostname history man id
+    basename dirname realpath readlink seq od xxd strings
+    """
 )
 """Programs that only show something or steer a command line; they change nothing."""
 
 _LOOKING = vocabulary(
-    "status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config"
-    " shortlog grep list view version help get info"
+    """
+    status diff log show branch rev-parse remote ls-files ls-tree cat-file blame describe reflog config
+    shortlog grep list view version help get info
+    """
 )
 """Read-only subcommands."""
 

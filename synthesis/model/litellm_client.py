@@ -66,16 +66,13 @@ _ADVICE: dict[str, _Advice] = {
         "there is no model {model} at {where}; check the name: `agentx config set model.name PROVIDER/NAME`",
     ),
     "UnsupportedParamsError": _Advice(
-        False, "{model} cannot do what was asked (tools, say); use another model"
+        False, "{model} does not support the request (tools, for example); use another model"
     ),
-    "RateLimitError": _Advice(
-        True, "the provider of {model} takes no more requests just now; wait and run again"
-    ),
+    "RateLimitError": _Advice(True, "the provider of {model} is rate-limiting requests; wait and run again"),
     "Timeout": _Advice(True, "{model} did not answer in time; run again, or allow more time"),
     "APIConnectionError": _Advice(
         True,
-        "no answer that can be read came from {model} at {where}; "
-        "check the network, and that the server runs",
+        "no readable answer came from {model} at {where}; check the network, and that the server runs",
     ),
     "InternalServerError": _Advice(True, "the server of {model} failed; run again later"),
     "ServiceUnavailableError": _Advice(True, "the server of {model} is not available; run again later"),
@@ -84,11 +81,11 @@ _ADVICE: dict[str, _Advice] = {
 }
 _NO_PROVIDER = _Advice(
     False,
-    "{model} names no provider; write PROVIDER/NAME, as in openai/gpt-4o-mini, anthropic/claude-sonnet-4-5 "
-    "or ollama/llama3.2",
+    "{model} does not name a provider; write PROVIDER/NAME, as in openai/gpt-4o-mini, "
+    "anthropic/claude-sonnet-4-5 or ollama/llama3.2",
 )
 _NO_KEY = _Advice(False, "there is no key for {model}; {key_hint}, or run a local one, as in ollama/llama3.2")
-_BROKE_OFF = _Advice(True, "{model} broke its answer off in the middle; run again")
+_BROKE_OFF = _Advice(True, "{model} stopped in the middle of its answer; run again")
 _OTHER = _Advice(False, "{model} could not be asked")
 
 

@@ -73,9 +73,11 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ValueError: The turn is such a combination.
         """
         if self.answer and (self.thought or self.tool_calls):
-            raise ValueError("an `answer` stands alone; words before a tool call are a `thought`")
+            raise ValueError(
+                "an `answer` cannot be combined with other keys; text before a tool call is a `thought`"
+            )
         if self.folder and (self.answer or self.thought or self.tool_calls):
-            raise ValueError("a `folder` stands alone, with what it is played `when`")
+            raise ValueError("a `folder` can only be combined with `when`")
 
     @property
     def is_free(self) -> bool:
@@ -123,8 +125,8 @@ class ScriptedModel:
         for phrase in turn.expect:
             if _plain(phrase) not in shown:
                 raise ModelError(
-                    f"{self.name} stops at turn {place}: it expects the model to be shown “{phrase}”, "
-                    "and that stands nowhere in its messages"
+                    f"{self.name} stops at turn {place}: it expects “{phrase}” in the messages to the "
+                    "model, and they do not contain it"
                 )
         if turn.folder:
             turn = self._from_folder(self._home / turn.folder, messages, tools)
@@ -149,9 +151,9 @@ class ScriptedModel:
         place = max(self._played, answered) + 1
         if place > len(self._turns):
             raise ModelError(
-                f"{self.name} has run out: it has {len(self._turns)} turns and the run is not at its end; "
+                f"{self.name} has run out: it has {len(self._turns)} turns, and the run is not finished; "
                 "add a turn with an `answer`, or use a real model"
-                + " (no `when` of the script stands in what the model is shown)"
+                + " (no `when` of the script matches the messages)"
                 * bool(self._free)
             )
         return place, self._turns[place - 1], ""
@@ -202,11 +204,11 @@ def _words_for(path: Path, version: tuple[int, int]) -> str:
             there[int(number or 1), int(attempt or 1)] = file
     known = [one for one in there if one <= version]
     if not known:
-        raise ModelError(f"there are no words for {path.name}: put them into {path}")
+        raise ModelError(f"there is no text for {path.name}: write it to {path}")
     try:
         return there[max(known)].read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"the words in {there[max(known)]} cannot be read: {error}") from error
+        raise ModelError(f"the text in {there[max(known)]} cannot be read: {error}") from error
 
 
 def _read_turns(path: Path) -> list[ScriptedTurn]:
@@ -229,7 +231,7 @@ def _decode(data: bytes, shape: Any, where: str) -> Any:
         return msgspec.json.decode(data, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ModelError(
-            f"{where} is no turn of a model ({error}); "
+            f"{where} is not a turn of a model ({error}); "
             'write {"thought": …, "tool_calls": [{"name": …, "arguments": {…}}]}, '
             '{"answer": …} or {"folder": …}'
         ) from error

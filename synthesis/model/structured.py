@@ -85,7 +85,7 @@ def object_of(reply: Reply, tool: str) -> dict[str, Any]:
     try:
         decoded: dict[str, Any] = msgspec.json.decode(piece.encode("utf-8", "replace"), type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise AnswerUnreadable(f"the answer of {reply.model} is no JSON object ({error})") from error
+        raise AnswerUnreadable(f"the answer of {reply.model} is not a JSON object ({error})") from error
     return decoded
 
 

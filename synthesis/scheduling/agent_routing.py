@@ -109,11 +109,10 @@ def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[Me
     if nearest and shared[nearest] >= MISSION_WORDS:
         return state.items[nearest].agent, f"it is what its mission is about ({nearest})"
     if flow is not None or needed:
-        return ANYBODY, "it is nobody's alone: any agent can do it"
+        return ANYBODY, "no agent is assigned to it: any agent can do it"
     return "", (
-        "Nothing here fits: no flow, capability or mission shares its words. Write down how it is done "
-        "(`agentx flow add`), name what it "
-        "takes (`agentx agent capability add`), or ask an agent as it is (`agentx run`)."
+        "No flow, capability or mission shares words with the task. Add a flow (`agentx flow add`) or a "
+        "capability (`agentx agent capability add`), or run the task as it is (`agentx run`)."
     )
 
 

@@ -85,7 +85,8 @@ def _zone(rule: ScheduleSet) -> ZoneInfo:
         return ZoneInfo(rule.zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ScheduleInvalid(
-            f"The schedule {rule.id} names no zone: {rule.zone!r}. Write one like Europe/Berlin, or UTC."
+            f"The schedule {rule.id} has an unknown time zone: {rule.zone!r}. "
+            "Write one like Europe/Berlin, or UTC."
         ) from error
 
 

@@ -26,20 +26,23 @@ rules.
 """
 
 _NEGATIONS = vocabulary(
-    "never no not none nothing without avoid don don't doesn't didn't isn't aren't won't can't cannot "
-    "shouldn't mustn't "
-    "stop forbid forbidden refuse except unless"
+    """
+    never no not none nothing without avoid don don't doesn't didn't isn't aren't won't can't cannot
+    shouldn't mustn't stop forbid forbidden refuse except unless
+    """
 )
 _TURNS = vocabulary(
-    "before after above below over under until since more less fewer most least only first last both either "
-    "old new "
-    "enable disable off out down start open close add remove allow deny increase decrease manually "
-    "automatically "
-    "optional required some"
+    """
+    before after above below over under until since more less fewer most least only first last both either
+    old new enable disable off out down start open close add remove allow deny increase decrease manually
+    automatically optional required some
+    """
 )
 _BINDING = vocabulary(
-    "not over from to into onto in instead rather than before after if when unless until then by with "
-    "without for on at as of"
+    """
+    not over from to into onto in instead rather than before after if when unless until then by with without
+    for on at as of
+    """
 )
 _PAUSE = re.compile(r"[,;:!?()]|\.(?!\w)")
 _BOUND = 2

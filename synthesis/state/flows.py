@@ -176,7 +176,7 @@ def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
     """
     detail = item.detail
     if not isinstance(detail, FlowDetail):
-        raise TypeError(f"{item.id} is no flow")
+        raise TypeError(f"{item.id} is not a flow")
     detail = msgspec.structs.replace(
         detail, succeeded=detail.succeeded + passed, failed=detail.failed + (not passed)
     )

@@ -56,5 +56,5 @@ def test_two_of_one_name_and_what_is_none_are_refused(ws):
     rule = ws.remember("rule", "Read first.")
     with pytest.raises(UsageError, match="of that name"):
         ws.capabilities.add("Login", "false")
-    with pytest.raises(UsageError, match="no capability"):
+    with pytest.raises(UsageError, match="not a capability"):
         ws.capabilities.check([rule.id])

@@ -132,7 +132,7 @@ def test_the_flow_that_is_called_for_stands_with_its_steps_its_record_and_its_ne
     (shown,) = made.items
     assert (shown.id, shown.section, shown.why) == ("f-6", "flow", "the message calls for it")
     assert [(one.id, one.reason) for one in made.omitted] == [
-        ("f-7", "another flow is nearer to the message")
+        ("f-7", "another flow matches the message better")
     ]
     short = context(state(deploy), "deploy to production", flows=[deploy], max_tokens=40)
     assert [(one.id, one.reason) for one in short.omitted] == [("f-6", "no room within the budget")]

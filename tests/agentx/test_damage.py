@@ -78,7 +78,7 @@ def test_an_open_process_notices_damage_and_commits_none_of_it(
     path.scan()
     path.flush()
     assert (log.read_bytes(), held()) == (damaged, committed)
-    assert "was changed where it had been read" in path.notes[-1]
+    assert "was changed in a part that was already read" in path.notes[-1]
     assert "is damaged" in caplog.text
     write(path, "a.txt", "on")
     path.flush()

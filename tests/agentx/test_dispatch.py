@@ -52,7 +52,7 @@ def test_without_a_flow_the_words_of_a_capability_or_of_a_mission_name_the_agent
 
 def test_a_flow_that_takes_nothing_is_anybodys_or_its_own_agents_and_nothing_that_fits_is_said(ws):
     assert dispatch(ws.engine, "water the plants").agent == ""
-    assert "Nothing here fits" in dispatch(ws.engine, "water the plants").why
+    assert "No flow, capability or mission shares words" in dispatch(ws.engine, "water the plants").why
     ws.flows.add("water the plants", ["Take the can."])
     found = dispatch(ws.engine, "water the plants")
     assert (found.agent, found.command, found.ready) == ("main", "agentx run 'water the plants'", True)

@@ -286,9 +286,13 @@ def test_what_a_person_appends_or_made_before_the_pipeline_was_set_going_is_no_b
 
 def test_amending_says_what_it_cannot_do(book):
     for path, reason, said in (
-        ("outline.md", " ", "Say why"),
-        ("notes.md", "because", "No pipeline says that notes.md .* set going: book"),
-        ("outline.md", "because", "nothing to amend: outline.md is static in pipeline book"),
+        ("outline.md", " ", "Give a reason"),
+        ("notes.md", "because", "No pipeline declares notes.md .* have been run: book"),
+        (
+            "outline.md",
+            "because",
+            "Nothing to amend: outline.md complies with its class .static in pipeline book",
+        ),
     ):
         with pytest.raises(UsageError, match=said):
             amend(book.engine, path, reason, actor="user")

@@ -219,7 +219,7 @@ def test_a_hundred_thousand_characters_are_looked_through_and_nothing_is_an_erro
     ws.remember("rejection", "Redis for caching")
     verdict = ws.gates.before("\x1b[2J" + "deploy the \x00 ledger. " * 5_000)
     assert verdict.tokens <= MAX_TOKENS
-    with pytest.raises(UsageError, match="about to be done"):
+    with pytest.raises(UsageError, match="planned action"):
         ws.gates.before(" \n\x00 ")
 
 
@@ -525,7 +525,7 @@ def test_what_a_tool_says_of_a_task_counts_for_nothing(ws):
     [
         ({"task": " "}, "what was done"),
         ({"task": "x", "made": "poem", "lesson": "y"}, "check, flow, script or rule"),
-        ({"task": "x", "made": "check"}, "what was learned"),
+        ({"task": "x", "made": "check"}, "needs a lesson, too"),
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_and_nothing_is_recorded(ws, words, told):

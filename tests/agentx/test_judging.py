@@ -89,7 +89,7 @@ def test_only_what_users_say_is_read(ws):
 
 def test_a_failed_run_is_made_up_for_by_the_next(ws):
     ws.say("Reviewers choke on one-letter names.")
-    with pytest.raises(ModelError, match="no JSON object"):
+    with pytest.raises(ModelError, match="not a JSON object"):
         judge(ws, Model("I think", "that"))
     assert concluded(ws) == []
     assert len(judge(ws, Model(keep(found=[rule(2, "Reviewers choke on one-letter names")]))).items) == 1
@@ -100,7 +100,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(ws):
     model = Model("Sure!", keep(f"c-{seq}"))
     judged = judge(ws, model)
     assert [message.role for message in model.asked[1]] == ["system", "user", "assistant", "user"]
-    assert "no JSON object" in model.asked[1][3].content
+    assert "not a JSON object" in model.asked[1][3].content
     assert (judged.usage, len(judged.items)) == (Usage(20, 10, 1.0), 1)
     recorded = concluded(ws)[-1].data
     assert (recorded.prompt_tokens, recorded.completion_tokens, recorded.cost_usd) == (20, 10, 1.0)

@@ -121,7 +121,7 @@ def test_what_says_the_same_as_something_shown_is_left_out_with_the_reason(ws):
     context = ws.get_relevant_context("What to run before a deploy?")
     (kept,) = items_of(context)
     (left,) = {"i:k-2", "i:y-3"} - {kept}
-    assert {one.id: one.reason for one in context.omitted}[left] == f"{kept[2:]} says the same"
+    assert {one.id: one.reason for one in context.omitted}[left] == f"a duplicate of {kept[2:]}"
 
 
 def test_what_is_only_proposed_is_not_shown(ws):

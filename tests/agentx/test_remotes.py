@@ -186,7 +186,7 @@ def test_another_workspace_and_another_project_are_refused(ws, bare, tmp_path, l
     git(tmp_path, "init", "-q", "-b", "main", "project")
     git(tmp_path / "project", "commit", "-q", "--allow-empty", "-m", "Begin")
     for exchange in (ws.push, ws.pull):
-        with pytest.raises(RemoteRefused, match="holds no whole history"):
+        with pytest.raises(RemoteRefused, match="does not contain a complete history"):
             exchange("project", url=str(tmp_path / "project"))
 
 
@@ -285,7 +285,7 @@ def test_remotes_are_named_once_and_where_they_are_is_said(ws, bare, tmp_path):
     with pytest.raises(RemoteFailed, match="has no branch main yet"):
         ws.pull(url=str(bare))
     ws.push()
-    with pytest.raises(NoRemote, match="a name of its own"):
+    with pytest.raises(NoRemote, match="Choose another name"):
         ws.push(url=str(tmp_path / "elsewhere"))
     with pytest.raises(NoRemote, match="cannot be the name"):
         ws.push("-x", url=str(bare))

@@ -73,7 +73,7 @@ def test_each_filter_narrows(ws):
     assert len(ws.search("walrus", since=today)) == len(ws.search("walrus")) == 3
     assert len(ws.search("walrus", k=1)) == 1
     assert ws.search("walrus", k=0) == []
-    with pytest.raises(UsageError, match="no ISO date"):
+    with pytest.raises(UsageError, match="not an ISO date"):
         ws.search("walrus", since="lately")
 
 

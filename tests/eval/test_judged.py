@@ -94,5 +94,5 @@ def test_a_model_that_cannot_be_had_ends_its_part_and_leaves_the_others(evaluate
     chat_server.rule = lambda _request: "I would rather not."
     figures, broke_off, told = evaluate("beam")
     assert broke_off.startswith("make eval: beam broke off")
-    assert "no JSON object" in told
+    assert "not a JSON object" in told
     assert figures["beam.instruction_f1"] == 0

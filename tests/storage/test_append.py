@@ -106,7 +106,7 @@ def test_a_disk_that_fills_amid_a_large_batch_leaves_what_was_synced_and_says_so
     with monkeypatch.context() as patch:
         patch.setattr(os, call, _Failing(getattr(os, call), 2))
         with pytest.raises(
-            HistoryWriteFailed, match=r"Of 200 events the first (\d+) were recorded"
+            HistoryWriteFailed, match=r"The first (\d+) of 200 events were recorded"
         ) as raised:
             writer.append([said("x" * 1_000)] * 200)
     recorded = int(str(raised.value).split("first ")[1].split()[0])
@@ -134,7 +134,7 @@ def test_what_cannot_be_taken_back_is_found_by_the_next_look(tmp_path, writer, h
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", _Failing(os.fdatasync, 0))
         patch.setattr(os, "ftruncate", _Failing(os.ftruncate, 0))
-        with pytest.raises(HistoryWriteFailed, match="shows when the log is read again"):
+        with pytest.raises(HistoryWriteFailed, match="the next read of the log shows it"):
             writer.append([said("perhaps")])
     assert _seqs(writer.catch_up()) == [1]
     assert _seqs(writer.append([said("next")])) == [2]
@@ -148,7 +148,7 @@ def test_of_two_that_append_at_one_moment_without_a_lock_the_second_is_told(
     other = HistoryWriter(tmp_path, codec)
     other.catch_up()
     writer.append([said("winner")])
-    with pytest.raises(WriterConflict, match="in spite of the lock"):
+    with pytest.raises(WriterConflict, match="ignoring the lock"):
         other.append([said("loser")])
     assert [event.data.body.text for event in other.catch_up()] == ["winner"]
     other.append([said("again")])

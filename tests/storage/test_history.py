@@ -176,7 +176,7 @@ def test_the_loser_of_two_writers_without_a_lock_is_set_aside_once_and_told_of(
     damage: list[Damage] = []
     assert writer.catch_up(damage.append) == []
     writer.append([said("third")])
-    assert [found.reason for found in damage] == ["A second event 2 stands behind event 2."]
+    assert [found.reason for found in damage] == ["A second event 2 follows event 2."]
     told: list[Damage] = []
     assert _texts(history.read(on_damage=told.append)) == ["first", "winner", "third"]
     assert told == []  # what was set aside is out of the log
@@ -345,7 +345,7 @@ def test_a_log_that_was_set_back_is_noticed(tmp_path, writer, said):
     before = (tmp_path / LIVE).read_bytes()
     writer.append([said("two")])
     (tmp_path / LIVE).write_bytes(before)
-    with pytest.raises(HistoryRewound, match="no longer holds event 2"):
+    with pytest.raises(HistoryRewound, match="no longer contains event 2"):
         writer.catch_up()
 
 

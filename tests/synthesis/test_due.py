@@ -66,9 +66,9 @@ def test_months_have_their_own_ends_and_years_their_own_februaries():
         ("0 0 31 2 *", "UTC", "'0 0 31 2 *'"),
         ("* * * * * *", "UTC", "number of fields"),
         ("every day", "UTC", "five fields"),
-        ("0 0 * * *", "Mars/Base", "names no zone: 'Mars/Base'"),
-        ("0 0 * * *", "", "names no zone"),
-        ("0 0 * * *", "../etc", "names no zone"),
+        ("0 0 * * *", "Mars/Base", "has an unknown time zone: 'Mars/Base'"),
+        ("0 0 * * *", "", "has an unknown time zone"),
+        ("0 0 * * *", "../etc", "has an unknown time zone"),
     ],
 )
 def test_what_cannot_be_read_or_is_never_due_is_refused_with_what_is_wrong(cron, zone, wrong):

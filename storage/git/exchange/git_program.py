@@ -262,7 +262,7 @@ def run(
     except _SilentError:
         what = _name(commands[0])
         raise GitFailed(
-            f"`git {what}` said nothing for {silent_s:g} seconds and was ended.", (), ""
+            f"`git {what}` printed nothing for {silent_s:g} seconds and was ended.", (), ""
         ) from None
     finally:
         _end(started)

@@ -102,17 +102,17 @@ class Remote:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
             raise NoRemote(f"{name!r} cannot be the name of a remote; use letters, digits and dashes.")
         if name not in known and not url:
-            others = f" There is {', '.join(known)}." if known else ""
+            others = f" Known: {', '.join(known)}." if known else ""
             raise NoRemote(
-                f"There is no remote {name!r}.{others} Name one with `agentx push {name} --url URL`."
+                f"There is no remote {name!r}.{others} Add one with `agentx push {name} --url URL`."
             )
         _check_url(name, url or known[name])
         here = _local(root, url) if url else None
         url = str(here) if here else url
         if url and known.get(name, url) != url:
             raise NoRemote(
-                f"The remote {name!r} is {_shown(known[name])}. "
-                "Give the other one a name of its own: `agentx push NAME --url URL`."
+                f"The remote {name!r} already has the URL {_shown(known[name])}. "
+                "Choose another name for the new one: `agentx push NAME --url URL`."
             )
         return cls(root, name, url or known[name], environ)
 
@@ -139,7 +139,7 @@ class Remote:
             commit = tip if self._is_ours(tip) else self._fetch(progress)
             if tip and not commit:
                 raise RemoteFailed(
-                    f"{self.shown} is damaged: its branch names {tip}, which it does not hold."
+                    f"{self.shown} is damaged: its branch names {tip}, which is missing there."
                 )
             self._keep(commit)
         return commit
@@ -230,10 +230,10 @@ class Remote:
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Return why a push was rejected."""
         if reason in ("stale info", "fetch first", "non-fast-forward"):
-            return f"{self.shown} was pushed to meanwhile ({reason})."
+            return f"{self.shown} has newer commits from another push ({reason})."
         why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
         said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
-        return f"{self.shown} did not take it: {reason}{f' ({said})' * bool(said)}."
+        return f"{self.shown} rejected the push: {reason}{f' ({said})' * bool(said)}."
 
     # --- a directory ----------------------------------------------------------------------------------------
 
@@ -340,13 +340,11 @@ class Remote:
                 f"or use plain Git: `git push {self.name} main`."
             )
         if "No space left on device" in why:
-            return (
-                f"There was no room on the disk while objects were copied from {self.shown} or to it: {why}."
-            )
+            return f"The disk was full while objects were copied from or to {self.shown}: {why}."
         if "attempting to allocate" in why:
-            return f"{self.shown} holds an object that is too large to be read within 1 GB of memory: {why}."
+            return f"{self.shown} has an object that is too large to be read within 1 GB of memory: {why}."
         if _BROKEN.search(why):
-            return f"{self.shown} is damaged, or does not give all that its branch leads to: {why}."
+            return f"{self.shown} is damaged, or does not provide all objects of its branch: {why}."
         return self._unreached(why)
 
     def _unreached(self, why: str) -> str:
@@ -357,7 +355,9 @@ class Remote:
             )
         told = f"{self.shown} could not be reached: {_shown(why).rstrip('.')}."
         if isinstance(self._path, Path) and not self._path.exists():
-            return f"{told} Make a place for backups there first: `git init --bare -b main {self._path}`."
+            return (
+                f"{told} Create a repository for backups there first: `git init --bare -b main {self._path}`."
+            )
         if "not allowed" in why:  # plain Git might run what such an address names
             return f"{told} Only directories and ssh, https, http and git addresses are used."
         return (
@@ -378,7 +378,7 @@ def _check_url(name: str, url: str) -> None:
     for text in (url, unquote(url)) if is_url else (url,):
         if _CONTROL.search(text):
             raise NoRemote(
-                f"The URL of the remote {name!r} holds a control character ({_shown(ascii(url))}), "
+                f"The URL of the remote {name!r} has a control character ({_shown(ascii(url))}), "
                 f"so it is not used. Set another: `git remote set-url {name} URL`."
             )
     try:
@@ -388,7 +388,7 @@ def _check_url(name: str, url: str) -> None:
         wrong = True
     if wrong:
         raise NoRemote(
-            f"The URL of the remote {name!r} names no host ({_shown(ascii(url))}). Set another: "
+            f"The URL of the remote {name!r} has no host ({_shown(ascii(url))}). Set another: "
             f"`git remote set-url {name} URL`."
         )
 

@@ -70,7 +70,7 @@ def raise_damaged(git_dir: Path, error: GitFailed) -> None:
     found += (f"{git_dir / fault.path} {fault.what}." for fault in pack_faults(git_dir))
     if found:
         raise ObjectDamaged(
-            f"{' '.join(found)} So not all of {git_dir} can be copied; `agentx repair` may restore it."
+            f"{' '.join(found)} {git_dir} cannot be copied completely; `agentx repair` may restore it."
         ) from error
 
 
@@ -117,7 +117,7 @@ def complete(source: Path, backup: Path, tip: str, progress: Progress | None = N
             raise
     sync(backup)
     if not _is_connected(backup, tip, progress):
-        raise ObjectDamaged(f"{backup} lacks objects that are not here either.")
+        raise ObjectDamaged(f"{backup} lacks objects that are missing here, too.")
     return len(missing)
 
 

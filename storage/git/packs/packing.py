@@ -193,8 +193,8 @@ class Packer:
             return PackReport(busy=True)
         except OSError as error:
             raise PackingFailed(
-                f"The objects in {self._objects} could not be packed: {error.strerror}. They are all there; "
-                "it is tried again later."
+                f"The objects in {self._objects} could not be packed: {error.strerror}. Nothing is lost; "
+                "packing is retried later."
             ) from error
 
     def _git_collects(self) -> bool:

@@ -47,7 +47,7 @@ def why_not(git_dir: Path) -> str:
         return "it is a shallow clone; run `git fetch --unshallow`"
     with contextlib.suppress(FileNotFoundError):
         if names := (nofollow.names(git_dir / "worktrees")):
-            return f"other work trees hang on it ({', '.join(names)}); run `git worktree remove` on each"
+            return f"other work trees depend on it ({', '.join(names)}); run `git worktree remove` on each"
     return ""
 
 

@@ -140,7 +140,7 @@ def repair(root: Path) -> str:
         return ""
     told = "; ".join(f"{one.what} {one.how}" for one in mended[:3])
     more = f"; and {len(mended) - 3} more" if len(mended) > 3 else ""  # noqa: PLR2004 - as above
-    return f"A crash, or Git's tidying, left the repository damaged, and it was mended: {told}{more}."
+    return f"A crash or Git's maintenance damaged the repository; it was repaired: {told}{more}."
 
 
 def require_whole(root: Path) -> None:
@@ -153,8 +153,8 @@ def require_whole(root: Path) -> None:
     rebooted = (mark := read_mark(git_dir)) is not None and mark.rebooted
     if any(ref_faults(git_dir)) or not _is_whole_since(git_dir) or (rebooted and not _is_all_whole(git_dir)):
         raise RepositoryDamaged(
-            f"The repository in {root} is damaged, and it cannot be mended where nothing can be written. "
-            "Copy the whole directory to a place where you can write, for example with `cp -a`, "
+            f"The repository in {root} is damaged, and cannot be repaired because it is read-only. "
+            "Copy the whole directory to a writable place, for example with `cp -a`, "
             "and run `agentx repair` there."
         )
 
@@ -188,7 +188,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     if thorough:
         mended += _salvage_packs(git_dir, aside)
     damaged = list(_damaged_objects(git_dir, _noted_ns(git_dir) - _CLOCK_NS if killed else 0))
-    mended += _remove(git_dir, aside, damaged, "was damaged and was set aside")
+    mended += _remove(git_dir, aside, damaged, "was damaged and was moved away")
     mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
     logged = _logged(git_dir)
     head = read_ref(git_dir)
@@ -205,20 +205,20 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
             since = _settled(reader, candidates, mark.seq)
             since = _if_whole(remaking, since) if damaged else since
         good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
-    mended += [Mended(f"Git object {oid}", f"was made again from {source}") for oid, source in remaking.made]
+    mended += [Mended(f"Git object {oid}", f"was restored from {source}") for oid, source in remaking.made]
     if not good:
         raise RepositoryDamaged(
-            f"No commit in {root} can be read whole. Its history.jsonl and artifacts are untouched; "
-            "fetch the objects from a clone (`git fetch`), or look at `git fsck`."
+            f"No commit in {root} can be read completely. Its history.jsonl and artifacts are untouched; "
+            "fetch the objects from a clone (`git fetch`), or inspect them with `git fsck`."
         )
     if good != head:
         write_file(git_dir / BRANCH, good.encode() + b"\n")
         _forget(git_dir, aside, candidates[: candidates.index(good)])
         mended.append(
-            Mended(f"The branch {BRANCH}", f"went back to commit {good[:12]}, the last that is whole")
+            Mended(f"The branch {BRANCH}", f"was set back to commit {good[:12]}, the last complete one")
         )
     if power_cut:
-        mended += _remove(git_dir, aside, _broken(git_dir), "names what is gone, and was set aside")
+        mended += _remove(git_dir, aside, _broken(git_dir), "refers to a missing object and was moved away")
     if mended or not killed:
         mended += _mend_beside(git_dir, aside)
     if mended:
@@ -237,7 +237,7 @@ def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
 def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
     """Repair reflogs that name missing commits, and Git's index file; a kill alone damages neither."""
     _forget_missing(git_dir, aside, ObjectReader(git_dir))
-    return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and is made again"))
+    return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and will be rebuilt"))
 
 
 def read_ref(git_dir: Path) -> str:
@@ -423,7 +423,7 @@ def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
             aside.keep(path)
         yield Mended(
             f".git/{name}.pack",
-            f"was damaged and was taken apart: {saved:,} objects were saved, {lost:,} were not",
+            f"was damaged and was unpacked: {saved:,} objects were saved, {lost:,} were lost",
         )
 
 
@@ -440,13 +440,13 @@ def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[
                 line for line in content.splitlines() if re.fullmatch(rb"[0-9a-f]{40} refs/[^\0 ]+", line)
             ]
             write_file(path, b"".join(line + b"\n" for line in lines))
-        yield Mended(f".git/{fault.path}", f"{fault.what}, and was mended")
+        yield Mended(f".git/{fault.path}", f"{fault.what}, and was repaired")
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         if garbled := _garbled(log, tail_bytes):
             _drop_lines(log, aside, garbled)
             yield Mended(
                 f".git/{log.relative_to(git_dir)}",
-                f"held {len(garbled)} lines that cannot be read, and was mended",
+                f"had {len(garbled)} unreadable lines, and was repaired",
             )
 
 
@@ -544,7 +544,9 @@ def _broken(git_dir: Path) -> list[Fault]:
         and any(one in broken or not (one in paths or reader.exists(one)) for one in named)
     }:
         broken |= more
-    return [Fault(str(paths[oid].relative_to(git_dir)), "names what is gone") for oid in sorted(broken)]
+    return [
+        Fault(str(paths[oid].relative_to(git_dir)), "refers to a missing object") for oid in sorted(broken)
+    ]
 
 
 def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:

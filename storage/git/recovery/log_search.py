@@ -38,7 +38,7 @@ def log_sources(root: Path, reader: ObjectReader, head: str, *, everywhere: bool
     yield from _of_commits(reader, _named(git_dir), seen)
     if not everywhere:
         return
-    yield from _of_objects(reader, seen, "a Git object that no branch leads to")
+    yield from _of_objects(reader, seen, "a Git object that no branch refers to")
     for name, remote in _remotes(git_dir):
         other = ObjectReader(remote)
         yield from _of_commits(other, _named(remote), seen, f"the remote {name}, ")

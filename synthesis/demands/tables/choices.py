@@ -29,9 +29,10 @@ class Group(NamedTuple):
 
 _OTHER_LANGUAGES = sorted(
     vocabulary(
-        "german french spanish italian portuguese dutch polish russian ukrainian turkish arabic hindi"
-        " japanese korean swedish norwegian danish finnish greek czech hungarian romanian hebrew latin"
-        " catalan"
+        """
+        german french spanish italian portuguese dutch polish russian ukrainian turkish arabic hindi
+        japanese korean swedish norwegian danish finnish greek czech hungarian romanian hebrew latin catalan
+        """
     )
 )
 

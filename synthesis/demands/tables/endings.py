@@ -329,8 +329,10 @@ BANNED = compiled(
 """A ban of one thing by name, and of nothing else."""
 
 RULE_WORDS = vocabulary(
-    "rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose"
-    " ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat no"
+    """
+    rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose
+    ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat no
+    """
 )
 """Stems in a retraction that do not say which rule is meant."""
 

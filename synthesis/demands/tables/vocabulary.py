@@ -28,22 +28,17 @@ def compiled(pattern: str) -> re.Pattern[str]:
 # --- vocabulary -----------------------------------------------------------------------------------
 
 NO_BASE_VERB = vocabulary(
-    "\n    a an the this that these those my your our his her its their i you he she it we they one two"
-    " not no of in on at to"
-    "\n    for with from by as and or but if so such same been had has have was were is are am be's did"
-    " done does got gotten seen"
-    "\n    saw knew known thought felt heard found went gone came took taken made gave given wrote written"
-    " ran said told met left lost"
-    "\n    kept won held stood understood paid spent built sent meant read's ready good great nice bad fun"
-    " easy hard best better worse"
-    "\n    more less most least very too quite really just only also still yet again before after even"
-    " mind there here when where"
-    "\n    what who why how because nothing something anything everything people someone anyone everyone"
-    " true false null able"
-    "\n    happy sad sure right wrong available green red open empty late early there's it's i'm i've"
-    " we've you're they're"
-    "\n    worked failed happened existed will would can could should may might must shall"
-    "\n    "
+    """
+    a an the this that these those my your our his her its their i you he she it we they one two not no of
+    in on at to for with from by as and or but if so such same been had has have was were is are am be's did
+    done does got gotten seen saw knew known thought felt heard found went gone came took taken made gave
+    given wrote written ran said told met left lost kept won held stood understood paid spent built sent
+    meant read's ready good great nice bad fun easy hard best better worse more less most least very too
+    quite really just only also still yet again before after even mind there here when where what who why
+    how because nothing something anything everything people someone anyone everyone true false null able
+    happy sad sure right wrong available green red open empty late early there's it's i'm i've we've you're
+    they're worked failed happened existed will would can could should may might must shall
+    """
 )
 """Words after "always" or "never" that show that no order follows.
 
@@ -496,9 +491,11 @@ OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
 """Features searched in the object of a shape."""
 
 DETERMINED = vocabulary(
-    "the this that these those it them him her us me my your our his their its a an so too yet now here"
-    " there just to at on in into from with for up down out off back either both one much anything"
-    " everything something"
+    """
+    the this that these those it them him her us me my your our his their its a an so too yet now here there
+    just to at on in into from with for up down out off back either both one much anything everything
+    something
+    """
 )
 """Words that show that one thing is meant, and not a kind of things."""
 

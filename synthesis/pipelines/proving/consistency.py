@@ -45,8 +45,10 @@ _DRESS = "*_`\"'“”‘’ \t."
 _WORD = re.compile(r"[^\W_](?:[\w.-]*[^\W_])?")
 
 _LIKENESS = vocabulary(
-    "like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin "
-    "reminds similar"
+    """
+    like as imagine picture think resembles resemble analogy metaphor compare compared comparison akin
+    reminds similar
+    """
 )
 _RECURS, _WORDS_BETWEEN = 4, 500
 """A word that occurs this often, and at least once per this many words, names a concept of the text."""

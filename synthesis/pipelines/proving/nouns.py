@@ -9,76 +9,63 @@ from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.pipelines.proving.phrase_search import Token, singular
 
 ALSO_VERBS = vocabulary(
-    "\n    access account act address aim alarm alert amount answer archive arrange array attempt audit"
-    " back balance ban bar base"
-    "\n    batch bill bind block board book bound branch break bridge broadcast buffer bundle cache"
-    " call cancel capture cast catch"
-    "\n    cause chain challenge change channel charge chart check choice claim class clock clone close"
-    " cluster code collect combine"
-    "\n    command comment commit compare compile complete compound conduct conflict connect contact"
-    " contract control copy cost"
-    "\n    count cover crash credit cross cut cycle damage date deal debit default delay demand deposit"
-    " design detail display"
-    "\n    document draft draw drive drop dump duplicate edit effect end escape estimate exchange"
-    " excuse execute exit export extract"
-    "\n    fail fall fault feed fetch field figure file fill filter fix flag float flow focus fold form"
-    " format forward frame function"
-    "\n    gain gate group guard guess guide handle hash head help hit hold hook host import increase"
-    " index influence input insert"
-    "\n    instance intent interest interface issue iterate join journal judge jump key label lack land"
-    " lap launch layer lead leak"
-    "\n    lease leave level lift limit line link list load lock log loop map mark market mask match"
-    " matter measure mention merge"
-    "\n    message mind mirror model monitor move name need nest note notice number object offer open"
-    " order output override owe own"
-    "\n    pack package page parse part pass paste patch path pause pay peer pipe place plan play point"
-    " pool port position post"
-    "\n    present press print probe process produce profile program progress project prompt proof"
-    " protest prune publish pull purchase"
-    "\n    push query question queue quote race raise range rank rate reach read reason rebase receipt"
-    " record reference reflect refund"
-    "\n    register reject release rely remark repair repeat reply report repost request rescue"
-    " research reserve reset resource rest"
-    "\n    result retry return reverse review reward ring risk rollback rotate round route row rule run"
-    " sample save scale scan schedule"
-    "\n    scope score screen script search section select sense sequence serve service set shadow"
-    " shape share shift shop show sign"
-    "\n    signal size slice sort sound source space split spread stack staff stage stamp stand start"
-    " state status step stock stop"
-    "\n    store stream stress string strip structure study style subject submit suit sum supply"
-    " support surface swap switch table tag"
-    "\n    tail take talk target task tax team tender term test text thread tie time title token total"
-    " trace track trade train transfer"
-    "\n    transform transport trap travel tree trigger trust try turn twist type update upload upset"
-    " use value vary version view visit"
-    "\n    vote wait walk wash waste watch water wave way weight wire word work wrap write yield zone"
-    "\n    "
+    """
+    access account act address aim alarm alert amount answer archive arrange array attempt audit back
+    balance ban bar base batch bill bind block board book bound branch break bridge broadcast buffer bundle
+    cache call cancel capture cast catch cause chain challenge change channel charge chart check choice
+    claim class clock clone close cluster code collect combine command comment commit compare compile
+    complete compound conduct conflict connect contact contract control copy cost count cover crash credit
+    cross cut cycle damage date deal debit default delay demand deposit design detail display document draft
+    draw drive drop dump duplicate edit effect end escape estimate exchange excuse execute exit export
+    extract fail fall fault feed fetch field figure file fill filter fix flag float flow focus fold form
+    format forward frame function gain gate group guard guess guide handle hash head help hit hold hook host
+    import increase index influence input insert instance intent interest interface issue iterate join
+    journal judge jump key label lack land lap launch layer lead leak lease leave level lift limit line link
+    list load lock log loop map mark market mask match matter measure mention merge message mind mirror
+    model monitor move name need nest note notice number object offer open order output override owe own
+    pack package page parse part pass paste patch path pause pay peer pipe place plan play point pool port
+    position post present press print probe process produce profile program progress project prompt proof
+    protest prune publish pull purchase push query question queue quote race raise range rank rate reach
+    read reason rebase receipt record reference reflect refund register reject release rely remark repair
+    repeat reply report repost request rescue research reserve reset resource rest result retry return
+    reverse review reward ring risk rollback rotate round route row rule run sample save scale scan schedule
+    scope score screen script search section select sense sequence serve service set shadow shape share
+    shift shop show sign signal size slice sort sound source space split spread stack staff stage stamp
+    stand start state status step stock stop store stream stress string strip structure study style subject
+    submit suit sum supply support surface swap switch table tag tail take talk target task tax team tender
+    term test text thread tie time title token total trace track trade train transfer transform transport
+    trap travel tree trigger trust try turn twist type update upload upset use value vary version view visit
+    vote wait walk wash waste watch water wave way weight wire word work wrap write yield zone
+    """
 )
 """Nouns of technical prose that are also verbs."""
 
 _DETERMINERS = vocabulary(
-    "\n    the a an each every any some no this these those its his her their our your my whose another"
-    " other such both many several"
-    "\n    few most more one two three four five six seven eight nine ten all first second third last"
-    " next same single whole own\n    "
+    """
+    the a an each every any some no this these those its his her their our your my whose another other such
+    both many several few most more one two three four five six seven eight nine ten all first second third
+    last next same single whole own
+    """
 )
 _PREPOSITIONS = vocabulary(
     "of in into by per as with without between from for on at about among like than via within across"
 )
 _VERB_BEFORE = vocabulary(
-    "\n    to i we you they who can could will would shall should must may might do does did don't"
-    " doesn't didn't can't cannot couldn't"
-    "\n    won't wouldn't shouldn't let's please not never always also then often usually just only"
-    "\n    "
+    """
+    to i we you they who can could will would shall should must may might do does did don't doesn't didn't
+    can't cannot couldn't won't wouldn't shouldn't let's please not never always also then often usually
+    just only
+    """
 )
 _SINGULAR_SUBJECTS = vocabulary(
     "it he she who which that this also always never often usually then only just"
 )
 _OBJECTS = vocabulary("it them him her us me what how whether where why")
 _FUNCTION = vocabulary(
-    "\n    is are was were be been being has have had do does did can could will would shall should"
-    " must may might and or but nor so"
-    "\n    that which who when where while if because since until before after there not\n    "
+    """
+    is are was were be been being has have had do does did can could will would shall should must may might
+    and or but nor so that which who when where while if because since until before after there not
+    """
 )
 _SETS_APART = vocabulary("not than unlike call calls say says versus vs avoid instead")
 _OF_THE_TEXT = vocabulary(

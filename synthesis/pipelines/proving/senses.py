@@ -24,18 +24,15 @@ Sense = Literal["term", "doubt", "other"]
 """Whether a word is used for a term, may be, or is not."""
 
 _ABSTRACT = vocabulary(
-    "\n    age area base basis beginning bit bottom case chance change condition course day degree"
-    " detail difference effect end event"
-    "\n    experience extent eye face fact fashion field form front ground half hand head heart idea"
-    " instance issue kind level life"
-    "\n    light line lot manner matter means measure mind minute moment need number occasion order"
-    " page part past period person phase"
-    "\n    piece place point position practice principle purpose question range rate reason regard"
-    " respect rest result role room round"
-    "\n    rule scale scope sense set side sight sign situation sort space stage start state step"
-    " stretch sum thing thought time top"
-    "\n    total touch trouble truth turn use value view way week while whole word work world year"
-    "\n    "
+    """
+    age area base basis beginning bit bottom case chance change condition course day degree detail
+    difference effect end event experience extent eye face fact fashion field form front ground half hand
+    head heart idea instance issue kind level life light line lot manner matter means measure mind minute
+    moment need number occasion order page part past period person phase piece place point position practice
+    principle purpose question range rate reason regard respect rest result role room round rule scale scope
+    sense set side sight sign situation sort space stage start state step stretch sum thing thought time top
+    total touch trouble truth turn use value view way week while whole word work world year
+    """
 )
 """Words common in any text: alone they mean little, and they have many senses in one text."""
 
@@ -45,51 +42,44 @@ _QUANTIFIERS = vocabulary(
 _ADVERBIAL = vocabulary("in on at of under to into beyond off out")
 _KINDS = vocabulary("kind sort type form piece")
 _LIGHT = vocabulary(
-    "do does did done go goes make makes made take takes took taken give gives given get gets hold holds "
-    "come comes put puts say says"
+    """
+    do does did done go goes make makes made take takes took taken give gives given get gets hold holds come
+    comes put puts say says
+    """
 )
 
-_PHRASES = (
-    "\na matter of; no matter; the matter with; matter of fact; question of; out of the question;"
-    " the question is; beside the point; the point is; the point of; at this point;"
-    "\nat that point; at some point; at one point; to the point; point of view; starting point;"
-    " turning point; make a point; point at issue; up to a point"
-    "\nas a rule; rule of thumb; ground rule; golden rule; in any case; in that case; in this case;"
-    " in the case of; in most cases; in many cases; in some cases; in each case; is the case;"
-    "\nbe the case; was the case; case for; case against; just in case; use case; edge case;"
-    " corner case; special case; worst case; best case; in the first place; in the second place;"
-    " take place;"
-    "\ntook place; taking place; taken place; in place of; out of place; at the same time; this time;"
-    " next time; last time; first time; for the time being; at a time;"
-    "\nby the time; all the time; at any time; at that time; every time; each time; take time;"
-    " your time; time and again; time to; some time; long time; short time; the time when"
-    "\nin the event of; in any event; in the event that; for a change; change of heart; change of mind;"
-    " change of plan; a word of; a word about; other words; in a word; word for word; my word;"
-    " your word;"
-    "\nhis word; her word; their word; word of mouth; last word; few words; state of affairs;"
-    " state of the art; state of mind; in line with; on the line; fine line; line of thought;"
-    " bottom line;"
-    "\nalong the lines; on the other hand; on the one hand; in the long run; good hands;"
-    " trial and error; an attempt to; attempts to; attempt at; margin of error; a set of; a number of;"
-    " a range of; a series of;"
-    "\na bit of; a body of; at the age of; next step; first step; step back; step forward;"
-    " step further; step ahead; at this stage; at that stage; set the stage; in the course of;"
-    "\nof course; as a result; for the most part; on the part of; in the order of; at the end;"
-    " in the end; end of the day; from the start; a good start; at the start; off the record;"
-    " for the record;"
-    "\ntrack record; new record; world record; set a record; the heart of; lose the thread;"
-    " lost the thread; up to the task; no easy task; source code; dress code; in view of;"
-    " point in time; the fact that;"
-    "\nthe idea of; in a sense; in the sense; common sense; in some sense; period of time;"
-    " vicious cycle; a host of; in reverse order; in this order; in that order; by accident; rest of;"
-    "\nin the way; by the way; on the way; this way; that way; in a way; way of; way to; all the way;"
-    " on the side; side by side; on the whole; the whole of; in the middle; in the light of;"
-    " in front of;"
-    "\nfor a while; once in a while; for example; for instance; by chance; by design; by hand;"
-    " by heart; by mistake; by nature; by rights; by turns; by way of; day by day; these days;"
-    " in the same way; kind of; sort of; in fact; in general; in particular; in part; in turn;"
-    " in the main; on average; in short; to the letter\n"
-)
+_PHRASES = """
+    a matter of; no matter; the matter with; matter of fact; question of; out of the question;
+    the question is; beside the point; the point is; the point of; at this point; at that point;
+    at some point; at one point; to the point; point of view; starting point; turning point; make a point;
+    point at issue; up to a point; as a rule; rule of thumb; ground rule; golden rule; in any case;
+    in that case; in this case; in the case of; in most cases; in many cases; in some cases; in each case;
+    is the case; be the case; was the case; case for; case against; just in case; use case; edge case;
+    corner case; special case; worst case; best case; in the first place; in the second place; take place;
+    took place; taking place; taken place; in place of; out of place; at the same time; this time;
+    next time; last time; first time; for the time being; at a time; by the time; all the time; at any time;
+    at that time; every time; each time; take time; your time; time and again; time to; some time;
+    long time; short time; the time when; in the event of; in any event; in the event that; for a change;
+    change of heart; change of mind; change of plan; a word of; a word about; other words; in a word;
+    word for word; my word; your word; his word; her word; their word; word of mouth; last word; few words;
+    state of affairs; state of the art; state of mind; in line with; on the line; fine line;
+    line of thought; bottom line; along the lines; on the other hand; on the one hand; in the long run;
+    good hands; trial and error; an attempt to; attempts to; attempt at; margin of error; a set of;
+    a number of; a range of; a series of; a bit of; a body of; at the age of; next step; first step;
+    step back; step forward; step further; step ahead; at this stage; at that stage; set the stage;
+    in the course of; of course; as a result; for the most part; on the part of; in the order of;
+    at the end; in the end; end of the day; from the start; a good start; at the start; off the record;
+    for the record; track record; new record; world record; set a record; the heart of; lose the thread;
+    lost the thread; up to the task; no easy task; source code; dress code; in view of; point in time;
+    the fact that; the idea of; in a sense; in the sense; common sense; in some sense; period of time;
+    vicious cycle; a host of; in reverse order; in this order; in that order; by accident; rest of;
+    in the way; by the way; on the way; this way; that way; in a way; way of; way to; all the way;
+    on the side; side by side; on the whole; the whole of; in the middle; in the light of; in front of;
+    for a while; once in a while; for example; for instance; by chance; by design; by hand; by heart;
+    by mistake; by nature; by rights; by turns; by way of; day by day; these days; in the same way; kind of;
+    sort of; in fact; in general; in particular; in part; in turn; in the main; on average; in short;
+    to the letter
+"""
 """Fixed phrases in which a word is not a subject of the text."""
 
 

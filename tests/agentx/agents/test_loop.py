@@ -115,7 +115,7 @@ def test_what_the_user_demands_stands_before_the_model_at_each_step(ws, script):
     ("name", "arguments", "told"),
     [
         ("write_file", '{"path": ', "not JSON"),
-        ("write_file", "[1]", "no JSON object"),
+        ("write_file", "[1]", "not a JSON object"),
         ("write_file", {"path": 3}, "content"),
         ("launch_rocket", {}, "no tool 'launch_rocket'"),
         ("write_file", {"path": "../x", "content": "x"}, "artifacts"),

@@ -196,7 +196,7 @@ def test_a_program_that_is_not_there_is_told_before_anything_runs(call, root, tm
     book = "pipeline: p\nfiles: {a: {path: a.md}}\nroles: {x: {by: BY, writes: [{file: a}]}}\nstages: [{id: s, role: x}]\n"
     path.write_text(book.replace("BY", "nosuchprogram"), "utf-8")
     done = call("pipeline", "run", path, "-C", root)
-    assert (done.code, "Role x is played by nosuchprogram, and there is no such program" in done.err) == (
+    assert (done.code, "The program nosuchprogram of role x was not found" in done.err) == (
         1,
         True,
     )
@@ -305,7 +305,7 @@ def test_what_failed_is_shown_with_its_reason_and_is_tried_again_on_demand(call,
     board = call("pipeline", "status", "-C", root).out.splitlines()
     assert board[0].startswith("Two short essays  REOPENED")
     assert board[-1].split() == ["remember", "✓", "↻"]
-    assert "which is done for 01, 02." in call("pipeline", "redo", "remember", "2", "-C", root).err
+    assert "its items are 01, 02." in call("pipeline", "redo", "remember", "2", "-C", root).err
 
 
 def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_on(call, root, essays, words):

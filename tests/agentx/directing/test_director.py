@@ -118,7 +118,7 @@ def test_checkpoints_and_knowledge_are_memory_and_what_is_learned_twice_is_one_i
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more_with_what_was_wrong(ws):
     model = Model("I would rather not.", directive("Look."))
     assert send(ws, model).prompt == "Look."
-    assert "no JSON object" in model.asked[1][-1].content
+    assert "not a JSON object" in model.asked[1][-1].content
     assert events(ws, DirectiveIssued)[0].data.cost_usd == 1.0
 
 
@@ -224,18 +224,18 @@ def test_over_http_with_the_protocol_of_openai(ws, chat_server):
 @pytest.mark.parametrize(
     ("part", "told"),
     [
-        ({"prompt": "Use {{a{b}c}}."}, "begins no field"),
+        ({"prompt": "Use {{a{b}c}}."}, "does not begin a field"),
         ({"prompt": "[c-1]"}, "the prompt is empty"),
         (
             {"policy": {"dynamic_fields": {"a": "values(tool=x, path=titles[)"}}, "prompt": "{{a}}"},
-            "no JSONPath",
+            "not a valid JSONPath",
         ),
         (
             {
                 "checkpoints_to_create": [{"type": "milestone", "text": "é" * 400, "actionable": "é" * 400}]
                 * 8
             },
-            "say less",
+            "shorten it",
         ),
     ],
 )

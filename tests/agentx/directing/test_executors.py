@@ -92,8 +92,8 @@ def test_a_plain_program_reads_its_prompt_and_what_it_prints_is_its_summary(ws, 
         ("print('half'); sys.exit('the disk is full')", "text", "exit status 1: the disk is full"),
         ("sys.exit('~~^^\\n' + 'x' * 9 + ' far' * 200)", "text", "exit status 1: …far far"),
         ("sys.exit(3)", "jsonl", "exit status 3"),
-        ("print('hello')", "jsonl", "which is no call and no end"),
-        ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "no call and no end"),
+        ("print('hello')", "jsonl", "which is neither a call nor an end"),
+        ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "neither a call nor an end"),
         ("print('{}')", "jsonl", "neither"),
         ('print(\'{"done": {"status": "FAILED", "reason": "no net"}}\')', "jsonl", "no net"),
     ],
@@ -154,7 +154,7 @@ def test_a_program_that_prints_without_end_or_does_not_read_is_heard_all_the_sam
 
 def test_a_line_without_an_end_is_not_read_for_ever(ws, tmp_path):
     run = run_directed(ws.engine, program(tmp_path, "while True: os.write(1, b'[' * 65536)"))
-    assert "which is no call and no end" in run.outcome.reason
+    assert "which is neither a call nor an end" in run.outcome.reason
 
 
 LEAVE_A_CHILD = """
@@ -285,8 +285,8 @@ def forbidding(configured):
             {"path": "requirements.txt", "content": "x"},
             "Denied. Never create a requirements.txt file.",
         ),
-        ("run_build", {}, "what it changed was left out"),
-        ("delete_file", {"path": "a"}, "A person has to allow this call"),
+        ("run_build", {}, "its changes were not applied"),
+        ("delete_file", {"path": "a"}, "waiting for approval"),
     ],
 )
 def test_a_denied_call_says_what_is_ruled_out_and_not_who_said_so_when_and_why(

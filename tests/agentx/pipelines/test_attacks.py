@@ -110,7 +110,7 @@ def test_what_an_agent_reads_again_takes_its_room_once(desk):
     [
         (("write_file", "{"), "The arguments of write_file are not JSON"),
         (("write_file", '{"path": "drafts/01.md", "content": "\\ud800"}'), "is not valid Unicode"),
-        (("write_file", '{"path": "drafts/01.md", "content": "a\\u0000b"}'), "has a NUL in it"),
+        (("write_file", '{"path": "drafts/01.md", "content": "a\\u0000b"}'), "has a NUL character"),
         (("write_file", {"path": "drafts/02.md", "content": "mine"}), "a role writes its own files only"),
         (("rm", "{}"), "There is no tool 'rm'"),
     ],
@@ -136,7 +136,7 @@ def test_a_check_whose_glossary_cannot_be_read_ends_the_run_all_the_same(desk):
         return honest(*given)
 
     ended = run(desk, act)
-    assert "terms.md is no text in UTF-8" in ended.failed["write[01]"]
+    assert "terms.md is not UTF-8 text" in ended.failed["write[01]"]
     assert not desk.ws.state.leases
 
 
@@ -302,7 +302,7 @@ def pointed_to(desk: Desk) -> list[str]:
 )
 def test_no_name_of_a_file_passes_for_words_of_the_prompt(desk, source, name):
     (source / name).with_suffix(".py").write_text("two\n")
-    with pytest.raises(PointerMissing, match="has a name with characters that nobody sees; rename it"):
+    with pytest.raises(PointerMissing, match="has unprintable characters; rename the file"):
         pointed_to(desk)
 
 

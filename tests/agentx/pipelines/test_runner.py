@@ -171,7 +171,7 @@ def test_how_far_it_is_is_known_to_any_process_and_the_same_from_the_log_alone(d
 
 def test_a_missing_source_is_told_before_anything_runs(desk):
     desk.path.write_text(desk.path.read_text("utf-8") + "sources: {code: nowhere}\n", "utf-8")
-    with pytest.raises(AgentXError, match="has no directory"):
+    with pytest.raises(AgentXError, match="directory of the pipeline's source 'code' does not exist"):
         desk.run()
 
 
@@ -214,9 +214,9 @@ def test_a_glossary_that_drafts_are_held_to_has_to_be_there_and_may_lie_in_a_sou
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("Sell\nthe café.\n".encode("latin-1"), "line 2 has the byte 0xE9, as of a text in Latin-1; save it as UTF-8"),
-        ("Sell.\n".encode("utf-16"), "it is written in UTF-16; save it as UTF-8"),
-        (b"%PDF\n\0\0", "it is binary, with a NUL in line 2; give the role a text that is made of it"),
+        ("Sell\nthe café.\n".encode("latin-1"), "line 2 has the byte 0xE9, which may be Latin-1; save the file as UTF-8"),
+        ("Sell.\n".encode("utf-16"), "it is in UTF-16; save it as UTF-8"),
+        (b"%PDF\n\0\0", "it is a binary file (NUL in line 2); convert it to text"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_text_is_told_before_anything_runs_with_what_to_do(desk, content, told):
@@ -226,7 +226,7 @@ def test_a_file_that_is_no_text_is_told_before_anything_runs_with_what_to_do(des
     with pytest.raises(PipelineStopped) as error:
         desk.run()
     wanted = (
-        "Role writer (stage write[01]) reads brief: brief.md is no text in UTF-8, so no agent can read it: "
+        "Role writer (stage write[01]) reads brief: brief.md is not UTF-8 text, so no agent can read it: "
     )
     assert str(error.value).startswith(wanted + told)
     assert not desk.facts("PipelineStarted")

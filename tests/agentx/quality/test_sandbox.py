@@ -188,9 +188,9 @@ def test_the_copy_is_gone_afterwards_whatever_was_left_in_it(run, tmp_path, monk
 
 
 def test_a_tree_over_the_limits_is_refused_with_a_sentence(run, tree):
-    with pytest.raises(TreeTooLargeError, match="holds more than 2 files"):
+    with pytest.raises(TreeTooLargeError, match="contains more than 2 files"):
         run("true", limits=TreeLimits(max_files=2))
-    with pytest.raises(TreeTooLargeError, match="holds more than 10 bytes"):
+    with pytest.raises(TreeTooLargeError, match="contains more than 10 bytes"):
         run("true", limits=TreeLimits(max_total_bytes=10))
 
 
@@ -336,7 +336,7 @@ def test_a_command_under_landlock_that_wants_a_socket_is_told_why_not(tree):
     policy = SandboxPolicy(environ={"PATH": os.environ["PATH"]}, isolation="landlock")
     command = ["python", "-c", "import socket; socket.socket()"]
     done = run_in_copy(tree, command, timeout_s=60, max_output_bytes=9_999, policy=policy)
-    assert "what needs them needs bubblewrap" in done.notes[-1]
+    assert "install bubblewrap if the command needs them" in done.notes[-1]
 
 
 def test_a_command_that_cannot_be_confined_does_not_run(tree, monkeypatch):
@@ -407,7 +407,7 @@ def test_a_bubblewrap_that_is_refused_counts_as_none(tree, tmp_path):
     fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     assert why_unavailable(str(fake.parent)) == (
-        "bubblewrap (bwrap) may not work here: No permissions to create new namespace"
+        "bubblewrap (bwrap) does not work here: No permissions to create new namespace"
     )
 
 

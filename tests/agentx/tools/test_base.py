@@ -185,7 +185,7 @@ def test_an_approval_of_one_tool_is_none_of_another(configured):
     ws.approve("call-1")
     other = ws.tools.call("delete_file", {"path": "a.txt"}, call_id="call-1")
     assert other.status == "FAILED"
-    assert "not of delete_file" in other.output
+    assert "not to delete_file" in other.output
 
 
 def test_a_call_that_could_not_run_asks_nobody(configured):

@@ -35,7 +35,7 @@ def everything(root):
 def test_a_write_that_brings_a_secret_waits_for_a_persons_word(ws):
     asked = call(ws, path=".env", content=ENV)
     assert (asked.status, asked.approval_needed) == ("DENIED", True)
-    assert "What looks like a secret would stand in .env line 2 (github token)." in asked.output
+    assert "The write would put a possible secret into .env line 2 (github token)." in asked.output
     assert "agentx approve call-1" in asked.output
     assert not (ws.artifacts / ".env").exists()
     assert SECRET not in asked.output
@@ -125,7 +125,7 @@ def test_what_a_model_reads_of_a_file_is_redacted_and_cannot_take_its_place(ws):
     assert SECRET not in read.output
     assert "GITHUB_TOKEN=[redacted: github token]" in read.output
     back = call(ws, path=".env", content=ENV.replace(SECRET, "[redacted: github token]"))
-    assert (back.status, "would be lost" in back.output) == ("FAILED", True)
+    assert (back.status, "would replace the secret" in back.output) == ("FAILED", True)
     assert (ws.artifacts / ".env").read_text() == ENV
     with pytest.raises(UsageError, match="edit_file"):
         ws.tools.write_file(".env", "GITHUB_TOKEN=[redacted: github token]\n")
@@ -148,7 +148,7 @@ def test_what_a_command_writes_is_left_out_where_it_holds_a_secret(configured):
     left = call(
         ws, "run_command", command=f"printf 'TOKEN=ghp_a1B2%s' {SECRET[8:]} > .env; echo x > other.txt"
     )
-    assert "What looks like a secret stands in .env line 1 (github token)." in left.output
+    assert "A possible secret is in .env line 1 (github token)." in left.output
     assert not (ws.artifacts / ".env").exists()
 
 

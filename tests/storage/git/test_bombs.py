@@ -230,7 +230,7 @@ def test_deltas_that_lead_round_in_a_circle_end(git_dir, names):
     for name, base in zip(names, (*names[1:], names[0]), strict=True):
         writer.add(bytes.fromhex(name), NAMED_DELTA, 3, bytes.fromhex(base) + made)
     pack = writer.finish()
-    with pytest.raises(ObjectDamaged, match="lead nowhere"):
+    with pytest.raises(ObjectDamaged, match="has no base"):
         ObjectReader(git_dir).read(OID)
     assert salvage(git_dir, pack) == (0, len(names))
 
@@ -242,7 +242,7 @@ def test_a_chain_longer_than_git_makes_is_refused(git_dir):
     for step in range(4_200):
         at = writer.add(step.to_bytes(20, "big"), OFFSET_DELTA, 4, made, at)
     writer.finish()
-    with pytest.raises(ObjectDamaged, match="lead nowhere"):
+    with pytest.raises(ObjectDamaged, match="has no base"):
         ObjectReader(git_dir).read((4_199).to_bytes(20, "big").hex())
 
 

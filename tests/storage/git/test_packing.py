@@ -332,10 +332,10 @@ def test_a_disk_that_refuses_is_told_and_nothing_is_lost(made):
     folder = made.git_dir / "objects" / "pack"
     folder.rmdir()
     folder.touch()
-    with pytest.raises(PackingFailed, match="tried again"):
+    with pytest.raises(PackingFailed, match="retried later"):
         made.packer.run()
     running = made.packer.start()
-    with pytest.raises(PackingFailed, match="tried again"):
+    with pytest.raises(PackingFailed, match="retried later"):
         finished(running)
     assert made.loose() == before
 

@@ -77,7 +77,7 @@ def test_a_failure_anywhere_in_the_row_is_a_failure():
 
 
 def test_one_that_says_nothing_is_ended_with_all_that_it_started(tmp_path):
-    with pytest.raises(GitFailed, match="said nothing for"):
+    with pytest.raises(GitFailed, match="printed nothing for"):
         run(command(f"sleep 600 & echo $! > {tmp_path}/pid; wait; #"), silent_s=0.5)
     ends(wait_for(tmp_path / "pid"))
 

@@ -304,7 +304,7 @@ def test_where_another_writer_takes_the_scratch_file_away_a_conflict_is_told(rep
         link(source, target)
 
     monkeypatch.setattr(nofollow, "link", taken_away)
-    with pytest.raises(WriterConflict, match="Another writer moves"):
+    with pytest.raises(WriterConflict, match="Another writer is moving"):
         repo.move_ref(first, first, "test")
     monkeypatch.setattr(nofollow, "link", link)
     repo.move_ref(first, first, "test")

@@ -129,7 +129,7 @@ def test_a_model_that_mends_its_answer_is_believed(tmp_path):
     turns = [
         {"expect": ["## Message", "[knowledge-1] (L2 topic-1) Bo lives in Oslo."], "answer": "{oops"},
         {
-            "expect": ["{oops", "That cannot be used", "no JSON object"],
+            "expect": ["{oops", "That cannot be used", "not a JSON object"],
             "tool_calls": [{"name": "recognize", "arguments": RECOGNIZED}],
         },
     ]

@@ -87,5 +87,5 @@ def test_a_model_that_was_changed_after_it_was_installed_is_not_opened(minilm_fo
     with (copy / "model.onnx").open("r+b") as file:
         file.seek(1000)
         file.write(b"\0\0\0\0")
-    with pytest.raises(ModelUnavailable, match="not what was installed"):
+    with pytest.raises(ModelUnavailable, match="differs from the installed one"):
         open_embedder("minilm", tmp_path)

@@ -165,7 +165,7 @@ def test_a_broken_chunk_after_some_text_is_an_error_and_is_not_asked_again(chat_
     chat_server.will_stream({"content": "Hel"}, '{"id": "x", "cho')
     parts = []
     client = LiteLLMClient("openai/tiny", api_key="k", api_base=chat_server.base, backoff_s=0.01)
-    with pytest.raises(ModelError, match="broke its answer off"):
+    with pytest.raises(ModelError, match="stopped in the middle of its answer"):
         parts.extend(client.stream(ASK))
     assert parts == [TextPart("Hel")]
     assert len(chat_server.requests) == 1
@@ -179,13 +179,13 @@ def test_a_broken_chunk_before_any_text_is_asked_again(chat_server, ask):
 
 def test_a_stream_that_ends_before_the_answer_is_whole_is_an_error(chat_server, ask):
     chat_server.will_stream({"content": "The answer is"}, done=False)
-    with pytest.raises(ModelError, match="broke its answer off"):
+    with pytest.raises(ModelError, match="stopped in the middle of its answer"):
         ask(retries=0)
 
 
 def test_a_page_of_html_is_no_answer(chat_server, ask):
     chat_server.will_return("<html>Welcome</html>")
-    with pytest.raises(ModelError, match="broke its answer off"):
+    with pytest.raises(ModelError, match="stopped in the middle of its answer"):
         ask(retries=0)
 
 
@@ -225,7 +225,7 @@ def test_a_server_that_is_not_there_is_named(ask):
 
 
 def test_a_name_without_a_provider_is_told_how_to_write_one():
-    with pytest.raises(ModelError, match=r"names no provider; write PROVIDER/NAME"):
+    with pytest.raises(ModelError, match=r"does not name a provider; write PROVIDER/NAME"):
         list(LiteLLMClient("gpt-of-my-dreams").stream(ASK))
 
 

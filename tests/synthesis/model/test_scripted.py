@@ -62,9 +62,7 @@ def test_a_script_that_has_run_out_says_so(script):
 
 def test_a_turn_whose_phrase_was_not_shown_is_not_played(script):
     model = script({"expect": ["Never mention\nELON musk"], "answer": "ok"})
-    with pytest.raises(
-        ModelError, match="turn 1: it expects the model to be shown “Never mention\nELON musk”"
-    ):
+    with pytest.raises(ModelError, match="turn 1: it expects “Never mention\nELON musk”"):
         play(model)
     reply = play(model, ChatMessage("system", "… never  mention Elon Musk …"))[-1]
     assert isinstance(reply, Reply)
@@ -117,7 +115,7 @@ def test_a_turn_is_played_whenever_its_phrases_are_shown_and_the_first_such_wins
         said = [play(model, ChatMessage("user", text))[-1].text for text in shown[:2]]
         assert said == ["any", "two"]
     assert play(model, ChatMessage("user", shown[2]))[-1].text == DONE["answer"]
-    with pytest.raises(ModelError, match=r"run out: it has 1 turns .*no `when` of the script"):
+    with pytest.raises(ModelError, match=r"run out: it has 1 turns, .*no `when` of the script"):
         play(model, ChatMessage("user", shown[2]))
 
 
@@ -172,7 +170,7 @@ def test_many_agents_may_be_asked_at_once_and_no_two_calls_have_one_id(script, w
 def test_a_folder_without_words_or_without_a_tool_says_what_is_missing(script, words):
     words(**{"a~2.md": "only later"})
     model = script({"folder": "words"})
-    with pytest.raises(ModelError, match=r"no words for a.md: put them into .*words/drafts/a.md"):
+    with pytest.raises(ModelError, match=r"no text for a.md: write it to .*words/drafts/a.md"):
         written(model, "Round 1.", tools=writes("drafts/a.md"))
     with pytest.raises(ModelError, match="the agent has no tool write_file with an `enum` of paths"):
         written(model, "go", tools=[ToolSchema("write_file", "", {})])
@@ -185,11 +183,11 @@ def test_a_script_may_be_one_json_array(script):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"answer": "a"}\n\n{"answer": ', "line 3 of the script .* is no turn"),
+        ('{"answer": "a"}\n\n{"answer": ', "line 3 of the script .* is not a turn"),
         ('{"anser": "a"}', "line 1 .*anser"),
-        ('{"answer": "a", "thought": "b"}', "an `answer` stands alone"),
-        ('{"answer": "a", "folder": "b"}', "a `folder` stands alone"),
-        ("[1]", "the script .* is no turn"),
+        ('{"answer": "a", "thought": "b"}', "an `answer` cannot be combined"),
+        ('{"answer": "a", "folder": "b"}', "a `folder` can only be combined"),
+        ("[1]", "the script .* is not a turn"),
     ],
 )
 def test_a_broken_script_is_named_with_its_line(script, text, reason):
