@@ -1,12 +1,14 @@
 """The licences of everything that is pinned: on record, as the packages state them, and fit for an Apache-2.0 package."""
 
 import re
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "requirements" / "licences.toml"
 PAGE = ROOT / "docs" / "decisions" / "0002-dependencies.md"
 
 FAMILY = re.compile(
@@ -32,13 +34,10 @@ def pins(*files: str) -> set[str]:
 @pytest.fixture(scope="module")
 def on_record() -> list[dict[str, str]]:
     """Licence by package: of what is installed with AgentX, and of the rest."""
-    section = PAGE.read_text("utf-8").split("## Licences\n")[1].split("\n## ")[0]
+    parts = tomllib.loads(LIST.read_text("utf-8"))
     lists: list[dict[str, str]] = []
-    for block in re.findall(r"(?:^- .*\n(?:  .*\n)*)+", section, re.MULTILINE):
-        rows = [
-            row.split(": ", 1) for row in re.sub(r"\n  ", " ", block).removeprefix("- ").strip().split("\n- ")
-        ]
-        named = [(name, licence) for licence, names in rows for name in names.split(", ")]
+    for part in (parts["installed"], parts["rest"]):
+        named = [(name, licence) for licence, names in part.items() for name in names]
         assert len(named) == len(dict(named)), "a package is listed twice"
         lists.append(dict(named))
     return lists
@@ -55,12 +54,21 @@ def stated(package: str) -> str | None:
     return said.get("License-Expression") or " ".join([words, *kinds])
 
 
-def test_the_decision_on_dependencies_lists_the_licence_of_every_pin_and_of_nothing_else(on_record):
+def test_the_licence_of_every_pin_is_listed_and_of_nothing_else(on_record):
     """A new pin, a transitive one too, is not taken without a look at its licence."""
     installed, rest = on_record
     runtime = pins("runtime")
     assert set(installed) == runtime
     assert set(rest) == pins("checkout", "dev", "bench", "docs", "fuzz") - runtime
+
+
+def test_the_decision_on_dependencies_gives_the_listed_licences(on_record):
+    """The table has one row for each direct dependency, with its licence."""
+    listed = {name: licence for part in on_record for name, licence in part.items()}
+    rows = re.findall(r"^\| \*\*([\w-]+)\*\* \| .* \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert rows
+    assert len(rows) == len(dict(rows)), "a library has two rows"
+    assert dict(rows) == {name: listed[name] for name, _ in rows}
 
 
 def test_the_listed_licences_are_those_that_the_installed_packages_state(on_record):

@@ -127,7 +127,7 @@ def capture(
     if in_context:
         yield _figure(
             "instruction_in_context",
-            f"instructions that stand in a context of {CONTEXT_TOKENS:,} tokens",
+            f"instructions in a context of {CONTEXT_TOKENS:,} tokens",
             sum(in_context) / len(in_context),
             0.95,
             beside=f"a search that fills as many: {sum(in_search) / len(in_search):.2f}; {len(in_context)} questions",
@@ -238,11 +238,11 @@ def _captured_words(messages: Sequence[Message]) -> Iterator[Figure]:
     for key, measure, over, target in (
         (
             "captured_token_f1_missed_as_zero",
-            "captured text against the demand as it was meant, words",
+            "words of the captured text against the label, F1, with missed demands as 0",
             labelled,
             None,
         ),
-        ("captured_token_f1", "the same, over what was captured alone", taken, 0.85),
+        ("captured_token_f1", "words of the captured text against the label, F1", taken, 0.85),
     ):
         whole = sum(token_f1(one.text, one.gold) for one in over)
         count = max(1, len(over))

@@ -51,7 +51,7 @@ def refusals(data: Path, scratch: Path, told: Callable[[str], None]) -> Iterator
         ways: dict[str, tuple[str, Say]] = {
             "": ("as they are", _as_it_is),
             "bare_": ("without the harness's sentence", _bare),
-            "asked_": ("as a person's word on a call", _asked),
+            "asked_": ("as an answer to a pending call", _asked),
         }
         for key, (name, say) in ways.items():
             told(f"refusals {name}")

@@ -1,7 +1,9 @@
 """The kept results of the evaluation, and the tables that ``docs/evaluation.md`` shows of them.
 
 The page is the only place of these figures, and its tables are made from the kept file: so no figure is stated twice
-or stays behind when it is measured again. ``tests/eval/test_results.py`` checks both.
+or stays behind when it is measured again. ``tests/eval/test_results.py`` checks both. A table shows the figures that
+have an aim, and those that its mark names: ``<!-- eval: beam; also beam.f1, beam.recall -->``. Where none has an aim, it
+shows all. The kept file has every figure, also for each half of the data.
 """
 
 import json
@@ -16,7 +18,10 @@ from tests.figures import Figure, machine
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 
-_BLOCK = re.compile(r"(<!-- eval: ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- eval: ([a-z_]+)(?:; also ([\w., ]+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+
+_LEFT_OUT = ("halves ", "odd and even ", "of these said again", "of those that failed", "over ")
+"""How the parts of ``Figure.beside`` begin that only the kept file has: on a part of the data, or in another unit."""
 
 Results = dict[str, Any]
 """By section: when and where it was run, how long that took, and its figures."""
@@ -37,7 +42,7 @@ def keep(section: str, figures: Sequence[Figure], seconds: float, path: Path = R
 
 def tables(page: str, results: Results) -> str:
     """A page with the tables between its marks made anew."""
-    return _BLOCK.sub(lambda block: f"{block[1]}{_table(results.get(block[2]))}{block[3]}", page)
+    return _BLOCK.sub(lambda block: f"{block[1]}{_table(results.get(block[2]), block[3])}{block[4]}", page)
 
 
 def shown(page: str) -> list[str]:
@@ -45,20 +50,31 @@ def shown(page: str) -> list[str]:
     return [block[2] for block in _BLOCK.finditer(page)]
 
 
-def _table(section: Mapping[str, Any] | None) -> str:
+def also(page: str) -> set[str]:
+    """The keys of the figures that the marks of a page name."""
+    return {key for block in _BLOCK.finditer(page) for key in _keys(block[3])}
+
+
+def _keys(listed: str | None) -> set[str]:
+    return set(listed.split(", ")) if listed else set()
+
+
+def _table(section: Mapping[str, Any] | None, named: str | None) -> str:
     if section is None:
         return "Not measured yet.\n"
-    lines = ["| | measured | aim | beside, in the same run |", "|---|---|---|---|"]
-    lines += [_row(Figure(**one)) for one in section["figures"]]
-    taken = f"; {section['seconds']:,} s" if section["seconds"] else ""
-    return "\n".join([*lines, "", f"{section['machine']}{taken}.", ""])
+    figures = [Figure(**one) for one in section["figures"]]
+    chosen = [one for one in figures if one.aim is not None or one.key in _keys(named)]
+    lines = ["| | measured | aim | beside |", "|---|---|---|---|", *map(_row, chosen or figures)]
+    when_and_where = ", ".join(section["machine"].split(", ")[:2])
+    return "\n".join([*lines, "", f"{when_and_where}.", ""])
 
 
 def _row(figure: Figure) -> str:
     aim = "" if figure.aim is None else number(figure.aim)
     if figure.verdict in {"good", "short"}:
         aim = f"**{aim}, missed**"
-    cells = (figure.measure, number(figure.value), aim, figure.beside)
+    beside = "; ".join(part for part in figure.beside.split("; ") if not part.startswith(_LEFT_OUT))
+    cells = (figure.measure, number(figure.value), aim, beside)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 

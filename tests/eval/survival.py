@@ -250,7 +250,7 @@ def _of_said(
     """What became of what was said, in all and of each kind."""
     kinds = dict.fromkeys(one.kind for one in said)
     for key, name, part in (
-        ("", "messages that demand something or rule it out", said),
+        ("", "all", said),
         *((f"{kind}_", f"{kind}s", [one for one in said if one.kind == kind]) for kind in kinds),
     ):
         captured = [one for one in part if one.seq in with_help]

@@ -60,6 +60,13 @@ def test_every_section_has_its_table_on_the_page():
     assert len(results.shown(PAGE)) == len(set(results.shown(PAGE)))
 
 
+def test_a_figure_that_a_mark_names_is_kept():
+    """A key that is renamed does not drop its row unnoticed."""
+    kept = {one["key"] for section in results.read().values() for one in section["figures"]}
+    assert results.also(PAGE)
+    assert results.also(PAGE) <= kept
+
+
 def test_blind_figures_come_first():
     """The data that nothing was tuned on stands before all other."""
     assert results.shown(PAGE)[0] == "prefeval"
@@ -102,13 +109,22 @@ def test_a_missed_aim_is_marked_and_a_section_without_results_says_so(tmp_path):
     kept = tmp_path / "results.json"
     results.keep(
         "cosqa",
-        [Figure("k", "MRR | all", 0.5799, 0.58, 0.58, more_is_better=True), Figure("n", "count", 3)],
+        [
+            Figure(
+                "k", "MRR | all", 0.5799, 0.58, 0.58, more_is_better=True, beside="BM25 0.3; halves 0.5, 0.6"
+            ),
+            Figure("n", "count", 3),
+            Figure("m", "more", 4),
+        ],
         2,
         kept,
     )
-    page = "<!-- eval: cosqa -->\nold\n<!-- end -->\n<!-- eval: beam -->\n<!-- end -->\n"
+    results.keep("flows", [Figure("f", "without an aim", 5)], 2, kept)
+    page = "<!-- eval: flows -->\n<!-- end -->\n<!-- eval: cosqa; also n -->\nold\n<!-- end -->\n<!-- eval: beam -->\n<!-- end -->\n"
     made = results.tables(page, results.read(kept))
-    assert "| MRR / all | 0.580 | **0.580, missed** |  |" in made
-    assert "| count | 3 |  |  |" in made
+    assert "| MRR / all | 0.580 | **0.580, missed** | BM25 0.3 |" in made
+    assert "| count | 3 |  |  |" in made, "named by the mark"
+    assert "| more | 4" not in made, "without an aim"
+    assert "| without an aim | 5 |" in made, "no figure of its section has an aim"
     assert made.endswith("<!-- eval: beam -->\nNot measured yet.\n<!-- end -->\n")
     assert results.tables(made, results.read(kept)) == made
