@@ -3,7 +3,7 @@
 A passage is found by its own words. A file is relevant if several of its passages are found, or if the query
 names it. So the scores of a file's passages are added up, each counting less than the one before it,
 separately for words and meaning. The words of the file's name count as well. Each of the three scores is
-normalised to 0..1 over the files, and they are added with fixed weights (measured in ``docs/search.md``).
+normalised to 0..1 over the files, and they are added with fixed weights (measured in ``docs/evaluation.md``).
 """
 
 import math

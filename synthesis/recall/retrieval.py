@@ -201,7 +201,7 @@ def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float
     Words that twenty chunks contain equally do not discriminate, so meaning decides. A rare name is in few
     chunks, so words decide. Both drops shrink as an index grows, so their ratio is stable. The idea follows
     predictors of query performance by the spread of scores (Shtok et al., "Predicting Query Performance by
-    Query-Drift Estimation", ACM TOIS 2012). The formula is our own, measured in ``docs/search.md``.
+    Query-Drift Estimation", ACM TOIS 2012). The formula is our own, measured in ``docs/evaluation.md``.
 
     Args:
         lexical: Matches by words, best first.
