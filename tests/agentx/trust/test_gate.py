@@ -276,7 +276,7 @@ def test_an_approval_in_a_cloned_history_grants_nothing(foreign, user, tmp_path)
     root = foreign("[tools]\napprove = ['write_file']\n", approve)
     with Workspace.open(root, settings=user) as ws:
         refused = ws.tools.call("write_file", {}, call_id="c-1")
-        assert (refused.approval_needed, "not given by you on this machine" in refused.output) == (True, True)
+        assert (refused.approval_needed, "not given on this machine" in refused.output) == (True, True)
         ws.approve("c-1")
         assert ws.tools.call("write_file", {}, call_id="c-1").status == "SUCCEEDED"
 
