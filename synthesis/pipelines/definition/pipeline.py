@@ -49,19 +49,19 @@ class AgentType(Part):
     """What kind of agent plays a role, and how much it takes."""
 
     window: int = Field(default=128_000, gt=0)
-    """Tokens of its context."""
+    """Tokens of the context."""
     system: int = Field(default=2_000, ge=0)
-    """Of the window, the tokens that the provider's own prompt takes."""
+    """Of these, for the provider's prompt."""
     output: int = Field(default=8_000, gt=0)
-    """Of the window, the tokens that are kept free for its answer."""
+    """Of these, for the answer."""
     max_files: int = Field(default=20, gt=0)
-    """How many files it is given at most."""
+    """Maximum number of files."""
     max_steps: int = Field(default=20, gt=0)
-    """How often a model is asked in one dispatch."""
+    """Model calls per dispatch."""
     max_time_s: float = Field(default=900.0, gt=0)
-    """How many seconds one dispatch may take."""
+    """Seconds per dispatch."""
     read_only: bool = False
-    """It makes nothing but one report of its own."""
+    """It writes only one report."""
 
     @model_validator(mode="after")
     def _has_room(self) -> "AgentType":
@@ -84,43 +84,43 @@ class File(Part):
     """A file, or one for each item where its path says so."""
 
     path: str = Field(min_length=1)
-    """Relative to the artifacts, or to its source; each line is a file, and `*` and `**` match names."""
+    """Relative to the artifacts or its source; one per line; `*` and `**` match names."""
     sort: Literal["static", "append-only", "overwritable"] = Field(default="overwritable", alias="class")
-    """`static` is written once, `append-only` only ever grows, `overwritable` is free."""
+    """`static` (written once), `append-only` or `overwritable`."""
     source: str = ""
-    """The tree outside the artifacts that holds it, a name under `sources`; read-only."""
+    """A name under `sources`, for a file outside the artifacts."""
     about: str = ""
-    """What it is, for those who read the pipeline."""
+    """Description."""
 
 
 class Length(Part):
     """How many words a file has."""
 
     words: str = Field(min_length=1)
-    """The number of words; a template may say it."""
+    """The number."""
     within: float = Field(default=0.2, ge=0, lt=1)
-    """How far from it is still right, as a share: 0.2 is 20% more or less."""
+    """Tolerance: 0.2 is 20% more or less."""
 
 
 class Check(Part):
     """Something that has to hold of a file; exactly one of these."""
 
     length: Length | None = None
-    """How many words it has."""
+    """Number of words."""
     sections: Texts = ()
-    """Headings that it has, each with text below."""
+    """Headings, each with text below."""
     terms: str = ""
-    """The file of a glossary: a draft uses its terms, avoids its forbidden words, and redefines no term."""
+    """A glossary under `files`: no forbidden words, no term redefined."""
     uses: str = ""
-    """With `terms`: terms that have to stand in it, with commas between them; a template may say them."""
+    """With `terms`: required terms, with commas between them."""
     unused: str = ""
-    """The file of a registry: no entry of other items stands in it again."""
+    """A registry under `files`: no entry of other items is used again."""
     absent: Texts = ()
-    """Words that may not stand in it."""
+    """Forbidden words."""
     matches: str = ""
-    """A regular expression that is found in it."""
+    """A regular expression that a line matches."""
     command: Texts = ()
-    """A program and its arguments, run with the file's path in a copy of the artifacts; must exit with 0."""
+    """A program and arguments, run with the file's path in a copy of the artifacts; must exit with 0."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "Check":
@@ -136,62 +136,62 @@ class Read(Part):
     """A file that a role reads."""
 
     file: Name
-    """Its name under `files`."""
+    """Name under `files`."""
     purpose: str = ""
-    """What it is read for; the agent is told."""
+    """What it is read for."""
     fit: Literal["whole", "recent", "sections"] = "whole"
-    """If too long: its `recent` sections, the relevant `sections`, or `whole`: nothing is dispatched."""
+    """If too long: its `recent` sections, the relevant `sections`, or `whole`: an error."""
     keep: int = Field(default=3, ge=0)
-    """With `fit: recent`: how many of the latest sections are given whole."""
+    """With `fit: recent`: number of whole sections."""
     if_room: bool = False
-    """It is given only if there is room."""
+    """Given only if there is room."""
     optional: bool = False
-    """It may not be there yet, and the role does not wait for it."""
+    """It may not exist yet."""
     checks: tuple[Check, ...] = ()
-    """What the engine checks in it for the role; against its findings the verdict cannot be PASS."""
+    """Checks; with a finding the verdict cannot be PASS."""
 
 
 class Write(Part):
     """A file that a role writes."""
 
     file: Name
-    """Its name under `files`."""
+    """Name under `files`."""
     format: str = ""
-    """What is asked of it, in words; the agent is told."""
+    """Its format, in words."""
     marker: str = Field(default="", pattern=r"^([A-Z][A-Z0-9_]*)?$")
-    """The completion marker that its last line carries: `<!-- MARKER -->` in Markdown and HTML."""
+    """The completion marker of its last line."""
     only: Literal["every", "first", "last"] = "every"
-    """For which item it is written."""
+    """Items that it is written for: `every`, `first` or `last`."""
     verdict: bool = False
     """It has a line `Verdict: PASS` or `Verdict: FAIL`."""
     checks: tuple[Check, ...] = ()
-    """What has to hold of it before the stage is done."""
+    """Checks before the stage is done."""
     content: str = ""
-    """For a role of the engine: the template that it is filled from."""
+    """For `by: engine`: its template."""
 
 
 class Append(Part):
     """What the engine adds to the long-term memory when a stage is done."""
 
     to: Name
-    """An append-only file, by its name under `files`."""
+    """An append-only file, by name."""
     source: Name = Field(alias="from")
-    """The file that the role wrote, by its name under `files`."""
+    """The file that the role wrote, by name."""
     section: str = ""
-    """The heading in that file whose text is added; without one, all of it."""
+    """Heading whose text is added; without one, all of it."""
     under: str = ""
-    """The heading that it gets; a template may say it."""
+    """Its new heading."""
     topic: str = ""
-    """The topic under which each entry becomes a memory item too; none where it is empty."""
+    """Topic under which each entry becomes a memory item too."""
 
 
 class NotRead(Part):
     """A file that a role does not read; of a file for each item, those of other items."""
 
     file: Name
-    """Its name under `files`."""
+    """Name under `files`."""
     why: str = ""
-    """Why not; the agent is told."""
+    """Reason, shown to the agent."""
 
 
 def _with_file(value: Any) -> Any:
@@ -208,98 +208,98 @@ class Role(Part):
     """Who does something: what it is told, what it reads, what it writes."""
 
     title: str = ""
-    """What it is called: "You are …"."""
+    """Title: "You are …"."""
     duty: str = ""
-    """What it is responsible for."""
+    """Responsibility."""
     agent: str = "general-purpose"
-    """The type of agent that plays it: `explore`, `general-purpose`, or one under `agents`."""
+    """Agent type: `explore`, `general-purpose`, or one under `agents`."""
     by: Texts = (BY_MODEL,)
-    """Who plays it: `model`, `engine` (fills files from templates), or a program with its arguments."""
+    """`model`, `engine` (fills templates), or a program with arguments."""
     speaks: Literal["text", "jsonl"] = "text"
-    """The program's protocol: `text` (prompt on stdin, file on stdout) or `jsonl` (the agent protocol)."""
+    """The program's protocol: `text` (stdin, stdout) or `jsonl`."""
     model: str = ""
-    """The model that plays it, where it is not the workspace's own."""
+    """Model, if not the workspace's."""
     task: str = ""
-    """What it is to do now, beyond its duty."""
+    """What to do now."""
     prompt: str = ""
-    """A template in place of the prompt that every role has."""
+    """A template in place of the standard prompt."""
     reads: tuple[Read, ...] = ()
-    """The files that it sees; it sees no others."""
+    """The only files that it sees."""
     does_not_read: AllDenied = ()
-    """Files that it is told it does not read: names, or maps with `file` and `why`."""
+    """Files that its prompt forbids."""
     writes: tuple[Write, ...] = Field(min_length=1)
-    """The files that it writes; it writes no others."""
+    """The only files that it writes."""
     appends: tuple[Append, ...] = ()
-    """What the engine adds to long-term memory from what it wrote."""
+    """What the engine adds to long-term memory."""
     standards: Texts = ()
-    """Standards of quality that it is told."""
+    """Standards of quality."""
     attempts: int = Field(default=3, ge=1, le=20)
-    """How often an agent is sent at most, until what it wrote is in order."""
+    """Maximum number of dispatches for a step."""
     split: str = ""
-    """A file of many that the task may be split over where there is not room for all."""
+    """A file of many that the task may be split over."""
 
 
 class Stage(Part):
     """One step: a role at work, once or for each item."""
 
     id: Name
-    """Its name."""
+    """Name."""
     role: Name
-    """Who does it, a name under `roles`."""
+    """Name under `roles`."""
     for_each: str = ""
-    """It is done for each of these items."""
+    """Run for each of these items."""
     after: Names = ()
-    """Stages to finish before: for the same item if both are done for each item, otherwise for all items."""
+    """Stages to wait for."""
     after_previous: Names = ()
-    """Stages that are done before for the item before this one."""
+    """Stages to wait for, for the previous item."""
 
 
 class Until(Part):
     """The end of a loop."""
 
     file: Name
-    """The file whose verdict is PASS then; one stage of the loop writes it."""
+    """The file with the verdict; one stage of the loop writes it."""
 
 
 class Loop(Part):
     """Stages that are done again and again, until a verdict is PASS."""
 
     loop: Name
-    """Its name; other stages come `after` it."""
+    """Name, for `after` of other stages."""
     until: Until
     """When it ends."""
     at_most: int = Field(default=3, ge=1, le=50)
-    """How many rounds there are at most."""
+    """Maximum number of rounds."""
     otherwise: Literal["fail", "go-on"] = "fail"
-    """What comes after the last round without a PASS: `fail`, or `go-on` with what there is."""
+    """After the last round without a PASS: `fail` or `go-on`."""
     for_each: str = ""
-    """It is done for each of these items."""
+    """Run for each of these items."""
     after: Names = ()
-    """Stages to finish before: for the same item if both are done for each item, otherwise for all items."""
+    """Stages to wait for."""
     after_previous: Names = ()
-    """Stages that are done before for the item before this one."""
+    """Stages to wait for, for the previous item."""
     stages: tuple[Stage, ...] = Field(min_length=1)
-    """The stages of each round; `after` names stages of the same loop."""
+    """The stages of each round."""
 
 
 class Bounds(Part):
     """What the whole pipeline may use, over all of its runs; 0 is no limit."""
 
     max_tokens: int = Field(default=0, ge=0)
-    """Tokens of models; 0 is no limit, here and below."""
+    """Tokens; 0 is no limit, here and below."""
     max_cost_usd: float = Field(default=0.0, ge=0)
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
-    """How often agents are sent."""
+    """Dispatches."""
 
 
 class Price(Part):
     """What a million tokens cost in US dollars, for the plan, where the price of the model is not known."""
 
     prompt: float = Field(default=0.0, ge=0)
-    """US dollars for a million tokens that models are shown."""
+    """US dollars per million input tokens."""
     output: float = Field(default=0.0, ge=0)
-    """US dollars for a million tokens that they write."""
+    """US dollars per million output tokens."""
 
 
 def _kind(value: Any) -> str:
@@ -333,28 +333,28 @@ class Pipeline(Part):
     """A pipeline of agents without memory, which remember through files."""
 
     pipeline: Name
-    """Its name."""
+    """Name."""
     title: str = ""
-    """What is made; templates say `{{ title }}`."""
+    """What is made."""
     variables: dict[Word, Any] = {}
     """Values for templates."""
     sources: dict[Name, str] = {}
-    """Trees outside the artifacts that are read, by name: a path relative to this file."""
+    """Read-only trees outside the artifacts: paths relative to this file."""
     items: dict[Word, Items] = {}
-    """Items that stages are done for, such as chapters: a list of maps with an `id`, or a number."""
+    """Items that stages run for, such as chapters: a list of maps with an `id`, or a number."""
     agents: Annotated[dict[Name, AgentType], BeforeValidator(_with_ours)] = {}
-    """Types of agents besides `explore` and `general-purpose`, or other figures for these."""
+    """Agent types, added or overridden."""
     files: dict[Name, File]
-    """The files that roles read and write, by name."""
+    """Files by name."""
     roles: dict[Name, Role]
-    """Who there is, by name."""
+    """Roles by name."""
     stages: tuple[StageOrLoop, ...] = Field(min_length=1)
-    """What is done: stages and loops. Those that do not wait for each other run at the same time."""
+    """Stages and loops."""
     limits: Bounds = Bounds()
-    """What all of it may use."""
+    """Limits for the whole pipeline."""
     price: Price | None = None
-    """What tokens cost, where the model's price is not known."""
+    """Price of tokens, if the model's is unknown."""
     lease_wait_s: float = Field(default=60.0, ge=0)
-    """How many seconds to wait for a file that another run is writing."""
+    """Seconds to wait for a leased file."""
     log: str = ""
-    """An append-only file in which the engine notes what went wrong."""
+    """An append-only file for the engine's error notes."""
