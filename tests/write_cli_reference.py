@@ -67,8 +67,7 @@ def _command(name: str) -> Iterator[str]:
     rows = [(f"`{_shape(one)}`", _text(one)) for one in arguments if _text(one)]
     rows += [(_spelled(one), _text(one)) for one in options]
     if rows:
-        yield "| | |\n|---|---|"
-        yield "".join(f"| {left} | {right} |\n" for left, right in rows)
+        yield "".join(f"- {left}: {right}\n" for left, right in rows)
     yield f"```sh\nagentx {COMMANDS[name].example}\n```\n"
 
 
@@ -85,7 +84,7 @@ def _spelled(option: Any) -> str:
 
 
 def _text(param: Any) -> str:
-    text = re.sub(r"\s+", " ", getattr(param, "help", "") or "").strip().replace("|", "\\|")
+    text = re.sub(r"\s+", " ", getattr(param, "help", "") or "").strip()
     default = param.default
     plain = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
     return f"{text} Default: {default}." if plain and getattr(param, "show_default", False) else text
