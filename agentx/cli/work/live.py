@@ -75,13 +75,12 @@ class LiveView(Observer):
 
     Args:
         console: Where to print; its recording, if it has one, can be exported as a picture.
-        canned: Whether to mention that a scripted model's words are canned; a story has done so already.
+        canned: Whether to mention that the model is a script; a story has done so already.
 
     >>> view = LiveView(Console(width=60, no_color=True))
     >>> view.run_started("r-1", "script:demo.jsonl", "Hello", resumed=False)
     r-1 · script:demo.jsonl ────────────────────────────────────
-             The words of the model come from a file; everything
-             else is real.
+             The model is a script; everything else is real.
     <BLANKLINE>
          you Hello
     """
