@@ -130,8 +130,8 @@ def _cold(scratch: Path, root: Path, empty: Path) -> Iterator[Figure]:
 
 
 _COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("maintain", "--dry-run"),
-    ("maintain",),
+    ("memory", "maintain", "--dry-run"),
+    ("memory", "maintain"),
     ("memory", "list"),
     ("memory", "--kind", "rejection"),
     ("memory", "explain", _MESSAGE),
@@ -139,10 +139,10 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("flow", "check", _ACTION),
     ("gate", "pre", _ACTION),
     ("gate", "post", "Deployed billing", "--pass"),
-    ("boot",),
+    ("agent", "boot"),
     *(("context", _MESSAGE, "--tier", str(tier)) for tier in range(4)),
-    ("scribe", "--pending"),
-    ("backtest",),
+    ("memory", "scribe", "--pending"),
+    ("flow", "backtest"),
     ("status",),
     ("log",),
 )
