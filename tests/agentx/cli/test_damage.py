@@ -141,7 +141,7 @@ _KEPT = {"a foreign line in the middle": b"wrote this", "a huge line": b"x" * 1_
 
 READING = (
     ["status"], ["search", "version"], ["log"], ["context"], ["memory", "list"], ["verify"], ["doctor"],
-    ["diff"], ["repair", "--dry-run"], ["bisect", "c-3"], ["boot"],
+    ["diff"], ["repair", "--dry-run"], ["bisect", "c-3"], ["agent", "boot"],
 )  # fmt: skip
 FIRST = 2
 THOROUGH = ("middle line, data", "cut in the middle of a line", "a sealed segment")

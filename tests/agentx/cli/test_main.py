@@ -34,8 +34,8 @@ import sys
 from agentx.cli.__main__ import main
 for words in (
     ["flow", "add", "Deploy to production", "--step", "Push"], ["flow", "list"], ["flow", "check", "deploy to production"],
-    ["memory", "list"], ["memory", "explain", "Never use tabs."], ["maintain", "--dry-run"], ["maintain"], ["backtest"],
-    ["gate", "pre", "deploy to production"], ["gate", "post", "Deployed", "--pass"], ["boot"], ["scribe", "--pending"],
+    ["memory", "list"], ["memory", "explain", "Never use tabs."], ["memory", "maintain", "--dry-run"], ["memory", "maintain"], ["flow", "backtest"],
+    ["gate", "pre", "deploy to production"], ["gate", "post", "Deployed", "--pass"], ["agent", "boot"], ["memory", "scribe", "--pending"],
     ["status"], ["log"],
 ):
     assert main(["-C", sys.argv[1], *words]) == 0, words
