@@ -2,7 +2,7 @@
 
 import sys
 
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -82,7 +82,9 @@ def test_a_sample_plays_from_an_installed_wheel_in_any_directory(built, tmp_path
         archive.extractall(tmp_path / "site")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from agentx.cli.__main__ import main; sys.exit(main())"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from agentx.cli.main import main; sys.exit(main())"
+    )
     command = [sys.executable, "-c", code, str(tmp_path / "site"), "run", "--sample", "rejected-idea"]
     command += ["--into", str(tmp_path / "played")]
     done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=False)
@@ -96,7 +98,7 @@ def test_the_wheel_says_what_it_is(built):
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         said = email.message_from_bytes(archive.read(metadata))
         (scripts,) = (name for name in names if name.endswith("/entry_points.txt"))
-        assert "agentx = agentx.cli.__main__:main" in archive.read(scripts).decode()
+        assert "agentx = agentx.cli.main:main" in archive.read(scripts).decode()
     assert (said["Name"], said["License-Expression"]) == ("agentx-workspace", "Apache-2.0")
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 

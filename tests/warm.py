@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ENGINE = ("agentx.workspace", "agentx.cli.__main__")
+ENGINE = ("agentx.workspace", "agentx.cli.main")
 """What is imported beforehand: all but the modules of the commands, which each imports for itself."""
 
 
@@ -78,7 +78,7 @@ def answer(caller: socket.socket) -> None:
         os.environ.clear()
         os.environ.update(environ)
         sys.argv = ["agentx", *words]
-        sys.exit(import_module("agentx.cli.__main__").main())
+        sys.exit(import_module("agentx.cli.main").main())
     for stream in streams:
         os.close(stream)
     _, status = os.waitpid(worker, 0)

@@ -31,7 +31,7 @@ from agentx.synthesis.demands.reversals import (
 )
 from agentx.synthesis.demands.tables import orders
 from agentx.synthesis.demands.tables import vocabulary as v
-from agentx.synthesis.demands.tables.shape import Shape
+from agentx.synthesis.demands.tables.demand_row import Shape
 from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentx.synthesis.demands.reading.clause import lead_length
-from agentx.synthesis.demands.tables.ruling import Ruling
+from agentx.synthesis.demands.tables.rejection_row import Ruling
 from agentx.synthesis.demands.tables.rulings import (
     ASTONISHED,
     BARE_REFUSAL,

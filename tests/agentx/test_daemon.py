@@ -203,7 +203,7 @@ made = dbos._migration.sqlite_migrations
 made[:] = [one.replace("strftime('%s','now')", "unixepoch('subsec')") for one in made]
 assert "unixepoch('subsec')" in made[0]
 dbos._sys_db.sys = SimpleNamespace(version_info=(3, 12))
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 main()
 """
 """What DBOS chooses by Python's version, chosen under every version."""

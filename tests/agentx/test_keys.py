@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.directing.configured import program_environ
 from agentx.settings import Settings, is_key, read_settings
 from tests.chat_server import serving

@@ -13,7 +13,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.integrity.purge import purge as purging
-from agentx.integrity.purge.closure import PurgeRefused
+from agentx.integrity.purge.copies import PurgeRefused
 from agentx.recording import purge_journal
 from agentx.recording.staging import WriteFailed
 from agentx.storage.artifacts import FileChange

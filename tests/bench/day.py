@@ -37,7 +37,7 @@ _MESSAGE = "From now on never deploy on Fridays, and please mend the invoice pag
 
 _LOADED = """
 import json, sys
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 main(sys.argv[2:])
 json.dump([name for name in sys.argv[1].split(",") if name in sys.modules] + [len(sys.modules)], sys.stderr)
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.cli.work.samples import SampleInvalid, find_sample, read_talk
 from agentx.storage.events.cognition_events import Interacted
 

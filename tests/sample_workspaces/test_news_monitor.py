@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.cli.work.samples import SampleInvalid, load_code
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executor_tools import Hands

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.storage.events.pipeline_events import Dispatched, PipelineEnded, StageProved, key_of
 from agentx.storage.events.types import RunEnded, RunStarted, ToolCallExecuted
 

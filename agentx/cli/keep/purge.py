@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, table
-from agentx.integrity.purge.closure import PurgeRefused
+from agentx.integrity.purge.copies import PurgeRefused
 from agentx.integrity.purge.purge import PurgePlan, PurgeReport
 from agentx.storage.text import encodable, one_line
 

@@ -16,7 +16,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.integrity.purge import quoting
-from agentx.integrity.purge.closure import Closure, PurgeRefused, follow
+from agentx.integrity.purge.copies import Closure, PurgeRefused, follow
 from agentx.integrity.purge.quoting import Quoting, Words
 from agentx.recording import commit_message
 from agentx.recording.purge_journal import Journal, begin, finish, mark, survey

@@ -4,7 +4,7 @@ These sentences say that the agent did something wrong, that a thing is not want
 itself was named just before, so the words often only point to it.
 """
 
-from agentx.synthesis.demands.tables.ruling import FINE, IS, MISBEHAVES, POOR, THING, VERY, Ruling
+from agentx.synthesis.demands.tables.rejection_row import FINE, IS, MISBEHAVES, POOR, THING, VERY, Ruling
 from agentx.synthesis.demands.tables.vocabulary import compiled
 
 _IT = (

@@ -5,10 +5,10 @@ accept; the tests walk through the rows. The features are in
 :mod:`agentx.synthesis.demands.tables.vocabulary`.
 """
 
+from agentx.synthesis.demands.tables.demand_row import Shape
 from agentx.synthesis.demands.tables.places import HANDS_OFF
 from agentx.synthesis.demands.tables.preferences import PREFERENCES
 from agentx.synthesis.demands.tables.principles import PRINCIPLES
-from agentx.synthesis.demands.tables.shape import Shape
 from agentx.synthesis.demands.tables.vocabulary import (
     ARTEFACTS,
     HABITS,

@@ -5,7 +5,7 @@ if they have a reason or a comparison, and no date, sum or person, which would m
 others.
 """
 
-from agentx.synthesis.demands.tables.shape import Shape
+from agentx.synthesis.demands.tables.demand_row import Shape
 from agentx.synthesis.demands.tables.vocabulary import compiled
 
 PREFERENCES: tuple[Shape, ...] = (

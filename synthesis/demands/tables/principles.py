@@ -4,7 +4,7 @@ Most do not say how long they apply, so each is only a proposal unless it says "
 on".
 """
 
-from agentx.synthesis.demands.tables.shape import Shape
+from agentx.synthesis.demands.tables.demand_row import Shape
 from agentx.synthesis.demands.tables.vocabulary import KINDS, LANGUAGES, QUALITIES, compiled
 
 _ONES_WORK = (

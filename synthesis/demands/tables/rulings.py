@@ -6,7 +6,7 @@ words ("hmm, I think …").
 """
 
 from agentx.synthesis.demands.tables.objections import OBJECTIONS
-from agentx.synthesis.demands.tables.ruling import (
+from agentx.synthesis.demands.tables.rejection_row import (
     FINE,
     IS,
     MISBEHAVES,

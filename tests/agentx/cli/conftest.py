@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.settings import read_settings
 from agentx.trust.trust import Trust
 from tests.warm import agentx_program

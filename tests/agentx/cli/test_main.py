@@ -31,7 +31,7 @@ def test_the_frame_loads_nothing_heavy(words, environment, tmp_path):
 
 _A_DAY = """
 import sys
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 for words in (
     ["flow", "add", "Deploy to production", "--step", "Push"], ["flow", "list"], ["flow", "check", "deploy to production"],
     ["memory", "list"], ["memory", "explain", "Never use tabs."], ["memory", "maintain", "--dry-run"], ["memory", "maintain"], ["flow", "backtest"],
@@ -54,7 +54,7 @@ def test_a_day_of_commands_loads_no_library_that_only_search_and_models_need(env
 def test_a_look_loads_nothing_that_reads_texts_or_runs_pipelines(environment, root):
     with Workspace.open(root) as ws:
         ws.say("What is the time?")
-    code = "import sys\nfrom agentx.cli.__main__ import main\n"
+    code = "import sys\nfrom agentx.cli.main import main\n"
     code += "for word in ('status', 'log'):\n    main(['-C', sys.argv[1], word])\nprint(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code, str(root)], env=environment, capture_output=True, text=True, check=True

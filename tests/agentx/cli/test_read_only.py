@@ -33,7 +33,7 @@ NOT_THE_DISK = {"schedule daemon", "pipeline run", "pull", "trust issue"}
 
 _CALLS = """
 import contextlib, io, json, os, sys
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 user, warm, calls = json.load(sys.stdin)
 sys.stdin = io.StringIO()
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pytest
 
 from agentx import Workspace
-from agentx.cli.__main__ import main
+from agentx.cli.main import main
 from agentx.cognition.overview import overview
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import LIGHT, wrapped

@@ -117,7 +117,3 @@ class _Notes(logging.Handler):
         if self._terminal.settings.debug and record.exc_info:
             traceback.print_exception(*record.exc_info)
         self._terminal.note(record.getMessage())
-
-
-if __name__ == "__main__":
-    sys.exit(main())
