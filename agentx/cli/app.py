@@ -87,9 +87,13 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
         terminal.note(f"`agentx {own[0]}` is now `agentx {new}`. The next release drops the old spelling.")
         words[len(words) - len(own) :] = own = [*new.split(), *own[1:]]
     helped = _asks_for_help(words)
-    if terminal.settings.inside_run and own and not helped:
-        _refuse_to_act(own)
     asked = words if own or helped or "--version" in words else [*words, "--help"]
+    if terminal.settings.inside_run and own:
+        if helped:
+            # Nothing but help: an option takes a word like --help as its value, and the command would run.
+            asked = [*find(own).split(), "--help"]
+        else:
+            _refuse_to_act(own)
     status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
 
@@ -183,10 +187,9 @@ def _register(app: typer.Typer, name: str, text: str, own: Sequence[str], title:
     wanted = find(own).removeprefix(name).split()[:1]
     group = typer.Typer(help=text, rich_markup_mode="rich", epilog=_epilog(spoken(name.split())[0]))
     group.callback(invoke_without_command=True)(_alone(name))
+    listed = _asks_for_help(own) and not wanted  # each is loaded, for its own line
     for each in words:
-        if each in wanted or (
-            _asks_for_help(own) and not wanted
-        ):  # the help lists all, each with its first line
+        if listed or each in wanted:
             _register(group, f"{name} {each}", words[each], own)
         else:
             group.command(each)(_not_called)

@@ -499,7 +499,7 @@ def _cut(value: Any, characters: int) -> Any:
     try:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
     except (ValueError, RecursionError):  # it contains itself, or is nested too deeply
-        return f"a {type(value).__name__} that is no JSON"
+        return f"a {type(value).__name__} that is not JSON"
     if len(text) <= characters:
         return value
     text = clean(text)  # before truncation: half a secret is no longer recognised

@@ -38,6 +38,23 @@ def test_what_acts_as_the_user_is_refused_inside_a_run(call, root, monkeypatch, 
     assert (root / "history.jsonl").read_bytes() == before
 
 
+def test_a_request_for_help_lets_nothing_else_through(root, call, script, monkeypatch):
+    """An option takes the word behind it, also one that looks like an option."""
+    call("config", "set", "tools.approve", '["delete_file"]', "-C", root)
+    deletes = {"tool_calls": [{"name": "delete_file", "arguments": {"path": "outlook.md"}}]}
+    assert call("run", "delete it", "--model", script(deletes), "-C", root).code == 1
+    before = (root / "history.jsonl").read_bytes()
+    monkeypatch.setenv(RUN, "a-run")
+    for words in (
+        ("approve", "--reason", "--help"),
+        ("say", "--", "--help"),
+        ("memory", "add", "--until", "-h", "x"),
+    ):
+        done = call(*words, "-C", root)
+        assert (done.code, "Usage: agentx" in done.out) == (0, True), done
+        assert (root / "history.jsonl").read_bytes() == before, words
+
+
 def test_what_reads_works_inside_a_run(call, root, monkeypatch):
     """Looking at the workspace, and help, work as they do in a terminal."""
     monkeypatch.setenv(RUN, "a-run")
