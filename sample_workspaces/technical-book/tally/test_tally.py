@@ -57,7 +57,7 @@ def test_a_register_is_by_day() -> None:
     ],
 )
 def test_an_error_names_its_line(text: str, line: int) -> None:
-    """Each kind of mistake is told with the line that it stands in."""
+    """Each kind of mistake is reported with its line."""
     with pytest.raises(JournalError) as caught:
         list(read(text.splitlines()))
     assert caught.value.line == line

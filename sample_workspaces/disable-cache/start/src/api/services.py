@@ -117,7 +117,7 @@ def get_quote(symbol: str) -> Quote:
 
 
 def get_prices(symbol: str, days: int | None = None) -> list[DailyPrice]:
-    """The closing prices of a share, oldest first; of the last so many days where days are given."""
+    """Return the closing prices of a share, oldest first; only the last `days` days if given."""
     get_quote(symbol)
     prices = sorted((DailyPrice.of(row) for row in _read(f"/prices/{symbol}")), key=lambda price: price.day)
     if days is None or not prices:
@@ -257,7 +257,7 @@ def movers(quotes: Iterable[Quote], count: int = 3) -> tuple[list[Movement], lis
 
 
 def moving_average(prices: Sequence[DailyPrice], days: int) -> list[tuple[date, Decimal]]:
-    """The mean of the last so many closing prices at each day that has as many behind it."""
+    """Return, for each day with enough days before it, the mean of the latest closing prices."""
     if days < 1:
         raise ValueError(f"an average needs at least one day, not {days}")
     averages = []
