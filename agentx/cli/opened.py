@@ -31,11 +31,11 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         raise UsageError(f"There is no directory {terminal.directory}.")
     with Workspace.find(terminal.directory, settings=terminal.settings) as ws:
         if look and not ws.engine.write_path.read_only:
-            ws.engine.write_path.scan()
+            ws.engine.edits.scan()
         why = ws.engine.write_path.read_only
         said = _say(terminal, ws, 0, without=why)
-        if ws.engine.write_path.damage:
-            count = len(ws.engine.write_path.damage)
+        if ws.engine.log.damage:
+            count = len(ws.engine.log.damage)
             terminal.note(
                 f"{count} line{'s' * (count != 1)} of the history cannot be read; see `agentx doctor`."
             )

@@ -128,7 +128,7 @@ class Logs:
         """
         if not self.wanted:
             return []
-        for event in self._engine.write_path.history.read(self._seen, on_damage=told_already):
+        for event in self._engine.log.history.read(self._seen, on_damage=told_already):
             self._seen = event.seq
             if one := self._replay.take(event):
                 self._take(one)

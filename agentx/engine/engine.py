@@ -13,10 +13,10 @@ import msgspec
 
 from agentx.config import Config
 from agentx.core.event_bus import Bus
+from agentx.engine.commit_index import CommitIndex
 from agentx.engine.daily_recap import Recaps
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
-from agentx.recording.commit_index import CommitIndex
 from agentx.recording.staging import Content
 from agentx.recording.write_path import WritePath
 from agentx.search.background_worker import SearchLate, done_by
@@ -52,7 +52,12 @@ class Engine:
         config: The settings from ``agentx.toml``.
         settings: The settings from the environment.
         trust: Whether what the workspace brings along may be run, called or read outside it.
-        write_path: Every change to log, repository and working files.
+        write_path: Makes every change to log, repository and working files.
+        log: The recorded events, and the state that they fold into.
+        git: The commits, and the recorded entries of the artifacts.
+        edits: Records what the user changed.
+        health: Whether the log is sound.
+        artifacts: The working files.
         synthesizer: Draws conclusions from each fact.
         indexer: Feeds and queries the memory index.
         summaries: Summaries of directories by tree id, path and rules; a change to any of them makes a new
@@ -79,13 +84,18 @@ class Engine:
         self.trust = trust
         self.bus = bus
         self.write_path = write_path
+        self.log = write_path.log
+        self.git = write_path.git
+        self.edits = write_path.edits
+        self.health = write_path.health
+        self.artifacts = write_path.artifacts
         self.synthesizer = synthesizer
         self.indexer = indexer
         self.summaries: OrderedDict[tuple[str, str, str], str] = OrderedDict()
         self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
-        self.recaps = Recaps(write_path.history, write_path.cache / "recap")
-        self.past_runs = PastRuns(write_path.history, write_path.cache / "runs", self.read_body)
-        self.commits = CommitIndex(write_path.repo, write_path.cache / "commits")
+        self.recaps = Recaps(self.log.history, write_path.cache / "recap")
+        self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
+        self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
         self._enforced: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
 
     @property
@@ -102,19 +112,19 @@ class Engine:
         """
         self.write_path.require_writable()
         with self.write_path.exclusive():
-            self.write_path.refuse_damaged()
-            self.write_path.scan()
+            self.health.refuse_damaged()
+            self.edits.scan()
             self.write_path.flush()
-            return self.write_path.head, self.write_path.state.seq
+            return self.git.head, self.log.state.seq
 
     def read_body(self, body: Body) -> str:
         """Return the whole text of a body."""
-        return self.write_path.blobs.text(body)
+        return self.log.blobs.text(body)
 
     def snapshot(self) -> State:
         """Return a copy of the state that no other thread changes."""
         with self.write_path.exclusive():
-            return self.write_path.state.copy()
+            return self.log.state.copy()
 
     def snapshot_by(self, deadline: float) -> tuple[State, bool]:
         """Return a copy of the state; if the lock is not free in time, of what this process has read.
@@ -128,7 +138,7 @@ class Engine:
         try:
             return done_by(deadline, self.snapshot), True
         except (SearchLate, WorkspaceBusy):
-            return self.write_path.state.copy(), False
+            return self.log.state.copy(), False
 
     def search(
         self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
@@ -152,7 +162,7 @@ class Engine:
         read_by = None if deadline is None else time.monotonic() + left_s * READ_SHARE
 
         def with_commits(hits: Sequence[SearchHit]) -> list[SearchHit]:
-            self.commits.extend(self.write_path.head)
+            self.commits.extend(self.git.head)
             return [
                 hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))
                 for hit in hits
@@ -171,7 +181,7 @@ class Engine:
 
     def commit_of(self, seq: int) -> str:
         """Return the first commit that holds an event; empty if it is not committed or not indexed yet."""
-        self.commits.extend(self.write_path.head)
+        self.commits.extend(self.git.head)
         return self.commits.find(seq)
 
     # --- the gate ---------------------------------------------------------------------------------
@@ -179,7 +189,7 @@ class Engine:
     def enforced(self) -> list[MemoryItem]:
         """Return the items whose checks run before a write and on an answer; cached until memory changes."""
         with self.write_path.exclusive():
-            state = self.write_path.state
+            state = self.log.state
             concluded = state.counts.get("Concluded", 0)
             if self._enforced[0] is not state or self._enforced[1] != concluded:
                 self._enforced = state, concluded, tuple(state.active("constraint", "rejection"))
@@ -191,13 +201,13 @@ class Engine:
         found: list[Violation] = []
         if not items:
             return ()
-        known = self.write_path.tracked_all(contents)
+        known = self.git.tracked_all(contents)
         for path, content in contents.items():
             if content is None:
                 found += check_removal(items, path)
                 continue
             tracked = known[path]
-            before = decoded(self.write_path.repo.read_blob(tracked.oid)) if tracked else None
+            before = decoded(self.git.repo.read_blob(tracked.oid)) if tracked else None
             found += check_write(items, path, before, decoded(content.data) or "", message=message)
         return tuple(found)
 
@@ -207,7 +217,7 @@ class Engine:
 
     def last_user_message(self) -> str:
         """Return the latest message of the user; empty if there is none."""
-        return last_user_message(self.write_path.state)
+        return last_user_message(self.log.state)
 
 
 def last_user_message(state: State) -> str:

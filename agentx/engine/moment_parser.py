@@ -51,7 +51,7 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
         NoSuchMoment: There is none.
     """
     engine.write_path.refresh()
-    last = engine.write_path.state.seq
+    last = engine.log.state.seq
     text = str(moment).strip()
     if re.fullmatch(r"-?[0-9]{1,18}", text) and (len(text) < _SHORTEST_ID or int(text) <= last):
         if not 0 <= int(text) <= last:
@@ -80,7 +80,7 @@ def _as_recorded(at: datetime) -> str:
 
 def _at_time(engine: Engine, until: str, said: str) -> int:
     found = 0
-    for event in engine.write_path.history.read(on_damage=told_already):
+    for event in engine.log.history.read(on_damage=told_already):
         if event.at[: len(until)] > until:
             break
         found = event.seq
@@ -92,7 +92,7 @@ def _at_time(engine: Engine, until: str, said: str) -> int:
 
 
 def _at_commit(engine: Engine, text: str) -> int:
-    repo, head = engine.write_path.repo, engine.write_path.head
+    repo, head = engine.git.repo, engine.git.head
     too_short = re.fullmatch(f"[0-9a-fA-F]{{0,{_SHORTEST_ID - 1}}}", text)
     try:
         wanted = "" if too_short else repo.resolve(text)
@@ -104,7 +104,7 @@ def _at_commit(engine: Engine, text: str) -> int:
             "time (2026-11-20, 2026-11-20T09:30, 2h ago), or a commit (HEAD~2, or at least "
             f"{_SHORTEST_ID} characters of its ID)."
         )
-    above = engine.write_path.state.seq
+    above = engine.log.state.seq
     for commit in repo.log(head):
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if commit.id == wanted:
@@ -116,7 +116,7 @@ def _at_commit(engine: Engine, text: str) -> int:
 def _taken_on_record(engine: Engine, below: int, above: int) -> int:
     """Return the event that recorded a user's commit: between the engine's commits below and above it."""
     found = below
-    for event in engine.write_path.history.read(below, told_already):
+    for event in engine.log.history.read(below, told_already):
         taken = isinstance(event.data, ArtifactChanged) and event.data.noticed == "git"
         if event.seq > above or (found > below and not taken):
             break
@@ -129,7 +129,7 @@ def _taken_on_record(engine: Engine, below: int, above: int) -> int:
 
 def event_at(engine: Engine, seq: int) -> Event | None:
     """Return the event with a seq; ``None`` if its line is damaged or missing."""
-    event = next(engine.write_path.history.read(seq - 1, told_already), None) if seq > 0 else None
+    event = next(engine.log.history.read(seq - 1, told_already), None) if seq > 0 else None
     return event if event is not None and event.seq == seq else None
 
 
@@ -141,7 +141,7 @@ def state_at(engine: Engine, seq: int) -> State:
 def states_at(engine: Engine, *seqs: int) -> Iterator[State]:
     """Yield the state after each of some events, which are in order; one fold serves all."""
     state, now = State(), engine.snapshot()
-    events = engine.write_path.history.read(on_damage=told_already)
+    events = engine.log.history.read(on_damage=told_already)
     event = next(events, None)
     for seq in seqs:
         if seq == now.seq:

@@ -72,7 +72,7 @@ def look_back(engine: Engine, since: str) -> Audit:
         engine: The workspace.
         since: As :func:`begin` returns it.
     """
-    return audit(engine.write_path.history.read(on_damage=told_already), since, str(engine.root))
+    return audit(engine.log.history.read(on_damage=told_already), since, str(engine.root))
 
 
 def together(audits: Iterable[Audit], since: str) -> Report:

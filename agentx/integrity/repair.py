@@ -110,7 +110,7 @@ def _commit(root: Path) -> None:
         path = WritePath(root, _CODEC, artifacts, Bus(), outer=place != root / ARTIFACTS)
         try:
             path.load()
-            if path.state.format <= layout.FORMAT:
+            if path.log.state.format <= layout.FORMAT:
                 path.commit_healed()
         finally:
             path.close()

@@ -67,11 +67,11 @@ def _scripts(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     """Yield an artifact by its path; without a path, the one that was proposed."""
     try:
         path = check_path(name or propose(lesson).path)
-        if nofollow.is_file(engine.write_path.artifacts.locate(path, follow=True)):
+        if nofollow.is_file(engine.artifacts.locate(path, follow=True)):
             yield path
     except PathRefused:
         return
 
 
 def _active(engine: Engine) -> list[MemoryItem]:
-    return [item for item in engine.write_path.state.items.values() if item.status == "active"]
+    return [item for item in engine.log.state.items.values() if item.status == "active"]

@@ -69,7 +69,7 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
     if dry_run or not _is_due(found):
         return _result(found, state, ())
     with engine.write_path.exclusive():
-        if engine.write_path.state.seq != state.seq:  # others wrote meanwhile
+        if engine.log.state.seq != state.seq:  # others wrote meanwhile
             state = engine.snapshot()
             found = _find(engine, state, now)
         recorded = (
@@ -90,7 +90,7 @@ def _find(engine: Engine, state: State, now: str) -> Upkeep:
 def _uses(engine: Engine, after: int) -> dict[str, Use]:
     """Return the use of each memory item that agents were shown since an event."""
     uses: dict[str, Use] = {}
-    for event in engine.write_path.history.read(after, told_already):
+    for event in engine.log.history.read(after, told_already):
         if isinstance(event.data, ContextProvided):
             for name in {
                 name.removeprefix(_MEMORY) for name in event.data.recalled if name.startswith(_MEMORY)
@@ -131,7 +131,7 @@ class Nightly:
 
     def take(self, event: Event) -> None:
         """Run maintenance if a night lies between the last one (or the first memory item) and an event."""
-        state = self._engine.write_path.state
+        state = self._engine.log.state
         since = state.maintained_at or next((item.created_at for item in state.items.values()), event.at)
         if since[:10] >= event.at[:10] or self._engine.write_path.read_only:
             return
@@ -167,14 +167,14 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
         for lines in reversed(_maintenances(engine)):
             if patches := _taking_back(engine, lines):
                 engine.synthesizer.record(patches, PERSON, actor=actor)
-                return [engine.write_path.state.items[patch.id] for patch in patches]
+                return [engine.log.state.items[patch.id] for patch in patches]
     raise NothingToTakeBack("There is no maintenance to undo, or none of its changes is still in effect.")
 
 
 def _maintenances(engine: Engine) -> list[list[Event]]:
     """Return the lines of each maintenance that changed something, oldest first."""
     found: list[list[Event]] = [[]]
-    for event in engine.write_path.history.read(on_damage=told_already):
+    for event in engine.log.history.read(on_damage=told_already):
         if isinstance(event.data, Concluded) and event.data.extractor == MAINTENANCE:
             if event.data.changes:
                 found[-1].append(event)
@@ -189,7 +189,7 @@ def _taking_back(engine: Engine, lines: Sequence[Event]) -> list[Patch]:
     state.apply_all(lines)
     reason = f"The maintenance of event {lines[0].seq} was taken back."
     patches = [
-        _back(before.get(name), state.items[name], engine.write_path.state.items[name], reason)
+        _back(before.get(name), state.items[name], engine.log.state.items[name], reason)
         for name in dict.fromkeys(_changed(lines))
     ]
     return [patch for patch in patches if patch is not None]

@@ -200,7 +200,7 @@ class Examiner:
             return ""
         line = shlex.join([*check.command, path])
         result = run_in_copy(
-            self._engine.write_path.artifacts.root,
+            self._engine.artifacts.root,
             line,
             timeout_s=_COMMAND_TIME_S,
             max_output_bytes=_COMMAND_OUTPUT,
@@ -289,9 +289,7 @@ class Examiner:
     def _added(self, before: str, after: str) -> Added:
         """Return what was added to a file, and where; empty where that content was purged."""
         try:
-            old, new = (
-                self._engine.write_path.repo.read_blob(blob) if blob else b"" for blob in (before, after)
-            )
+            old, new = (self._engine.git.repo.read_blob(blob) if blob else b"" for blob in (before, after))
         except ObjectDamaged:
             return Added(0, "")
         line = len(lines_of(old.decode(errors="replace"))) - 1

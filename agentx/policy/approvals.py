@@ -54,7 +54,7 @@ def is_needed(engine: Engine, tool: str, call_id: str, why: str) -> bool:
         call_id: Its ID; a recorded call that waits for approval still needs it.
         why: Why a flow asks for it; empty if none does.
     """
-    pending = engine.write_path.state.pending.get(call_id)
+    pending = engine.log.state.pending.get(call_id)
     return bool(why) or is_named(engine, tool) or (pending is not None and pending.awaits_approval)
 
 
@@ -97,7 +97,7 @@ def approved_arguments(engine: Engine, tool: str, call_id: str, why: str, actor:
         NotApproved: The user denied the call.
         UsageError: The ID belongs to a call of another tool, or the arguments can no longer be read.
     """
-    pending = engine.write_path.state.pending[call_id]
+    pending = engine.log.state.pending[call_id]
     if pending.tool != tool:
         raise UsageError(f"The call {call_id} belongs to {pending.tool}, not to {tool}; make a new call.")
     if pending.approved is None:

@@ -104,7 +104,7 @@ def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, w
     deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
     while True:
         with engine.write_path.exclusive():
-            state = engine.write_path.state
+            state = engine.log.state
             held = _held(state, sent.writes)
             if held is None:
                 run = f"r-{state.counts.get('RunStarted', 0) + 1}"
@@ -152,7 +152,7 @@ def check(
         FileLeased: Another run holds one of the files.
         FileRuleBroken: An append-only file would not begin with its current content.
     """
-    state = engine.write_path.state
+    state = engine.log.state
     if not (state.files or state.leases) or is_person(actor):
         return []
     who = _name(actor)
@@ -162,7 +162,7 @@ def check(
     if not rulings:
         return []
     amended: dict[str, FileAmended] = {}
-    tracked = engine.write_path.tracked_all({ruling.path for ruling in rulings})
+    tracked = engine.git.tracked_all({ruling.path for ruling in rulings})
     for ruling in rulings:
         before, content = tracked[ruling.path], contents[ruling.path]
         after = None if content is None else TreeEntry(blob_id(content.data), content.mode)
@@ -190,11 +190,11 @@ def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: st
 
 def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
     """Return a sentence for each static file, at or below the paths, that needs approval to change."""
-    state, wanted = engine.write_path.state, {path for path in paths if isinstance(path, str)}
+    state, wanted = engine.log.state, {path for path in paths if isinstance(path, str)}
     if not (state.files and wanted):
         return ""
     below = tuple(path.rstrip("/") + "/" for path in wanted if path)
-    names = [name for name in engine.write_path.manifest() if name in wanted or name.startswith(below)]
+    names = [name for name in engine.git.manifest() if name in wanted or name.startswith(below)]
     return " ".join(
         f"{_name(actor)} may not change {ruling.path}, which is {ruling}."
         for ruling in rulings_on(state, names)
@@ -212,7 +212,7 @@ def _require_growth(
             f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. "
             "Leave it where it is.",
         )
-    old = engine.write_path.repo.read_blob(before.oid)
+    old = engine.git.repo.read_blob(before.oid)
     if not content.data.startswith(old):
         raise FileRuleBroken(
             ruling.path,

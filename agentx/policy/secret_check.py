@@ -41,8 +41,8 @@ def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -
     if not holding:
         return []
     before = [
-        text_of(write_path.repo.read_blob(entry.oid))
-        for entry in write_path.tracked_all(contents).values()
+        text_of(write_path.git.repo.read_blob(entry.oid))
+        for entry in write_path.git.tracked_all(contents).values()
         if entry
     ]
     known = frozenset(text[found.start : found.end] for text in before for found in find(text))
@@ -57,9 +57,9 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
     """
     for path, content in contents.items():
         text = text_of(content.data) if content else ""
-        if MARK not in text or not (entry := write_path.tracked_all([path])[path]):
+        if MARK not in text or not (entry := write_path.git.tracked_all([path])[path]):
             continue
-        before = text_of(write_path.repo.read_blob(entry.oid))
+        before = text_of(write_path.git.repo.read_blob(entry.oid))
         if find(before) and text.count(MARK) > before.count(MARK):
             raise UsageError(
                 f"{path} contains a secret that was shown to you as “{MARK}…]”; this write would replace "
@@ -98,7 +98,7 @@ def forget_arguments(root: Path, call_id: str) -> None:
 
 def _forget_settled(engine: Engine) -> None:
     """Delete the arguments of settled calls: denied on another machine, or never recorded after a crash."""
-    pending = engine.write_path.state.pending.values()
+    pending = engine.log.state.pending.values()
     waiting = {_place(engine.root, call.call_id).name for call in pending if call.approved is not False}
     with contextlib.suppress(OSError):
         for kept in nofollow.listed(engine.root / CACHE / "waiting"):

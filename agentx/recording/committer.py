@@ -10,14 +10,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from agentx.config import FILE as CONFIG
 from agentx.core.layout import ARTIFACTS
-from agentx.recording import commit_message, heal_log, recovery
+from agentx.recording import commit_message, recovery
+from agentx.recording.log_check import LogCheck
 from agentx.storage.artifacts import entry_after
 from agentx.storage.errors import AgentXError, DiskRefused
-from agentx.storage.events.codec import GENESIS, Codec, DamagedLine
+from agentx.storage.events.codec import Codec, DamagedLine
 from agentx.storage.events.types import Event, WriteReverted, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, sync_file
@@ -29,20 +28,15 @@ from agentx.storage.git.recovery.git_repair import note_settled
 from agentx.storage.git.repository import REGULAR, GitRepository
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.blobs import BlobStore, blob_path, named_blobs
-from agentx.storage.log.chain import next_event
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import (
     LIVE,
     ORPHANS,
     SEGMENTS,
-    History,
     HistoryDamaged,
     count_segments,
-    segment_number,
     segment_path,
 )
-
-_HASH = slice(-67, -3)
 
 LOOKUPS = 16
 """Look up at most this number of paths in the tree one by one; for more, walk the whole tree once."""
@@ -54,24 +48,6 @@ class BranchLeft(AgentXError):
 
 class NotSynced(DiskRefused):
     """What was written could not be made durable: the disk fails."""
-
-
-class _Committed(msgspec.Struct, frozen=True):
-    """The log as the engine's latest commit holds it; the next commit must extend it.
-
-    Attributes:
-        segments: Number of sealed segments.
-        live: The live log.
-        tree: The commit's tree.
-        seq: The last event; 0 for none.
-        hash: Hash of the last event.
-    """
-
-    segments: int = 0
-    live: bytes = b""
-    tree: str = ""
-    seq: int = 0
-    hash: str = GENESIS
 
 
 class Committer:
@@ -88,6 +64,7 @@ class Committer:
     Attributes:
         head: The commit that the next one builds upon.
         seq: The last event that the head holds.
+        log_check: Compares the log's files with the last commit.
         pending: The events after ``seq``, in order.
         anchor: The engine's commit at which the branch was before the user's Git moved it; empty if it was
             not moved.
@@ -115,7 +92,7 @@ class Committer:
         self._artifacts = artifacts
         self._blobs = BlobStore(root)
         self._codec = codec
-        self._committed = _Committed()
+        self.log_check = LogCheck(root, self.repo, codec)
         self._notes = notes
         self._owed: dict[str, TreeEntry | None] = {}
         self._segments = 0
@@ -188,11 +165,11 @@ class Committer:
         self.head = head
         recorded = recovery.last_recorded(self.repo, head)
         self.seq = recorded.seq
-        self._segments = self._segments_in(self.tree)
+        self._segments = self.log_check.segments_in(self.tree)
         # The user's Git may have dropped a part of the log from the branch.
         lost = recovery.last_recorded(self.repo, self.anchor)
         latest = lost.latest if lost.seq > recorded.seq else recorded.latest
-        self._committed = self._committed_log(self.repo.tree_of(latest))
+        self.log_check.compare_with(self.repo.tree_of(latest), self.seq)
 
     def _set_forward(self, commit: str, head: str) -> None:
         """Undo ``git reset``: move the branch forward again, so that no commit is lost."""
@@ -201,71 +178,7 @@ class Committer:
             "Git had moved the branch back; it was moved forward again, and the files are recorded as edits."
         )
 
-    def _segments_in(self, tree: str) -> int:
-        """Return the number of sealed segments in a commit's tree."""
-        folders = [name for name in self.repo.names(tree, SEGMENTS) if name.isdecimal()]
-        for folder in sorted(folders, reverse=True):
-            names = [name.removesuffix(".jsonl") for name in self.repo.names(tree, f"{SEGMENTS}/{folder}")]
-            numbers = [int(name) for name in names if name.isdecimal()]
-            if numbers:
-                return int(folder) * 100 + max(numbers)
-        return 0
-
-    def _committed_log(self, tree: str) -> _Committed:
-        live = self.repo.entry(tree, LIVE) if tree else None
-        content = self.repo.read_blob(live.oid) if live else b""
-        segments = self._segments_in(tree)
-        last = content
-        if not last and segments and (sealed := self.repo.entry(tree, segment_path(segments))):
-            last = self.repo.read_blob(sealed.oid)
-        try:
-            event = self._codec.decode(last[last.rfind(b"\n", 0, -1) + 1 :]) if last else None
-        except DamagedLine:
-            event = None
-        return _Committed(
-            segments, content, tree, *((event.seq, event.hash) if event else (self.seq, GENESIS))
-        )
-
     # --- the log ----------------------------------------------------------------------------------
-
-    def check_log(self, through: int, segments: int, *, whole: bool = False) -> dict[str, bytes]:
-        """Return the log's files for the next commit, after checking that they validly extend the last one's.
-
-        Args:
-            through: The last event.
-            segments: Number of sealed segments.
-            whole: Check every line since the last sealed segment of that commit, and what follows the last
-                event.
-
-        Raises:
-            HistoryDamaged: They do not extend it by valid events.
-        """
-        known = self._committed
-        names = [*map(segment_path, range(known.segments + 1, segments + 1)), LIVE]
-        contents = [self._read(name) for name in names]
-        joined = b"".join(contents)
-        at, seq, own_hash = len(known.live), known.seq, known.hash
-        grown = contents[0].startswith(known.live) and segments >= known.segments
-        if whole or not grown:
-            at, seq, own_hash = 0, *self._sealed_end(known.segments)
-        first, first_hash = seq, own_hash
-        while seq < through:
-            end = joined.find(b"\n", at) + 1
-            event = next_event(self._codec, joined[at:end], seq + 1, own_hash)
-            if event is None:
-                raise HistoryDamaged(f"{LIVE} does not have event {seq + 1} in its place.")
-            at, seq, own_hash = end, event.seq, event.hash
-        if not grown and heal_log.drops(self._codec, known.live, joined[:at], first, first_hash):
-            raise HistoryDamaged(f"{LIVE} lacks events that are in the last commit.")
-        sealed = sum(map(len, contents[:-1]))
-        if at < sealed or (grown and at < len(known.live)) or through < max(known.seq, self.seq):
-            raise HistoryDamaged(
-                f"{LIVE} ends at event {through}, but the commits continue to event "
-                f"{max(known.seq, self.seq)}."
-            )
-        if whole and (why := self._why_more(joined[at:], seq, own_hash)):
-            raise HistoryDamaged(why)
-        return dict(zip(names, [*contents[:-1], joined[sealed:at]], strict=True))
 
     def refuse_damaged(self, after: int) -> None:
         """Refuse to hand on a commit whose log is damaged after an event.
@@ -283,34 +196,6 @@ class Committer:
                 "`agentx repair`, then try again."
             )
 
-    def _read(self, name: str) -> bytes:
-        try:
-            return nofollow.read(self._root / name)
-        except FileNotFoundError:
-            return b""
-
-    def _sealed_end(self, segments: int) -> tuple[int, str]:
-        """Return seq and hash of the last event of the sealed segments."""
-        try:
-            place = History(self._root, self._codec).start_of(segments + 1)
-        except (OSError, DamagedLine) as error:
-            raise HistoryDamaged(f"{segment_path(segments)} does not end with a valid event.") from error
-        return place.seq, place.hash
-
-    def _why_more(self, rest: bytes, seq: int, own_hash: str) -> str:
-        """Return what is wrong after the last event; empty for a torn line or an interrupted seal."""
-        *lines, torn = rest.split(b"\n")
-        if lines and self._is_sealed_twice():
-            return ""
-        if lines or next_event(self._codec, torn[:-1] + b"\n", seq + 1, own_hash):
-            return f"{LIVE}: the content after event {seq} is not the next event."
-        return ""
-
-    def _is_sealed_twice(self) -> bool:
-        """Return whether a crash interrupted a seal: the segment exists under both names."""
-        segments = count_segments(self._root)
-        return bool(segments) and nofollow.same_file(self._root / segment_path(segments), self._root / LIVE)
-
     # --- the recorded state of the artifacts ------------------------------------------------------
 
     @property
@@ -324,8 +209,11 @@ class Committer:
         self.add(pending)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add newly recorded events to the pending ones."""
+        """Add newly recorded events to the pending ones; one that is pending or committed is left out."""
+        last = self.pending[-1].seq if self.pending else self.seq
         for event in events:
+            if event.seq <= last:
+                continue
             self.pending.append(event)
             if isinstance(event.data, WriteReverted):
                 self._owed = _owed(self.pending)
@@ -399,7 +287,7 @@ class Committer:
             NotCommitted: The disk refuses.
             HistoryDamaged: The log does not extend the last committed one.
         """
-        files = self.check_log(through, segments)
+        files = self.log_check.files(through, segments, self.seq)
         entries = {f"{ARTIFACTS}/{path}": entry for path, entry in self._owed.items()}
         entries |= self._log_entries(files) | self._passing_contents()
         tree = self.repo.update_tree(self.tree, entries)
@@ -410,9 +298,7 @@ class Committer:
             self.head, self.seq, self._segments = commit, through, segments
             self._behind |= entries
             self.expect(())
-        live, last = files[LIVE], b"".join(files.values())
-        own_hash = last[_HASH].decode() if last else self._committed.hash
-        self._committed = _Committed(segments, live, self.tree, through, own_hash)
+        self.log_check.committed(files, self.tree, through, segments)
         self._files.clear()
 
     def _log_entries(self, files: Mapping[str, bytes]) -> dict[str, TreeEntry | None]:
@@ -434,16 +320,14 @@ class Committer:
         Raises:
             HistoryDamaged: A sealed segment does not follow from the one before it.
         """
-        content = self._read(name)
+        content = self.log_check.read(name)
         if name.startswith(f"{BLOBS}/"):
             oid = name.removeprefix(f"{BLOBS}/").replace("/", "")
             if blob_id(content) != oid:
                 self._notes.append(f"{name} is damaged, so it was not committed; run `agentx repair`.")
                 return self.repo.read_blob(oid) if self.repo.has_blob(oid) else None
-        elif number := segment_number(name):
-            history = History(self._root, self._codec)
-            for _ in history.read_whole(history.start_of(number), number):
-                pass
+        else:
+            self.log_check.check_segment(name)
         return content
 
     def differing_segments(self) -> list[str]:
@@ -461,7 +345,7 @@ class Committer:
 
         The next commit restores them.
         """
-        known = self._committed.tree
+        known = self.log_check.tree
         if known in ("", self.tree):
             return {}
         return {

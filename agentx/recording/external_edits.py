@@ -1,18 +1,27 @@
-"""Detects what users and their Git commands did to the artifacts, without changing anything.
+"""Detects and records what users and their Git commands did to the artifacts.
 
-Each function examines the repository and the working files and returns the changes to record; the write path
-records them.
+:class:`ExternalEdits` decides when to look and records what it finds through the write path. The functions
+below it compare trees and files and change nothing.
 """
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from agentx.core import layout
 from agentx.core.layout import ARTIFACTS
-from agentx.storage.artifacts import ArtifactMissing, Artifacts, change, entry_after
-from agentx.storage.events.types import ArtifactChanged, Draft, FileChange
+from agentx.recording import recovery
+from agentx.recording.committer import Committer
+from agentx.recording.log_health import LogHealth
+from agentx.recording.recorded_log import RecordedLog
+from agentx.recording.secret_report import note_on, secrets_in, text_of
+from agentx.recording.staging import WriteFailed
+from agentx.storage.artifacts import ArtifactMissing, Artifacts, Scan, change, entry_after
+from agentx.storage.events.types import ArtifactChanged, Draft, FileChange, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import SUBMODULE, GitRepository
@@ -23,7 +32,176 @@ CHANGES_BYTES = 9_000
 _PREFIX = f"{ARTIFACTS}/"
 
 
-def between(repo: GitRepository, old: str, new: str) -> list[FileChange]:
+class Recorder(Protocol):
+    """What recording an edit needs of the write path."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the workspace's lock."""
+        ...
+
+    def hold_git(self) -> None:
+        """Begin a change: the user's Git commands wait."""
+        ...
+
+    def record_placed(self, drafts: Sequence[Draft]) -> None:
+        """Append and commit edits that are in the working files already."""
+        ...
+
+    def commit_config(self) -> None:
+        """Commit ``agentx.toml`` as it is if the user edited it by hand."""
+        ...
+
+
+class ExternalEdits:
+    """Records what differs between the working files and the record.
+
+    Args:
+        recorder: Appends and commits.
+        log: The log.
+        health: Nothing is recorded while the log is damaged.
+        git: The commits and the recorded entries.
+        artifacts: The working files.
+        notes: Receives the messages for the user.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        log: RecordedLog,
+        health: LogHealth,
+        git: Committer,
+        artifacts: Artifacts,
+        notes: list[str],
+    ) -> None:
+        self._recorder = recorder
+        self._log = log
+        self._health = health
+        self._git = git
+        self._artifacts = artifacts
+        self._notes = notes
+
+    def record(self, paths: Sequence[str], *, noticed: str) -> dict[str, TreeEntry | None]:
+        """Record and commit the user's edits of some files.
+
+        Returns:
+            The recorded entries of the paths afterwards.
+        """
+        tracked = self._git.tracked_all(paths)
+        if self._record_staged(tracked, {}):
+            tracked = self._git.tracked_all(paths)
+        found = [
+            change(path, before, after)
+            for path, before in tracked.items()
+            if (after := self._artifacts.identify(path)) != before
+        ]
+        found += displaced(self._git.repo, self._git.tree, paths)
+        self._record_changes(found, noticed=noticed)
+        return self._git.tracked_all(paths) if found else tracked
+
+    def scan(self, *, noticed: str = "scan") -> list[FileChange]:
+        """Check every working file, and record what the user and their Git commands changed.
+
+        Nothing is recorded while the log is damaged.
+        """
+        with self._recorder.exclusive():
+            if self._health.unsound:
+                return []
+            self._record_stashes()
+            if unfinished := _unfinished(self._git.repo.git_dir):
+                self._notes += [note for note in unfinished if note not in self._notes]
+                return []  # committing the files now would mark the conflict as resolved
+            known = self._git.manifest()
+            found = self._without_clashes(self._artifacts.scan(known), known)
+            self._notes += [note for note in found.notes if note not in self._notes]
+            edited = {made.path: made.after for made in found.changes}
+            self._record_staged({path: known.get(path) for path in edited}, edited)
+            tracked = self._git.tracked_all(list(edited))
+            before = {path: entry.oid if entry else "" for path, entry in tracked.items()}
+            made = [msgspec.structs.replace(one, before=before[one.path]) for one in found.changes]
+            self._record_changes(made, noticed=noticed)
+            self._recorder.commit_config()
+            return list(found.changes)
+
+    def adopt_commits(self) -> list[Draft]:
+        """Return events for what the user committed with Git; the tree holds it already."""
+        repo, git = self._git.repo, self._git
+        ours = recovery.last_recorded(repo, git.head)
+        if not ours.foreign:
+            return []
+        known = recovery.last_recorded(repo, git.anchor)
+        since = known.commit if known.seq > ours.seq else ours.commit
+        layout.check_commit(repo, git.head, since)
+        base = repo.tree_of(since)
+        self._notes += _submodules(repo, base, git.tree)
+        recorded = {made.path: made.after for event in git.pending for made in changes_of(event)}
+        made = [one for one in _between(repo, base, git.tree) if recorded.get(one.path) != one.after]
+        return _edits(made, noticed="git", key=f"git:{git.head}") if base and made else []
+
+    def _record_changes(self, changes: Sequence[FileChange], *, noticed: str) -> None:
+        """Record changes that others made to the working files, with their contents, as one commit."""
+        if not changes:
+            return
+        with self._recorder.exclusive():
+            self._recorder.hold_git()
+            secrets: list[str] = []
+            try:
+                kept = _secured(
+                    self._git.repo,
+                    self._artifacts,
+                    changes,
+                    lambda path, data: secrets.extend(secrets_in(path, text_of(data))),
+                )
+            except OSError as error:
+                raise WriteFailed(
+                    f"Edits in {self._artifacts.root} could not be recorded: {error.strerror}."
+                ) from error
+            self._recorder.record_placed(_edits(kept, noticed=noticed) if kept else [])
+            self._notes += note_on(secrets)
+
+    def _without_clashes(self, found: Scan, known: Mapping[str, TreeEntry]) -> Scan:
+        """Note files whose names differ too little.
+
+        Ignore changes to names that this file system treats as one file.
+        """
+        changes, notes = list(found.changes), list(found.notes)
+        added = [made.path for made in changes if made.after]
+        for clash in clashes({*known, *added}, added):
+            notes.append(
+                f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters "
+                "are encoded: on macOS and Windows one takes the place of the other. Rename one."
+            )
+            if self._artifacts.are_one(clash):
+                changes = [made for made in changes if made.path not in clash]
+        return Scan(tuple(changes), tuple(notes))
+
+    def _record_staged(self, known: Mapping[str, TreeEntry | None], edited: Mapping[str, str]) -> bool:
+        """Record what was staged with `git add` and edited again since.
+
+        Runs before the edit is recorded, for the staged content exists nowhere else.
+        """
+        staged = [
+            change(path, known[path], entry)
+            for path, entry in self._git.staged(known).items()
+            if entry != known[path] and entry.oid != edited.get(path) and self._git.repo.has_blob(entry.oid)
+        ]
+        self._record_changes(staged, noticed="index")
+        return bool(staged)
+
+    def _record_stashes(self) -> None:
+        """Record what each `git stash` took out of the working files, and its removal, once."""
+        for stash in self._git.repo.stashes():
+            if self._log.has_key(f"stash:{stash}:0"):
+                continue
+            steps = _stashed(self._git.repo, stash)
+            taken = {made.path: entry_after(made) for step in steps for made in step}
+            tracked = self._git.tracked_all(list(taken))
+            back = [change(path, at, tracked[path]) for path, at in taken.items() if at != tracked[path]]
+            for number, step in enumerate(step for step in (*steps, back) if step):
+                first = f"stash:{stash}" if number == 0 else f"stash:{stash}:{number}"
+                self._recorder.record_placed(_edits(step, noticed="stash", key=first))
+
+
+def _between(repo: GitRepository, old: str, new: str) -> list[FileChange]:
     """Return the artifacts that differ between two trees.
 
     A submodule does not count, because its files are in another repository.
@@ -39,7 +217,7 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
     return None if entry is not None and entry.mode == SUBMODULE else entry
 
 
-def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
+def _submodules(repo: GitRepository, old: str, new: str) -> list[str]:
     """Return a note for each submodule added between two trees."""
     return [
         (
@@ -54,7 +232,7 @@ def submodules(repo: GitRepository, old: str, new: str) -> list[str]:
 _UNFINISHED = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
 
 
-def unfinished(git_dir: Path) -> list[str]:
+def _unfinished(git_dir: Path) -> list[str]:
     """Return a note for each unfinished operation of the user's Git."""
     return [
         (
@@ -88,34 +266,7 @@ def _folded(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 
-def told(clash: Sequence[str]) -> str:
-    """Return a sentence on paths that clash."""
-    return (
-        f"{' and '.join(map(repr, clash))} differ only in letter case or in how their characters are "
-        "encoded: on macOS and Windows one takes the place of the other. Rename one."
-    )
-
-
-def staged(
-    repo: GitRepository,
-    index: Mapping[str, TreeEntry],
-    known: Mapping[str, TreeEntry | None],
-) -> list[FileChange]:
-    """Return what the user staged with ``git add``, for some artifacts.
-
-    Args:
-        repo: The repository.
-        index: Their entries in Git's index file.
-        known: Their recorded entries.
-    """
-    return [
-        change(path, known[path], entry)
-        for path, entry in index.items()
-        if entry != known[path] and repo.has_blob(entry.oid)
-    ]
-
-
-def stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
+def _stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
     """Return what a ``git stash`` took away, in order of origin: what was staged, then the working files.
 
     A stash is a commit on top of HEAD at that time. Its second parent holds the index, its third the
@@ -124,16 +275,10 @@ def stashed(repo: GitRepository, stash: str) -> list[list[FileChange]]:
     info = repo.info(stash)
     base = repo.tree_of(info.parents[0])
     index = repo.tree_of(info.parents[1])
-    working = between(repo, index, info.tree)
+    working = _between(repo, index, info.tree)
     if len(info.parents) > 2:  # noqa: PLR2004 - base, index, untracked
-        working += between(repo, "", repo.tree_of(info.parents[2]))
-    return [between(repo, base, index), working]
-
-
-def taken_back(changes: Iterable[FileChange], tracked: Mapping[str, TreeEntry | None]) -> list[FileChange]:
-    """Return changes that undo others: each file gets its recorded entry back."""
-    last = {made.path: entry_after(made) for made in changes}
-    return [change(path, after, tracked[path]) for path, after in last.items() if after != tracked[path]]
+        working += _between(repo, "", repo.tree_of(info.parents[2]))
+    return [_between(repo, base, index), working]
 
 
 def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[FileChange]:
@@ -149,7 +294,7 @@ def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[File
     return [change(path, entry, None) for path, entry in found.items()]
 
 
-def secured(
+def _secured(
     repo: GitRepository,
     artifacts: Artifacts,
     changes: Sequence[FileChange],
@@ -177,13 +322,7 @@ def secured(
     return kept
 
 
-def unsaid(changes: Sequence[FileChange], said: Iterable[FileChange]) -> list[FileChange]:
-    """Return the changes that the history does not already hold as the latest ones of their files."""
-    last = {made.path: made.after for made in said}
-    return [made for made in changes if last.get(made.path) != made.after]
-
-
-def edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
+def _edits(changes: Sequence[FileChange], *, noticed: str, key: str = "") -> list[Draft]:
     """Return events for what others did; with a key, each is recorded only once."""
     return [
         Draft(

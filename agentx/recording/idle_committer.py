@@ -28,7 +28,7 @@ class Keeper:
         self._stopping = threading.Event()
         self._seen = (0, 0)
         self._unsettled_since = time.monotonic()
-        self._packer = Packer(write_path.repo.git_dir)
+        self._packer = Packer(write_path.git.repo.git_dir)
         self._packing: Running | None = None
         self._thread = threading.Thread(target=self._work, name="agentx-keeper", daemon=True)
         self._thread.start()
@@ -63,9 +63,9 @@ class Keeper:
             self._seen = now
             self._write_path.refresh()
             now_s = time.monotonic()
-        if not self._write_path.unsettled or self._write_path.read_only:
+        if not self._write_path.git.unsettled or self._write_path.read_only:
             self._unsettled_since = now_s
-        elif now_s - self._write_path.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
+        elif now_s - self._write_path.log.last_write > IDLE_S or now_s - self._unsettled_since > BUSY_S:
             self._write_path.flush()
             self._unsettled_since = now_s
 

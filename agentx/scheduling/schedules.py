@@ -145,7 +145,7 @@ def standing(ws: Workspace, now: datetime) -> list[Standing]:
     state = ws.state
     passed: dict[str, list[DuePassed]] = {}
     if state.counts.get("DuePassed"):
-        for event in ws.engine.write_path.history.read(0, told_already):
+        for event in ws.engine.log.history.read(0, told_already):
             if isinstance(event.data, DuePassed):
                 passed.setdefault(event.data.schedule, []).append(event.data)
     return [

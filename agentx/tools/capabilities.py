@@ -124,7 +124,7 @@ class Capabilities:
         self.engine.trust.require_item(of_capability(name, detail))
         try:
             result = run_in_copy(
-                self.engine.write_path.artifacts.root,
+                self.engine.artifacts.root,
                 detail.command,
                 timeout_s=TIMEOUT_S,
                 max_output_bytes=MAX_OUTPUT_BYTES,

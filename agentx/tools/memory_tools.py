@@ -82,7 +82,7 @@ class MemoryTools(QualityTools):
         folder = check_folder(path)
         rules = self.engine.enforced()
         write_path = self.engine.write_path
-        tree = write_path.repo.subtree(write_path.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))
+        tree = write_path.git.repo.subtree(write_path.git.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))
         if folder and not tree:
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
         key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
@@ -103,7 +103,7 @@ class MemoryTools(QualityTools):
     def _texts(self, tree: str, folder: str) -> dict[str, str | None]:
         """Return the files below a directory with their texts; beyond a limit, only the names."""
         prefix = folder + "/" if folder else ""
-        repo = self.engine.write_path.repo
+        repo = self.engine.git.repo
         found: dict[str, str | None] = {}
         for number, (path, entry) in enumerate(repo.files(tree, prefix)):
             found[path] = None

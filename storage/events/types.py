@@ -551,8 +551,8 @@ def list_paths(changes: Sequence[FileChange]) -> str:
     return ", ".join(names[:shown]) + more
 
 
-def changes_of(event: Event) -> tuple[FileChange, ...]:
-    """Return the files that an event records as changed; none for an event of another kind.
+def changes_of(event: Event | Draft) -> tuple[FileChange, ...]:
+    """Return the files that an event (or its draft) records as changed; none for an event of another kind.
 
     A history from elsewhere can name any path. Paths that leave the artifacts are left out, so that they
     cannot lead any reader of changes outside; :func:`strays_of` returns those.
@@ -568,7 +568,7 @@ def strays_of(event: Event) -> tuple[FileChange, ...]:
     return tuple(made for made in _changes(event) if not is_inside(made.path))
 
 
-def _changes(event: Event) -> tuple[FileChange, ...]:
+def _changes(event: Event | Draft) -> tuple[FileChange, ...]:
     changes: tuple[FileChange, ...] = (
         getattr(event.data, "changes", ()) if isinstance(event.data, ChangesFiles) else ()
     )

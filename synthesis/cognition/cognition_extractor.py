@@ -34,6 +34,7 @@ class Cognition:
 
     name = "cognition"
     version = 2
+    reads = (Recognized, Interacted)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return a message's memories or an interaction's changes to the buffer; nothing for other events."""

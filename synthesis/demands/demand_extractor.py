@@ -19,6 +19,7 @@ class DemandExtractor:
 
     name = "demands"
     version = 2
+    reads = (UserMessageSent,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the changes to rules that a message makes; empty for most messages."""

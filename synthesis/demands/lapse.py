@@ -26,6 +26,7 @@ class Lapse:
 
     name = "lapse"
     version = 1
+    reads = (UserMessageSent,)
 
     def __init__(self, days: int) -> None:
         self._days = days

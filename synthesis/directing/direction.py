@@ -23,6 +23,7 @@ class Direction:
 
     name = "direction"
     version = 1
+    reads = (DirectiveIssued,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return what a directive adds to memory; nothing for other events."""

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import msgspec
 
-from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
+from agentx.storage.events.types import ChangesFiles, Event, ToolCallExecuted, changes_of
 from agentx.storage.text import shorten
 from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, finding, printable, printable_name
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
@@ -73,6 +73,7 @@ class HotIssues:
 
     name: ClassVar[str] = "hot_issues"
     version: ClassVar[int] = 3
+    reads = (ChangesFiles,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return changes to the issues that a check run affects, or whose document an event removes."""

@@ -49,6 +49,7 @@ class Grading:
 
     name = "grading"
     version = 1
+    reads = (TaskGraded, CapabilityChecked)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the changes of a grading or a capability check; nothing for other events."""

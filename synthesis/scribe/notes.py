@@ -46,6 +46,14 @@ class NoteTaker:
 
     name = "scribe"
     version = 2
+    reads = (
+        UserMessageSent,
+        AgentMessageSent,
+        ApprovalDecided,
+        ToolCallExecuted,
+        RunStarted,
+        RunEnded,
+    )
 
     def __init__(self, *, capture_assistant: bool = True) -> None:
         self._capture_assistant = capture_assistant

@@ -98,6 +98,7 @@ class Sessions:
 
     name = "sessions"
     version = 1
+    reads = (RunEnded, UserMessageSent)
 
     def __init__(self, past: Past) -> None:
         self._past = past

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from agentx.storage.events.types import Body, Event
+from agentx.storage.events.types import Body, Event, Payload
 from agentx.synthesis.memory.conclusions import Change
 from agentx.synthesis.state.state import State
 
@@ -22,6 +22,11 @@ class Extractor(Protocol):
     @property
     def version(self) -> int:
         """Version of the extractor. Raise it when the same fact would give a different conclusion."""
+        ...
+
+    @property
+    def reads(self) -> tuple[type[Payload], ...]:
+        """Types of the payloads that it concludes from; it is not called for other events."""
         ...
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:

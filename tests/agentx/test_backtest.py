@@ -106,7 +106,7 @@ def test_runs_kept_up_and_between_processes_are_the_same_as_read_anew(ws):
         graded = TaskGraded(task="Cut it", passed=bool(number % 2))
         ws.record(Draft(data=graded, actor="user", run=f"r-{number}"))
         anew = read_runs(ws.events(), ws.read_body)
-        other = PastRuns(ws.engine.write_path.history, ws.root / ".agentx" / "runs", ws.read_body)
+        other = PastRuns(ws.engine.log.history, ws.root / ".agentx" / "runs", ws.read_body)
         assert ws.engine.past_runs.at(ws.state) == other.at(ws.state) == anew
     assert [run.outcome for run in anew] == ["failed", "passed", "failed"]
 
@@ -117,7 +117,7 @@ def test_a_backtest_in_another_process_reads_only_what_is_new(ws):
     assert ws.backtest().runs["passed"] == 1
     gone = (ws.root / segment_path(1)).rename(ws.root / "elsewhere")
     work(ws, "Cut release 1.2", "r-2", *COMMANDS)
-    other = PastRuns(ws.engine.write_path.history, ws.root / ".agentx" / "runs", ws.read_body)
+    other = PastRuns(ws.engine.log.history, ws.root / ".agentx" / "runs", ws.read_body)
     assert len(other.at(ws.state)) == ws.backtest().runs["passed"] == 2
     gone.rename(ws.root / segment_path(1))
 

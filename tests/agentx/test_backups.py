@@ -185,7 +185,7 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
     from agentx.transfer.push_pull import _check_ours
 
     with pytest.raises(HistoryDamaged, match="nothing was pushed"):
-        _check_ours(filled.engine.write_path.repo, commit)
+        _check_ours(filled.engine.git.repo, commit)
 
 
 # --- where it goes ------------------------------------------------------------------------------------------
@@ -467,12 +467,12 @@ def test_a_partial_clone_is_not_taken_for_a_backup(filled, bare, tmp_path):
 def test_a_push_collects_no_garbage_in_the_workspace(filled, bare, tmp_path, monkeypatch):
     (tmp_path / "global").write_text("[gc]\nauto = 1\nautoPackLimit = 1\npruneExpire = now\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
-    oid = filled.engine.write_path.repo.write_blob(b"not committed yet")
+    oid = filled.engine.git.repo.write_blob(b"not committed yet")
     for number in range(3):
         filled.push(url=str(bare))
         filled.pull()
         filled.tools.write_file("n.txt", f"{number}\n")
-    assert filled.engine.write_path.repo.has_blob(oid)
+    assert filled.engine.git.repo.has_blob(oid)
 
 
 def test_it_works_in_a_hook_of_another_repository(filled, bare, tmp_path):
@@ -561,7 +561,7 @@ def test_a_server_that_sends_less_than_its_branch_leads_to_is_refused(filled, li
             "--objects",
             "--no-object-names",
             "main",
-            f"^{filled.engine.write_path.repo.head}",
+            f"^{filled.engine.git.repo.head}",
         ).split()
         names = {"blob": "main~1:artifacts/d/b.txt", "tree": "main~1:artifacts/d", "commit": "main~1"}
         left_out = git(root, "rev-parse", names[lie]).strip() if lie in names else ""

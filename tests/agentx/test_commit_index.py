@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from agentx import Workspace
-from agentx.recording.commit_index import CommitIndex
+from agentx.engine.commit_index import CommitIndex
 
 
 @pytest.fixture
@@ -14,12 +14,12 @@ def made(ws):
     pairs = []
     for number in range(6):
         ws.tools.write_file("a.md", f"{number}\n")
-        pairs.append((ws.state.seq, ws.engine.write_path.head))
+        pairs.append((ws.state.seq, ws.engine.git.head))
     return pairs
 
 
 def fresh(ws):
-    return CommitIndex(ws.engine.write_path.repo, ws.root / ".agentx" / "commits")
+    return CommitIndex(ws.engine.git.repo, ws.root / ".agentx" / "commits")
 
 
 def found(index, pairs):
@@ -28,13 +28,13 @@ def found(index, pairs):
 
 def test_each_event_has_the_first_commit_that_holds_it_and_one_that_waits_has_none(ws, made):
     index = fresh(ws)
-    assert not index.extend(ws.engine.write_path.head)
+    assert not index.extend(ws.engine.git.head)
     assert found(index, made) == [commit for _, commit in made]
     assert index.find(made[-1][0] + 1) == ""
 
 
 def test_a_few_are_read_at_a_time_the_newest_first_and_what_was_read_is_kept(ws, made):
-    head, commits = ws.engine.write_path.head, [commit for _, commit in made]
+    head, commits = ws.engine.git.head, [commit for _, commit in made]
     index = fresh(ws)
     assert index.extend(head, 3)
     assert found(index, made) == ["", "", "", "", *commits[4:]]
@@ -48,17 +48,17 @@ def test_a_few_are_read_at_a_time_the_newest_first_and_what_was_read_is_kept(ws,
 
 def test_what_is_committed_meanwhile_is_found_before_the_old_is_read(ws, made):
     index = fresh(ws)
-    assert index.extend(ws.engine.write_path.head, 2)
+    assert index.extend(ws.engine.git.head, 2)
     ws.tools.write_file("b.md", "new\n")
-    assert index.extend(ws.engine.write_path.head, 1)
-    assert index.find(ws.state.seq) == ws.engine.write_path.head
+    assert index.extend(ws.engine.git.head, 1)
+    assert index.find(ws.state.seq) == ws.engine.git.head
 
 
 @pytest.mark.parametrize("content", [b"", b"torn", b"\xff" * 28 * 4, bytes(range(28)) * 3 + b"x"])
 def test_a_file_that_is_torn_or_of_another_branch_is_read_past(ws, made, content):
     (ws.root / ".agentx" / "commits").write_bytes(content)
     index = fresh(ws)
-    while index.extend(ws.engine.write_path.head):
+    while index.extend(ws.engine.git.head):
         pass
     assert found(index, made) == [commit for _, commit in made]
 
@@ -80,7 +80,7 @@ def test_a_persons_commit_with_a_trailer_of_ours_is_not_trusted(ws, lexical, mad
     subprocess.run(git, cwd=ws.root, check=True)
     with Workspace.open(ws.root, settings=lexical) as again:
         index = fresh(again)
-        while index.extend(again.engine.write_path.head):
+        while index.extend(again.engine.git.head):
             pass
         assert index.find(8_999) == ""
         assert found(index, made) == [commit for _, commit in made]

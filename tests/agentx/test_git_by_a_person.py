@@ -12,7 +12,9 @@ def file(task):
 
 
 def _noticed(path):
-    return [event.data.noticed for event in path.history.read() if isinstance(event.data, ArtifactChanged)]
+    return [
+        event.data.noticed for event in path.log.history.read() if isinstance(event.data, ArtifactChanged)
+    ]
 
 
 def test_an_edit_is_recorded_before_a_write_covers_it(path, write, file, contents, sound):
@@ -31,7 +33,7 @@ def test_a_new_a_changed_and_a_deleted_file_are_found_by_a_scan(path, write, tas
     (task / "artifacts/a.txt").unlink()
     (task / "artifacts/b.txt").write_text("2")
     (task / "artifacts/c.txt").write_text("new")
-    path.scan()
+    path.edits.scan()
     assert (contents("a.txt"), contents("b.txt"), contents("c.txt")) == (["1", None], ["1", "2"], ["new"])
     path.flush()
     sound()
@@ -42,7 +44,7 @@ def test_what_was_staged_is_kept(path, write, file, git, contents, sound):
     path.flush()
     file.write_text("staged")
     git("add", "artifacts/a.txt")
-    path.scan()
+    path.edits.scan()
     path.flush()
     assert contents("a.txt") == ["1", "staged"]
     sound()
@@ -54,7 +56,7 @@ def test_what_was_staged_and_edited_again_is_kept_in_both_forms(path, write, fil
     file.write_text("staged")
     git("add", "artifacts/a.txt")
     file.write_text("edited again")
-    path.scan()
+    path.edits.scan()
     path.flush()
     assert contents("a.txt") == ["1", "staged", "edited again"]
     sound()
@@ -88,7 +90,7 @@ def test_what_was_staged_before_the_workspace_was_opened_is_kept(
     write(later, "a.txt", "engine")
     later.flush()
     assert [
-        event.data.noticed for event in later.history.read() if isinstance(event.data, ArtifactChanged)
+        event.data.noticed for event in later.log.history.read() if isinstance(event.data, ArtifactChanged)
     ] == ["index", "write"]
     sound()
 
@@ -102,13 +104,13 @@ def test_what_was_stashed_is_on_record_and_the_stash_pops(
     file.write_text("stashed")
     (task / "artifacts/new.txt").write_text("untracked")
     git("stash", *(["-u"] if untracked else []))
-    path.scan()
+    path.edits.scan()
     write(path, "b.txt", "other")
     path.flush()
     assert contents("a.txt") == ["1", "stashed", "1"]
     assert contents("new.txt") == (["untracked", None] if untracked else ["untracked"])
     git("stash", "pop")
-    path.scan()
+    path.edits.scan()
     path.flush()
     assert contents("a.txt") == ["1", "stashed", "1", "stashed"]
     assert git("stash", "list") == ""
@@ -125,8 +127,8 @@ def test_several_stashes_and_what_was_staged_in_them_are_on_record_once(
         git("add", ".")
         file.write_text(f"working {n}")
         git("stash")
-    path.scan()
-    path.scan()
+    path.edits.scan()
+    path.edits.scan()
     path.flush()
     assert contents("a.txt") == ["1", "staged 1", "working 1", "1", "staged 2", "working 2", "1"]
     sound()
@@ -163,7 +165,7 @@ def test_a_branch_that_was_set_back_goes_forward_again(
         path.close()
     git("reset", "-q", mode, "HEAD~2")
     now = reopen() if between_sessions else path
-    now.scan()
+    now.edits.scan()
     now.flush()
     assert contents("a.txt") == ["1", "2"] + (["1"] if mode == "--hard" else [])
     assert any("moved forward" in note for note in now.notes)
@@ -186,11 +188,11 @@ def test_a_branch_that_was_set_back_beyond_the_first_commit_s_child_and_written_
     file.write_text("person")
     git("commit", "-q", "-am", "Mine")
     now = reopen() if between_sessions else path
-    now.scan()
+    now.edits.scan()
     write(now, "a.txt", "engine")
     now.flush()
     assert contents("a.txt") == ["1", "2", "person", "engine"]
-    assert now.blobs.text(long) == "a long text " * 2_000
+    assert now.log.blobs.text(long) == "a long text " * 2_000
     sound()
     assert "Mine" in git("log", "--format=%s")
 
@@ -278,7 +280,7 @@ def test_on_another_branch_nothing_is_written_and_the_sentence_says_what_to_do(
     log = (task / "history.jsonl").read_bytes()
     git(*way)
     before = {p: p.read_bytes() for p in task.rglob("*") if p.is_file() and ".git" not in p.parts}
-    for attempt in (lambda: write(path, "a.txt", "2"), path.scan, path.flush, path.refresh, reopen):
+    for attempt in (lambda: write(path, "a.txt", "2"), path.edits.scan, path.flush, path.refresh, reopen):
         with pytest.raises(BranchLeft, match="git switch main"):
             attempt()
     assert {p: p.read_bytes() for p in task.rglob("*") if p.is_file() and ".git" not in p.parts} == before

@@ -130,7 +130,7 @@ def test_a_workspace_cannot_send_a_push_to_another_address(ws, bare, tmp_path, k
     ws.tools.write_file("a.txt", "two\n")
     assert ws.push().url == str(bare)
     assert not list((tmp_path / "theirs.git/refs/heads").iterdir())
-    assert (bare / "refs/heads/main").read_text().strip() == ws.engine.write_path.head
+    assert (bare / "refs/heads/main").read_text().strip() == ws.engine.git.head
 
 
 URLS = (

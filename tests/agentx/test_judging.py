@@ -173,7 +173,7 @@ def test_a_crash_between_the_lines_of_a_long_conclusion_makes_nothing_twice(ws):
     lines = concluded(ws)
     assert len(lines) > 1
     assert {line.data.through for line in lines[:-1]} == {0}
-    ws.engine.write_path.state.judged = 0  # as where the last line was lost
+    ws.engine.log.state.judged = 0  # as where the last line was lost
     judge(ws, Model(answer))
     assert len(ws.memory("constraint", status=None)) == len(words)
 

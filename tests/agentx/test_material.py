@@ -24,7 +24,7 @@ def git(where, *arguments):
 
 
 def names(ws):
-    return sorted(ws.engine.write_path.manifest())
+    return sorted(ws.engine.git.manifest())
 
 
 def contents(folder):
@@ -211,9 +211,9 @@ def test_an_import_is_one_commit(tmp_path, lexical):
     for number in range(importing.BATCH_FILES + 5):
         (source / f"{number}.txt").write_text(str(number))
     with Workspace.create(tmp_path / "task", from_dir=source, settings=lexical) as ws:
-        subjects = [info.subject for info in ws.engine.write_path.repo.log()]
+        subjects = [info.subject for info in ws.engine.git.repo.log()]
         assert len(subjects) == 2, subjects
         with ws.bulk():
             ws.tools.write_file("a.md", "a\n")
             ws.tools.write_file("b.md", "b\n")
-        assert len(list(ws.engine.write_path.repo.log())) == 3
+        assert len(list(ws.engine.git.repo.log())) == 3

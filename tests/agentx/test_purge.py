@@ -139,7 +139,7 @@ def test_a_call_goes_with_its_request_and_its_long_output(ws):
     ws.purge(done.seq)
     assert not list((ws.root / "history/blobs").rglob("*/*"))
     assert ws.state.pending == {}
-    assert ws.engine.write_path.history.read(kept.seq - 1).__next__().data == other
+    assert ws.engine.log.history.read(kept.seq - 1).__next__().data == other
     is_sound(ws, asked.seq, done.seq)
 
 
@@ -246,7 +246,7 @@ def test_sealed_segments_snapshots_packs_and_the_index_hold_nothing_of_it(ws, mo
         ws.tools.write_file(f"d/{number}.txt", f"{number} {'word ' * 600}\n")
         ws.say(f"{number} {'word ' * 900}")
     assert ws.search("yellow house")
-    monkeypatch.setattr("agentx.recording.write_path.SNAPSHOT_EVENTS", 1)
+    monkeypatch.setattr("agentx.recording.recorded_log.SNAPSHOT_EVENTS", 1)
     ws.flush()
     Packer(ws.root / ".git").run()
     (ws.root / ".agentx/repaired").mkdir()

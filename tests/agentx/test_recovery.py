@@ -197,7 +197,7 @@ def test_a_file_that_a_person_changed_after_the_crash_is_kept_and_recorded(task,
     assert _files(task) == _LATER | {"a": "person", "gone": "person"}
     kept = [
         made.after
-        for event in reopen().history.read()
+        for event in reopen().log.history.read()
         for made in getattr(event.data, "changes", ())
         if made.path == "a"
     ]
@@ -241,7 +241,7 @@ def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, re
     lines = (task / LIVE).read_bytes().splitlines(keepends=True)
     (task / LIVE).write_bytes(b"".join(lines[:1]))
     path = reopen()
-    assert "ends at event 1" in path.unsound
+    assert "ends at event 1" in path.health.unsound
     write(path, "d", "d1")
     path.flush()
     assert [event.seq for event in sound()] == [1, 2, 3, 4]
@@ -290,7 +290,7 @@ def test_what_a_dead_process_left_undone_is_finished_by_one_that_lives(task, die
     die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
     write(living, "mine", "m1")
     assert _files(task) == _LATER | {"mine": "m1"}
-    assert living.manifest().keys() == _files(task).keys()
+    assert living.git.manifest().keys() == _files(task).keys()
     assert len(sound()) == 5
 
 
@@ -419,8 +419,8 @@ def test_at_the_end_of_a_turn_everything_that_was_written_is_synced(path, write,
     objects = (task / ".git/objects").glob("??/*")
     branch = [task / ".git/refs/heads/main", task / ".git/logs/refs/heads/main"]
     wanted = [task / "artifacts/a/b", task / "artifacts/a", *branch]
-    commit = path.head
-    made = [p for p in objects if p.parent.name + p.name in {commit, path.tree}]
+    commit = path.git.head
+    made = [p for p in objects if p.parent.name + p.name in {commit, path.git.tree}]
     assert {p.stat().st_ino for p in [*wanted, *made]} <= synced
     assert len(made) == 2
 

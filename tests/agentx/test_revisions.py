@@ -205,11 +205,11 @@ def test_a_restore_puts_a_directory_in_the_place_of_a_file_and_back(ws):
 
 def test_a_write_that_changes_nothing_is_an_event_but_no_change_and_no_commit(ws):
     ws.tools.write_file("a.txt", "one")
-    head = ws.engine.write_path.head
+    head = ws.engine.git.head
     again = ws.tools.write_file("a.txt", "one")
     (event,) = [event for event in ws.events() if event.seq == again.seq]
     assert event.data.changes == ()
-    assert ws.engine.write_path.head == head
+    assert ws.engine.git.head == head
     ws.undo()
     assert files(ws) == {}
 
@@ -234,7 +234,7 @@ def test_what_lay_there_then_is_read_from_the_commit_before_and_the_events_behin
         ws.say(f"Message {number}.")
     between = ws.state.seq
     ws.tools.write_file("late.txt", "late")
-    history, read = ws.engine.write_path.history, []
+    history, read = ws.engine.log.history, []
     real = history.read
     history.read = lambda after=0, *rest, **more: read.append(after) or real(after, *rest, **more)
     found = files_between(ws.engine, between)

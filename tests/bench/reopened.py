@@ -43,7 +43,7 @@ from agentx import Workspace
 from tests.bench.grown import path_of, settings, text
 ws = Workspace.create(Path(sys.argv[1]), settings=settings(Path(sys.argv[2])))
 number = 0
-while ws.engine.write_path.state.seq < int(sys.argv[3]):
+while ws.engine.log.state.seq < int(sys.argv[3]):
     ws.say(f"Message {number}: how are payments retried, and who looks at them?")
     ws.tools.write_file(path_of(number % 900), text(number, 300))
     number += 1

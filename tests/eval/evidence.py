@@ -122,7 +122,7 @@ def _contexts(root: Path, one: Collection, asked: Sequence[Question]) -> dict[tu
 def _told(ws: Workspace, one: Collection) -> dict[int, str]:
     """Say a conversation; the names of its messages by event."""
     clock = Clock(FACTS | CONCLUSIONS)
-    ws.engine.write_path._writer._codec = clock
+    ws.engine.log.writer._codec = clock
     first = {chunk.seq: chunk for chunk in reversed(one.chunks)}
     names = {}
     with ws.bulk():

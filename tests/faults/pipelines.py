@@ -313,7 +313,7 @@ def findings(root: Path) -> Iterator[str]:
             yield f"leases are left: {sorted(ws.state.leases)}"
         if progress.running:
             yield f"runs are left without an end: {sorted(progress.running)}"
-        yield from _grown(events, ws.engine.write_path.repo.read_blob)
+        yield from _grown(events, ws.engine.git.repo.read_blob)
     yield from _files(root, root.parent / "calm", progress.anomalies)
     yield from _once(events)
 

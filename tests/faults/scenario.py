@@ -118,7 +118,7 @@ def work_against_refusals(
 
 
 def _try(ws: Workspace, task: Callable[[], object], tell: Tell) -> None:
-    before = ws.engine.write_path.state.seq
+    before = ws.engine.log.state.seq
     try:
         result = task()
     except AgentXError as error:

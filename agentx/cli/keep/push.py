@@ -30,7 +30,7 @@ def fork(
     """Create a new workspace with the history up to a moment; it shares nothing with this one."""
     terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
-        state, files = made.state, len(made.engine.write_path.manifest())
+        state, files = made.state, len(made.engine.git.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
     if terminal.json:
         terminal.document({"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files})

@@ -43,7 +43,7 @@ def init(
             root, title=one_line(title), from_dir=from_dir, artifacts=artifacts, settings=terminal.settings
         )
     with ws:
-        files, left_out = len(ws.engine.write_path.manifest()), list(ws.engine.write_path.notes)
+        files, left_out = len(ws.engine.git.manifest()), list(ws.engine.write_path.notes)
         made = ws.state.title
     if terminal.json:
         terminal.document({"root": str(ws.root), "title": made, "files": files, "left_out": left_out})

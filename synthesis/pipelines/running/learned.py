@@ -22,6 +22,7 @@ class Learned:
 
     name: ClassVar[str] = "pipeline"
     version: ClassVar[int] = 2
+    reads = (StageProved,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return an item for each fact of a stage, and the end of those that it replaces.

@@ -87,7 +87,7 @@ def test_a_pull_of_an_object_over_the_limit_is_refused(root, tmp_path, monkeypat
     git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
     with Workspace.open(root) as ws:
         ws.push(url=str(bare))
-        head = ws.engine.write_path.head
+        head = ws.engine.git.head
         monkeypatch.setitem(LARGEST, "tree", 5_000)
         big = subprocess.run(
             ["git", "hash-object", "-w", "--stdin"], cwd=bare, input=b"x", capture_output=True, check=True
@@ -105,7 +105,7 @@ def test_a_pull_of_an_object_over_the_limit_is_refused(root, tmp_path, monkeypat
         git(bare, "update-ref", "refs/heads/main", tip)
         with pytest.raises(RemoteRefused, match="over the limit"):
             ws.pull()
-        assert ws.engine.write_path.head == head
+        assert ws.engine.git.head == head
 
 
 def test_git_is_bounded_in_memory_too(root, tmp_path):

@@ -72,7 +72,7 @@ def test_bisect_is_a_tree_up_to_what_the_user_said(call, root):
 
 def test_bisect_of_a_file_names_the_event_and_its_commit(call, root):
     with Workspace.open(root) as ws:
-        commit = next(info for info in ws.engine.write_path.repo.log() if info.subject == "Edit outlook.md")
+        commit = next(info for info in ws.engine.git.repo.log() if info.subject == "Edit outlook.md")
     out = call("bisect", "--path", "outlook.md", "-C", root).out
     assert "Edit outlook.md" in out
     assert commit.id[:7] in out
@@ -102,9 +102,7 @@ def test_what_cannot_be_meant_is_one_sentence(call, root, words):
 
 def test_a_moment_is_taken_by_every_option_in_every_form(call, root):
     with Workspace.open(root) as ws:
-        first = next(
-            info.id for info in ws.engine.write_path.repo.log() if info.subject == "Create outlook.md"
-        )
+        first = next(info.id for info in ws.engine.git.repo.log() if info.subject == "Create outlook.md")
         ws.retire("c-3")
     assert "c-3" not in call("memory", "list", "-C", root).out
     assert "c-3" in call("memory", "list", "--as-of", "4", "-C", root).out

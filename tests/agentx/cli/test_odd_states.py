@@ -190,7 +190,7 @@ def test_a_submodule_is_told_and_its_commit_is_no_file(root, call):
     works(call, root)
     assert "160000" in git(root, "ls-tree", "HEAD", "artifacts/sub")
     with Workspace.open(root) as ws:
-        assert "sub" not in ws.engine.write_path.manifest()
+        assert "sub" not in ws.engine.git.manifest()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_names_that_other_systems_take_for_one_are_told(root, call, names):
     assert "differ only in letter case" in done.err
     assert "Rename one" in done.err
     with Workspace.open(root) as ws:
-        assert set(names) <= ws.engine.write_path.manifest().keys()
+        assert set(names) <= ws.engine.git.manifest().keys()
     works(call, root)
 
 
@@ -261,7 +261,7 @@ def test_a_clone_that_is_shallow_or_sparse_opens(root, tmp_path, call):
     assert done.code == 0, done
     assert "git fetch --unshallow" in done.err
     with Workspace.open(root) as ws:
-        assert {"deep/a.md", "outlook.md"} <= ws.engine.write_path.manifest().keys()
+        assert {"deep/a.md", "outlook.md"} <= ws.engine.git.manifest().keys()
 
 
 def test_a_merge_that_is_not_finished_is_told(root, call):

@@ -85,7 +85,7 @@ GOOD = {
 
 
 def of(ws, kind):
-    return [event for event in ws.engine.write_path.history.read(0) if isinstance(event.data, kind)]
+    return [event for event in ws.engine.log.history.read(0) if isinstance(event.data, kind)]
 
 
 def last(ws, kind):

@@ -76,7 +76,7 @@ def test_without_a_model_a_message_goes_through_all_of_it_and_is_measured(ws):
     assert metrics.thinking_loop_latency_ms >= metrics.decayer_latency_ms > 0
     assert metrics.faults == []
 
-    order = [type(event.data) for event in ws.engine.write_path.history.read(0)]
+    order = [type(event.data) for event in ws.engine.log.history.read(0)]
     flow = [kind for kind in order if kind in (UserMessageSent, Recognized, AgentMessageSent, Interacted)]
     assert flow == [UserMessageSent, Recognized, AgentMessageSent, Interacted] * 2
     done = last(ws, Interacted)
@@ -342,7 +342,7 @@ def test_scores_links_and_purges_of_any_interleaving_equal_those_of_a_replay(tmp
         assert ws.rebuild().state_digest == live.digest
         for name, agent in agents.items():
             mind = Mind()
-            for event in ws.engine.write_path.history.read(0):
+            for event in ws.engine.log.history.read(0):
                 if isinstance(event.data, Recognized) and event.data.session == name:
                     mind = mind.recognized(event.data)
                 elif isinstance(event.data, Interacted) and event.data.session == name:

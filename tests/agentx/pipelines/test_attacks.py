@@ -293,7 +293,7 @@ def source(desk):
 
 def pointed_to(desk: Desk) -> list[str]:
     plan = Runner(desk.ws.engine, desk.path, lambda _name: None).plan
-    files = Files(desk.ws.engine.write_path.artifacts, plan, desk.path.parent)
+    files = Files(desk.ws.engine.artifacts, plan, desk.path.parent)
     return [one.path for one in files.of(plan.steps["outline"].reads[0])]
 
 

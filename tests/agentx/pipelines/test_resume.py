@@ -59,7 +59,7 @@ def test_wherever_it_dies_it_ends_with_the_same_files_and_no_step_is_proved_or_a
     run(desk, stern, 1, 2, 4, 7, 10, 12, 15, 18, 21)
     with Workspace.create(tmp_path / "calm", settings=lexical) as calm:
         run(Desk(calm, desk.path), stern)
-        assert calm.engine.write_path.manifest() == desk.ws.engine.write_path.manifest()
+        assert calm.engine.git.manifest() == desk.ws.engine.git.manifest()
     proved = [(one.stage, one.item, one.round) for one in desk.facts("StageProved")]
     assert len(proved) == len(set(proved)) == 9
     ends = [one.status for one in desk.facts("RunEnded")]

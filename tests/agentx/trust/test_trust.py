@@ -328,11 +328,11 @@ def test_artifacts_outside_of_a_restricted_workspace_are_neither_read_nor_record
         assert ws.tools.call("read_file", {"path": ".env"}).status == "FAILED"
         with pytest.raises(ReadOnly, match="its files are outside"):
             ws.say("Hello.")
-        head = ws.engine.write_path.head
+        head = ws.engine.git.head
         ws.trust()
     with Workspace.open(tmp_path / "project" / ".task", settings=user) as ws:
         assert [change.path for change in ws.status().outside] == [".env"]
-        assert ws.engine.write_path.head != head
+        assert ws.engine.git.head != head
 
 
 # --- odd values and places -------------------------------------------------------------------------------------------
