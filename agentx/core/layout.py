@@ -167,9 +167,9 @@ def check(root: Path) -> None:
         )
     own = {f".git/{path.name}" for path in nofollow.listed(root / ".git", "agentx")}
     for name in (*_FILES, *sorted(own.difference(_DIRECTORIES))):
-        _require_file(root / name)
+        _require_kind(root / name, directory=False)
     for name in _DIRECTORIES:
-        _require_directory(root / name)
+        _require_kind(root / name, directory=True)
     for name in _LISTED:
         _check_entries(root / name)
     for name in _WALKED:
@@ -177,19 +177,13 @@ def check(root: Path) -> None:
     _check_git(root)
 
 
-def _require_file(path: Path) -> None:
+def _require_kind(path: Path, *, directory: bool) -> None:
+    """Refuse a link, and a file in place of a directory or the reverse; a missing path is accepted."""
     nofollow.require_plain(path)
-    if nofollow.is_directory(path):
+    if nofollow.is_file(path) if directory else nofollow.is_directory(path):
+        kinds = ("file", "directory") if directory else ("directory", "file")
         raise LayoutRefused(
-            f"{path} is a directory, but must be a file. Move it away, and run `agentx repair`."
-        )
-
-
-def _require_directory(path: Path) -> None:
-    nofollow.require_plain(path)
-    if nofollow.is_file(path):
-        raise LayoutRefused(
-            f"{path} is a file, but must be a directory. Move it away, and run `agentx repair`."
+            f"{path} is a {kinds[0]}, but must be a {kinds[1]}. Move it away, and run `agentx repair`."
         )
 
 

@@ -175,20 +175,15 @@ class Day(msgspec.Struct):
         """Fold an event in; events come in order, each once."""
         hour = event.at[:13]
         if not self.turns or self.turns[-1].hour != hour:
-            self._drop_before(_earliest(hour))
+            # If the clock was changed, younger turns may precede one that is too old.
+            earliest = _earliest(hour)
+            old = [number for number, turn in enumerate(self.turns) if turn.hour < earliest]
+            del self.turns[: old[-1] + 1 if old else 0]
             self.turns.append(Turn(event.at, event.seq, event.seq))
         elif isinstance(event.data, UserMessageSent):
             self.turns.append(Turn(event.at, event.seq, event.seq))
         del self.turns[:-TURNS_KEPT]
         self.turns[-1].apply(event)
-
-    def _drop_before(self, earliest: str) -> None:
-        """Drop everything up to the last turn that is too old.
-
-        If the clock was changed, younger turns may precede it.
-        """
-        old = [number for number, turn in enumerate(self.turns) if turn.hour < earliest]
-        del self.turns[: old[-1] + 1 if old else 0]
 
     def told(self) -> Iterator[Told]:
         """Return its turns in which something happened, newest first."""

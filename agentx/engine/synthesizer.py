@@ -14,7 +14,7 @@ import msgspec
 
 from agentx.core.event_bus import ALL, Bus
 from agentx.recording.write_path import WritePath
-from agentx.storage.events.types import Draft, Event, Payload
+from agentx.storage.events.types import Draft, Event
 from agentx.storage.files import nofollow
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, told_already
@@ -142,7 +142,8 @@ class Synthesizer:
         """
         drafts = _read_with_the_last(_drafts(changes, extractor, 1, through, None))
         if usage is not None:
-            drafts[-1] = _with_usage(drafts[-1], asked, usage)
+            spent = msgspec.structs.replace(drafts[-1].data, model=asked, **msgspec.structs.asdict(usage))
+            drafts[-1] = msgspec.structs.replace(drafts[-1], data=spent)
         return self._write_path.record(
             [msgspec.structs.replace(draft, actor=actor or draft.actor) for draft in drafts]
         )
@@ -247,23 +248,11 @@ def _drafts(
 
 def _read_with_the_last(drafts: Sequence[Draft]) -> list[Draft]:
     """Keep the watermark in the last line only: after a crash before it, the facts are read again."""
-    early = [msgspec.structs.replace(draft, data=_without_watermark(draft.data)) for draft in drafts[:-1]]
+    early = [
+        msgspec.structs.replace(draft, data=msgspec.structs.replace(draft.data, through=0))
+        for draft in drafts[:-1]
+    ]
     return [*early, *drafts[-1:]]
-
-
-def _without_watermark(data: Payload) -> Payload:
-    return msgspec.structs.replace(data, through=0) if isinstance(data, Concluded) else data
-
-
-def _with_usage(draft: Draft, model: str, usage: Usage) -> Draft:
-    return msgspec.structs.replace(
-        draft,
-        data=msgspec.structs.replace(
-            draft.data,
-            model=model,
-            **msgspec.structs.asdict(usage),
-        ),
-    )
 
 
 def _admitted(changes: Sequence[Change]) -> list[Change]:

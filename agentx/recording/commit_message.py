@@ -34,7 +34,8 @@ def compose(
     told = [event for event in events if event.describe()]
     leading = max(told, key=lambda event: (event.rank(), event.seq)) if told else None
     reason = _reason(leading, events) if leading else None
-    subject = one_line(leading.describe()) if leading else _plain_subject(events, files)
+    plain = f"Change {', '.join(files)}" if files else f"Record {len(events)} event{'s' * (len(events) != 1)}"
+    subject = one_line(leading.describe()) if leading else plain
     if reason:
         subject = f"{subject}: {one_line(shorten(_thought(reason), WORDS))}"
     author = actor or (leading.actor if leading else "engine:workspace")
@@ -69,13 +70,6 @@ def _reason(leading: Event, events: Sequence[Event]) -> Event | None:
 
 def _thought(event: Event) -> str:
     return event.data.body.text.strip() if isinstance(event.data, AgentThoughtProcess) else ""
-
-
-def _plain_subject(events: Sequence[Event], files: Sequence[str]) -> str:
-    """Return the subject of a commit without events worth reporting."""
-    if files:
-        return f"Change {', '.join(files)}"
-    return f"Record {len(events)} event{'s' * (len(events) != 1)}"
 
 
 def author_of(actor: str) -> tuple[str, str]:

@@ -159,8 +159,12 @@ class Committer:
         """
         self.anchor = known
         if known and (not head or self.repo.descends(known, head)):
-            if not self._reading:
-                self._set_forward(known, head)
+            if not self._reading:  # `git reset` is undone, so that no commit is lost
+                self.repo.move_ref(known, head, "agentx: the branch was set back; no history is lost")
+                self._notes.append(
+                    "Git had moved the branch back; it was moved forward again, and the files are recorded "
+                    "as edits."
+                )
             head, self.index_unknown = known, True
         self.head = head
         recorded = recovery.last_recorded(self.repo, head)
@@ -170,13 +174,6 @@ class Committer:
         lost = recovery.last_recorded(self.repo, self.anchor)
         latest = lost.latest if lost.seq > recorded.seq else recorded.latest
         self.log_check.compare_with(self.repo.tree_of(latest), self.seq)
-
-    def _set_forward(self, commit: str, head: str) -> None:
-        """Undo ``git reset``: move the branch forward again, so that no commit is lost."""
-        self.repo.move_ref(commit, head, "agentx: the branch was set back; no history is lost")
-        self._notes.append(
-            "Git had moved the branch back; it was moved forward again, and the files are recorded as edits."
-        )
 
     # --- the log ----------------------------------------------------------------------------------
 

@@ -247,19 +247,15 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
         Restricted: The workspace is not trusted.
     """
     engine.trust.require(command)
+    place = engine.artifacts.root
+    is_inside = place in engine.root.parents  # an outer work tree: the workspace is not copied
     return SandboxPolicy(
         environ=engine.settings.environ,
         isolation=cast("Wanted", engine.config.tools.isolation),
         readable=[Path(place).expanduser() for place in engine.config.checks.readable],
         hidden=[engine.root, engine.settings.state_dir],
-        exclude=_not_copied(engine),
+        exclude=[f"/{engine.root.relative_to(place).as_posix()}/"] if is_inside else [],
     )
-
-
-def _not_copied(engine: Engine) -> list[str]:
-    """Return a pattern for the workspace itself if it lies inside its artifacts (an outer work tree)."""
-    place, root = engine.artifacts.root, engine.root
-    return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 
 
 def _exists(artifacts: Artifacts, path: str) -> bool:

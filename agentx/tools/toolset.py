@@ -167,7 +167,11 @@ class Job(msgspec.Struct):
                 raise WriteDenied(violations)
             amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
             check_marks(tools.engine.write_path, contents)
-            self._ask_about(contents, amended)
+            # Ask once about both static files that would change and secrets that files would hold.
+            why = approvals.why_needed_to_write(tools.engine, contents, amended, tools.actor)
+            if why and not self.approved:
+                self.ask()
+                raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
             return [self._amendment(made) for made in amended]
 
         events = tools.engine.write_path.write(
@@ -179,14 +183,6 @@ class Job(msgspec.Struct):
         )
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
-
-    def _ask_about(self, contents: Mapping[str, Content | None], amended: list[FileAmended]) -> None:
-        """Ask the user once about both static files that would change and secrets that files would hold."""
-        if not self.approved and (
-            why := approvals.why_needed_to_write(self.tools.engine, contents, amended, self.tools.actor)
-        ):
-            self.ask()
-            raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
 
     def _amendment(self, made: FileAmended) -> Draft:
         """Record the change of a static file with the reason that the user gave on approval."""
