@@ -14,7 +14,7 @@ from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.judgement.judge_answer import Found, JudgeAnswer, ProposalVerdict, Refused, shortened
-from agentx.synthesis.judgement.quotes import Message
+from agentx.synthesis.judgement.quotes import OwnWords
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -110,7 +110,7 @@ class _Book:
         self.model = model
         self.items = dict(state.items)
         self.changes: list[Change] = []
-        self._messages: dict[int, Message] = {}
+        self._messages: dict[int, OwnWords] = {}
 
     # --- findings ---------------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class _Book:
         self.items[identity] = item
         self.changes.append(Add(item))
 
-    def _reach(self, message: Message, found: Found, text: str) -> tuple[Scope, str]:
+    def _reach(self, message: OwnWords, found: Found, text: str) -> tuple[Scope, str]:
         """Return where and until when it applies, by the user's words alone."""
         reach = reach_of(text)
         scope, until = reach.scope, reach.until
@@ -290,10 +290,10 @@ class _Book:
 
     # --- current items ----------------------------------------------------------------------------
 
-    def _message(self, seq: int) -> Message:
+    def _message(self, seq: int) -> OwnWords:
         if seq not in self.texts:
             raise _NotBelieved(f"Message {seq} was not shown.")
-        return self._messages.setdefault(seq, Message(self.texts[seq]))
+        return self._messages.setdefault(seq, OwnWords(self.texts[seq]))
 
     def _evidence(self, seq: int, span: Span) -> Evidence:
         return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
@@ -325,7 +325,7 @@ class _Book:
         self.changes.append(patch)
 
 
-def _located(message: Message, words: str, what: str) -> Span:
+def _located(message: OwnWords, words: str, what: str) -> Span:
     span = message.find(words)
     if span is None:
         raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")

@@ -25,7 +25,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
-from agentx.synthesis.learning.past_lessons import told, turns_of
+from agentx.synthesis.learning.backtest import fix_described, turns_of
 from agentx.synthesis.learning.past_runs import Move, Run, read_runs
 from agentx.synthesis.memory.conclusions import Change
 from agentx.synthesis.memory.items import Evidence, HotIssueDetail, MemoryItem, Trust
@@ -284,7 +284,7 @@ def _of_commands(moves: Sequence[Move]) -> Iterator[Lesson]:
             failing <= working or len(failing & working) >= _IN_COMMON
         )  # not two different uses of one program
         if turn.between is not None or is_form:
-            yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
+            yield Lesson(fix_described([turn]), turn.working.seq, " ".join(turn.working.words))
 
 
 def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
