@@ -34,7 +34,7 @@ from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.grounds import grounded
-from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
+from agentx.synthesis.cognition.informative_sentences import Rarity, telling, terms_of
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,
     ClusterAssessment,
@@ -45,7 +45,6 @@ from agentx.synthesis.cognition.metrics import (
     TriggerReason,
 )
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
-from agentx.synthesis.cognition.telling import telling
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged

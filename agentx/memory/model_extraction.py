@@ -20,7 +20,7 @@ from agentx.storage.log.history import told_already
 from agentx.synthesis.judgement import judge_answer as answers
 from agentx.synthesis.judgement import question
 from agentx.synthesis.judgement.check import check
-from agentx.synthesis.judgement.judge_answer import Refused
+from agentx.synthesis.judgement.judge_answer import RefusedEntry
 from agentx.synthesis.memory.conclusions import MODEL
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.port import ModelClient, Usage
@@ -52,7 +52,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     messages: tuple[int, ...] = ()
     items: tuple[MemoryItem, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedEntry, ...] = ()
     refusals: int = 0
     usage: Usage = Usage()
 

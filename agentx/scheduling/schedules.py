@@ -28,7 +28,7 @@ from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.scheduling.schedule_times import Plan, check, plan, pulse, upcoming
+from agentx.synthesis.scheduling.schedule_times import DuePlan, check, plan, pulse, upcoming
 from agentx.synthesis.state.state import RunRecord, ScheduleRecord, State
 from agentx.trust.trust import Restricted
 from agentx.trust.trusted_items import of_schedule
@@ -178,9 +178,9 @@ def begins(state: State, now: datetime) -> tuple[str, str]:
     return min((one for one in moments if one[0]), default=("", ""))
 
 
-def _planned(known: ScheduleRecord, now: datetime) -> Plan:
+def _planned(known: ScheduleRecord, now: datetime) -> DuePlan:
     """Return the plan of a schedule; a heartbeat has none."""
-    return Plan() if known.rule.sort == "heartbeat" else plan(known, now)
+    return DuePlan() if known.rule.sort == "heartbeat" else plan(known, now)
 
 
 def works_with(ws: Workspace, schedule: str) -> str:

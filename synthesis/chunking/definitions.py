@@ -43,62 +43,52 @@ class Grammar(msgspec.Struct, frozen=True):
     factory: str = "language"
 
 
-_JAVASCRIPT_KINDS = {
-    "function_declaration": "function",
-    "generator_function_declaration": "function",
-    "class_declaration": "class",
-    "method_definition": "method",
-    "variable_declarator": "function",
-    "assignment_expression": "function",
-    "field_definition": "method",
-    "public_field_definition": "method",
-}
-_JAVASCRIPT_WRAPPERS = frozenset(
-    {
-        "export_statement",
-        "expression_statement",
-        "lexical_declaration",
-        "variable_declaration",
-        "ambient_declaration",
-    }
+def _kinds(table: str) -> dict[str, str]:
+    """Read a table: a kind of definition on each line, and the node types that define one."""
+    rows = (row.split() for row in table.strip().split("\n"))
+    return {node_type: kind for kind, *node_types in rows for node_type in node_types}
+
+
+def _types(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_JAVASCRIPT_KINDS = _kinds("""
+    function function_declaration generator_function_declaration variable_declarator assignment_expression
+    class class_declaration
+    method method_definition field_definition public_field_definition
+""")
+_JAVASCRIPT_WRAPPERS = _types(
+    "export_statement expression_statement lexical_declaration variable_declaration ambient_declaration"
 )
 _JAVASCRIPT_TRANSPARENT = _JAVASCRIPT_WRAPPERS | {"statement_block"}
-_TYPESCRIPT_KINDS = _JAVASCRIPT_KINDS | {
-    "abstract_class_declaration": "class",
-    "abstract_method_signature": "method",
-    "enum_declaration": "enum",
-    "function_signature": "function",
-    "interface_declaration": "interface",
-    "internal_module": "module",
-    "module": "module",
-    "type_alias_declaration": "type",
-}
-_C_KINDS = {
-    "function_definition": "function",
-    "struct_specifier": "struct",
-    "union_specifier": "struct",
-    "enum_specifier": "enum",
-    "type_definition": "type",
-    "preproc_function_def": "macro",
-}
-_C_TRANSPARENT = frozenset(
-    {
-        "preproc_if",
-        "preproc_ifdef",
-        "preproc_else",
-        "preproc_elif",
-        "linkage_specification",
-        "declaration_list",
-    }
+_TYPESCRIPT_KINDS = _JAVASCRIPT_KINDS | _kinds("""
+    class abstract_class_declaration
+    method abstract_method_signature
+    enum enum_declaration
+    function function_signature
+    interface interface_declaration
+    module internal_module module
+    type type_alias_declaration
+""")
+_C_KINDS = _kinds("""
+    function function_definition
+    struct struct_specifier union_specifier
+    enum enum_specifier
+    type type_definition
+    macro preproc_function_def
+""")
+_C_TRANSPARENT = _types(
+    "preproc_if preproc_ifdef preproc_else preproc_elif linkage_specification declaration_list"
 )
 
 _PYTHON = Grammar(
     "tree_sitter_python",
     {"function_definition": "function", "class_definition": "class"},
-    frozenset(
-        {"decorated_definition", "if_statement", "else_clause", "elif_clause", "try_statement", "block"}
-    )
-    | {"except_clause", "finally_clause", "with_statement"},
+    _types(
+        "decorated_definition if_statement else_clause elif_clause try_statement block except_clause"
+        " finally_clause with_statement"
+    ),
 )
 _JAVASCRIPT = Grammar("tree_sitter_javascript", _JAVASCRIPT_KINDS, _JAVASCRIPT_TRANSPARENT)
 _TYPESCRIPT = Grammar(
@@ -107,42 +97,35 @@ _TYPESCRIPT = Grammar(
 _TSX = msgspec.structs.replace(_TYPESCRIPT, factory="language_tsx")
 _GO = Grammar(
     "tree_sitter_go",
-    {
-        "function_declaration": "function",
-        "method_declaration": "method",
-        "type_spec": "type",
-        "type_alias": "type",
-    },
+    _kinds("""
+        function function_declaration
+        method method_declaration
+        type type_spec type_alias
+    """),
     frozenset({"type_declaration"}),
 )
 _RUST = Grammar(
     "tree_sitter_rust",
-    {
-        "function_item": "function",
-        "function_signature_item": "function",
-        "struct_item": "struct",
-        "union_item": "struct",
-        "enum_item": "enum",
-        "trait_item": "trait",
-        "impl_item": "impl",
-        "mod_item": "module",
-        "type_item": "type",
-        "macro_definition": "macro",
-    },
+    _kinds("""
+        function function_item function_signature_item
+        struct struct_item union_item
+        enum enum_item
+        trait trait_item
+        impl impl_item
+        module mod_item
+        type type_item
+        macro macro_definition
+    """),
     frozenset({"declaration_list"}),
 )
 _JAVA = Grammar(
     "tree_sitter_java",
-    {
-        "class_declaration": "class",
-        "record_declaration": "class",
-        "interface_declaration": "interface",
-        "annotation_type_declaration": "interface",
-        "enum_declaration": "enum",
-        "method_declaration": "method",
-        "constructor_declaration": "method",
-        "compact_constructor_declaration": "method",
-    },
+    _kinds("""
+        class class_declaration record_declaration
+        interface interface_declaration annotation_type_declaration
+        enum enum_declaration
+        method method_declaration constructor_declaration compact_constructor_declaration
+    """),
     frozenset({"enum_body_declarations"}),
 )
 _C = Grammar("tree_sitter_c", _C_KINDS, _C_TRANSPARENT)
@@ -153,40 +136,27 @@ _CPP = Grammar(
 )
 
 GRAMMARS: dict[str, Grammar] = {
-    ".py": _PYTHON,
-    ".pyi": _PYTHON,
-    ".js": _JAVASCRIPT,
-    ".jsx": _JAVASCRIPT,
-    ".mjs": _JAVASCRIPT,
-    ".cjs": _JAVASCRIPT,
-    ".ts": _TYPESCRIPT,
-    ".mts": _TYPESCRIPT,
-    ".cts": _TYPESCRIPT,
-    ".tsx": _TSX,
-    ".go": _GO,
-    ".rs": _RUST,
-    ".java": _JAVA,
-    ".c": _C,
-    ".h": _CPP,
-    ".cc": _CPP,
-    ".cpp": _CPP,
-    ".cxx": _CPP,
-    ".hh": _CPP,
-    ".hpp": _CPP,
-    ".hxx": _CPP,
+    suffix: grammar
+    for suffixes, grammar in (
+        (".py .pyi", _PYTHON),
+        (".js .jsx .mjs .cjs", _JAVASCRIPT),
+        (".ts .mts .cts", _TYPESCRIPT),
+        (".tsx", _TSX),
+        (".go", _GO),
+        (".rs", _RUST),
+        (".java", _JAVA),
+        (".c", _C),
+        (".h .cc .cpp .cxx .hh .hpp .hxx", _CPP),
+    )
+    for suffix in suffixes.split()
 }
 """The languages that are split at their definitions, by file suffix."""
 
-_CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
-_TYPES = _CONTAINERS - {"module"}
-_HELD_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
-_NAMED_BY_VALUE = frozenset(
-    {"variable_declarator", "assignment_expression", "field_definition", "public_field_definition"}
-)
-_BARE_SPECIFIERS = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
-_WRAPPERS = (
-    frozenset({"decorated_definition", "template_declaration", "type_declaration"}) | _JAVASCRIPT_WRAPPERS
-)
+_CONTAINERS = _types("class interface struct enum trait impl module")
+_HELD_FUNCTIONS = _types("arrow_function function_expression generator_function class")
+_NAMED_BY_VALUE = _types("variable_declarator assignment_expression field_definition public_field_definition")
+_BARE_SPECIFIERS = _types("struct_specifier union_specifier enum_specifier class_specifier")
+_WRAPPERS = _types("decorated_definition template_declaration type_declaration") | _JAVASCRIPT_WRAPPERS
 _COMMENT_MARKS = re.compile(r"^\s*(?:/{2,}!?|/\*+!?|\*+/?|#+!?)\s?|\s*\*+/\s*$")
 _SIGNATURE_END = re.compile(r"\s*(?:[{:;=]|=>)$")
 _STRING_PREFIX = re.compile(r"^[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')")
@@ -216,7 +186,7 @@ def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[Outli
 
     source = text.encode()
     tree = Parser(_language(grammar.module, grammar.factory)).parse(source)
-    found = list(_walk(tree.root_node, source, grammar, _Place()))
+    found = _walk(tree.root_node, source, grammar, _Place())
     last = len(lines)
     return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
 
@@ -260,7 +230,7 @@ def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iter
             lead = row if node.type in _WRAPPERS else -1
             yield from _walk(node, source, grammar, msgspec.structs.replace(place, lead=lead))
         return
-    if kind == "function" and place.kind in _TYPES:
+    if kind == "function" and place.kind in _CONTAINERS - {"module"}:
         kind = "method"
     symbol = f"{place.scope}.{name}" if place.scope else name
     yield OutlineEntry(
@@ -277,10 +247,7 @@ def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iter
 
 
 def _defines(node: "Node") -> bool:
-    """Return whether a node of a defining type is a definition.
-
-    An assignment must hold a function, a struct must have a body.
-    """
+    """Return whether a node defines something: an assignment needs a function, a struct a body."""
     if node.type in _NAMED_BY_VALUE:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         return value is not None and value.type in _HELD_FUNCTIONS
@@ -302,7 +269,10 @@ def _name(node: "Node", source: bytes) -> str:
     depth = 0
     inner = node if named is None else None
     while inner is not None and depth < MAX_DEPTH:
-        inner = inner.child_by_field_name("declarator") or _first_declarator(inner)
+        # The declarator of a C++ reference or a parenthesised one has no field in the grammar.
+        unnamed = inner.type in {"reference_declarator", "parenthesized_declarator"}
+        first = next(iter(inner.named_children), None) if unnamed else None
+        inner = inner.child_by_field_name("declarator") or first
         named, depth = inner or named, depth + 1
     if named is None:
         return ""
@@ -312,13 +282,6 @@ def _name(node: "Node", source: bytes) -> str:
         owner = re.search(r"\*?\s*(\w+)\s*(?:\[[^\]]*\])?\s*\)$", _text(receiver, source)[:MAX_SIGNATURE])
         return f"{owner[1]}.{name}" if owner else name
     return name
-
-
-def _first_declarator(node: "Node") -> "Node | None":
-    """Return the declarator of a C++ reference or a parenthesised one, which has no field in the grammar."""
-    if node.type not in {"reference_declarator", "parenthesized_declarator"}:
-        return None
-    return next((child for child in node.named_children), None)
 
 
 def _signature(node: "Node", source: bytes) -> str:
@@ -334,20 +297,15 @@ def _signature(node: "Node", source: bytes) -> str:
 def _doc(node: "Node", source: bytes, comment: str) -> str:
     """Return the first line of a Python docstring, otherwise of the comment in front."""
     body = node.child_by_field_name("body")
-    first = (
-        body.named_children[0]
-        if body and body.named_child_count and node.type.endswith("_definition")
-        else None
-    )
+    first = next(iter(body.named_children), None) if body and node.type.endswith("_definition") else None
     if first is not None and first.type == "expression_statement" and first.named_child_count:
         first = first.named_children[0]
     if first is not None and first.type == "string":
         text = _STRING_PREFIX.sub("", _text(first, source))
-        return next((line.strip().rstrip("\"'") for line in text.split("\n") if line.strip("\"' \t\r")), "")[
-            :MAX_DOC
-        ]
-    plain = (_COMMENT_MARKS.sub("", line).strip() for line in comment.split("\n"))
-    return next((line for line in plain if line), "")[:MAX_DOC]
+        plain = [line.strip().rstrip("\"'") for line in text.split("\n") if line.strip("\"' \t\r")]
+    else:
+        plain = list(filter(None, (_COMMENT_MARKS.sub("", line).strip() for line in comment.split("\n"))))
+    return plain[0][:MAX_DOC] if plain else ""
 
 
 def _stands_alone(node: "Node", source: bytes) -> bool:

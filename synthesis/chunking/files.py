@@ -20,16 +20,10 @@ PROSE_LINE_BYTES = 4_000_000
 
 _PROSE = frozenset({"", ".md", ".markdown", ".mdx", ".rst", ".txt", ".text", ".adoc", ".org", ".tex", ".log"})
 _HEADINGS: dict[str, tuple[Callable[[Sequence[str]], Iterator[headings.Heading]], str]] = {
-    ".md": (headings.markdown_headings, "heading"),
-    ".markdown": (headings.markdown_headings, "heading"),
-    ".mdx": (headings.markdown_headings, "heading"),
-    ".rst": (headings.underlined_headings, "heading"),
-    ".txt": (headings.underlined_headings, "heading"),
-    ".toml": (headings.table_headings, "section"),
-    ".ini": (headings.table_headings, "section"),
-    ".cfg": (headings.table_headings, "section"),
-    ".yml": (headings.key_headings, "section"),
-    ".yaml": (headings.key_headings, "section"),
+    **dict.fromkeys((".md", ".markdown", ".mdx"), (headings.markdown_headings, "heading")),
+    **dict.fromkeys((".rst", ".txt"), (headings.underlined_headings, "heading")),
+    **dict.fromkeys((".toml", ".ini", ".cfg"), (headings.table_headings, "section")),
+    **dict.fromkeys((".yml", ".yaml"), (headings.key_headings, "section")),
 }
 _TABLES = frozenset({".csv", ".tsv"})
 

@@ -33,7 +33,10 @@ class Heading(msgspec.Struct, frozen=True):
 
 def markdown_headings(lines: Sequence[str]) -> Iterator[Heading]:
     """Yield ATX and setext headings (CommonMark 0.31, 4.2 and 4.3) outside fenced code and front matter."""
-    index = _front_matter_end(lines)
+    index = 0
+    if lines and lines[0].rstrip() == "---":  # front matter
+        marks = (n + 1 for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in {"---", "..."})
+        index = next(marks, 0)
     for number, code in enumerate(fenced(lines[index:]), start=index):
         if code:
             continue
@@ -58,13 +61,7 @@ def fenced(lines: Iterable[str]) -> Iterator[str]:
             yield fence
             continue
         yield fence
-        if (
-            opened
-            and fence
-            and opened[1][0] == fence[0]
-            and len(opened[1]) >= len(fence)
-            and not behind.strip()
-        ):
+        if opened and fence and opened[1].startswith(fence) and not behind.strip():
             fence = ""
 
 
@@ -81,10 +78,9 @@ def underlined_headings(lines: Sequence[str]) -> Iterator[Heading]:
             continue
         if len(lines[number].rstrip()) < len(title):
             continue
-        # The 2 means two lines up.
-        over = number >= 2 and lines[number - 2].rstrip() == lines[number].rstrip()  # noqa: PLR2004
-        above = "" if number < 2 else lines[number - 2]  # noqa: PLR2004
-        if above.strip() and not over:
+        above = lines[number - 2].rstrip() if number > 1 else ""
+        over = above == lines[number].rstrip()
+        if above and not over:
             continue
         style = (row[1], over)
         if style not in styles:
@@ -115,6 +111,9 @@ def sections(headings: Sequence[Heading], lines: Sequence[str], kind: str) -> li
         while open_ones and headings[open_ones[-1]].level >= heading.level:
             ends[open_ones.pop()] = heading.line
         open_ones.append(index)
+        # The first text line shortly after the heading, unless another heading or code comes first.
+        after = heading.line + heading.height
+        text = next((line.strip() for line in lines[after : after + 4] if line.strip()), "")
         entries.append(
             OutlineEntry(
                 symbol=SEPARATOR.join(headings[i].title for i in open_ones if headings[i].title),
@@ -122,23 +121,10 @@ def sections(headings: Sequence[Heading], lines: Sequence[str], kind: str) -> li
                 start_line=heading.line + 1,
                 end_line=0,
                 signature=f"{'#' * heading.level} {heading.title}" if kind == "heading" else heading.title,
-                doc=_first_line(lines, heading.line + heading.height),
+                doc="" if text.startswith(("#", "```", "~~~", "[")) else text[:160],
             )
         )
     return [msgspec.structs.replace(entry, end_line=end) for entry, end in zip(entries, ends, strict=True)]
-
-
-def _front_matter_end(lines: Sequence[str]) -> int:
-    """Return the index of the first line after YAML front matter; 0 if there is none."""
-    if not lines or lines[0].rstrip() != "---":
-        return 0
-    return next((n + 1 for n in range(1, min(len(lines), 200)) if lines[n].rstrip() in {"---", "..."}), 0)
-
-
-def _first_line(lines: Sequence[str], start: int) -> str:
-    """Return the first text line shortly after a heading; empty if another heading or code comes first."""
-    text = next((line.strip() for line in lines[start : start + 4] if line.strip()), "")
-    return "" if text.startswith(("#", "```", "~~~", "[")) else text[:160]
 
 
 def _title(text: str) -> str:

@@ -39,16 +39,14 @@ def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") 
     """
     lines = encodable(text).replace("\0", "\ufffd").split("\n")
     pieces = list(pack(lines, iter([Block(0, len(lines))]), overlap=False, line_bytes=MESSAGE_LINE_BYTES))
-    asked = _questions(encodable(previous[-READ_BEFORE_CHARACTERS:])) if len(pieces) == 1 else ""
+    asked = ""
+    if len(pieces) == 1:
+        before = _SENTENCE_END.split(encodable(previous[-READ_BEFORE_CHARACTERS:]))
+        sentences = (" ".join(sentence.split()) for sentence in before)
+        questions = " ".join(sentence for sentence in sentences if sentence.endswith("?"))
+        asked = questions[-PREVIOUS_CHARACTERS:].strip()
     context = " ".join(part for part in (_date_words(at), actor.rpartition(":")[2], asked) if part)
     return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]
-
-
-def _questions(text: str) -> str:
-    sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(text))
-    return " ".join(sentence for sentence in sentences if sentence.endswith("?"))[
-        -PREVIOUS_CHARACTERS:
-    ].strip()
 
 
 def _date_words(at: str) -> str:
@@ -63,16 +61,6 @@ def _date_words(at: str) -> str:
 # pieces everywhere.
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
 )

@@ -102,16 +102,19 @@ def pack(lines: Sequence[str], blocks: Iterator[Block], *, overlap: bool, line_b
         line_bytes: Maximum bytes read from one line; the rest of a longer line is left out.
     """
     sizes = [len(line.encode()) + 1 for line in lines]
-    held: Block | None = None
-    for block in (trimmed for b in blocks if (trimmed := _trim(lines, b)) is not None):
-        if held is not None and (joined := _join(sizes, held, block)) is not None:
-            held = joined
+    whole: list[Block] = []
+    for block in blocks:
+        # Leave out blank lines at the edges.
+        full = [number for number in range(block.start, block.end) if lines[number].strip()]
+        if not full:
             continue
-        if held is not None:
-            yield from _cut(lines, sizes, held, overlap=overlap, line_bytes=line_bytes)
-        held = block
-    if held is not None:
-        yield from _cut(lines, sizes, held, overlap=overlap, line_bytes=line_bytes)
+        trimmed = Block(full[0], full[-1] + 1, block.symbol)
+        if whole and (joined := _join(sizes, whole[-1], trimmed)):
+            whole[-1] = joined
+        else:
+            whole.append(trimmed)
+    for block in whole:
+        yield from _cut(lines, sizes, block, overlap=overlap, line_bytes=line_bytes)
 
 
 def name_words(symbol: str) -> str:
@@ -122,16 +125,6 @@ def name_words(symbol: str) -> str:
     """
     words = [word.lower() for word in _WORD.findall(symbol)]
     return "" if words == re.split(r"\W+", symbol.lower()) else " ".join(dict.fromkeys(words))
-
-
-def _trim(lines: Sequence[str], block: Block) -> Block | None:
-    """Return the block without blank lines at its edges; ``None`` if nothing is left."""
-    start, end = block.start, block.end
-    while start < end and not lines[start].strip():
-        start += 1
-    while end > start and not lines[end - 1].strip():
-        end -= 1
-    return Block(start, end, block.symbol) if start < end else None
 
 
 def _join(sizes: Sequence[int], first: Block, second: Block) -> Block | None:
@@ -178,8 +171,12 @@ def _part_end(lines: Sequence[str], sizes: Sequence[int], start: int, limit: int
         end += 1
     if end == limit:
         return end
-    places = range(max(start + 1, (start + end) // 2), end + 1)
-    return max(places, key=lambda place: (not lines[place].strip(), -_indent(lines[place]), place))
+
+    def rank(place: int) -> tuple[bool, int, int]:
+        line = lines[place]
+        return not line.strip(), len(line.lstrip()) - len(line), place
+
+    return max(range(max(start + 1, (start + end) // 2), end + 1), key=rank)
 
 
 def _overlap_start(lines: Sequence[str], sizes: Sequence[int], start: int, end: int) -> int:
@@ -191,10 +188,6 @@ def _overlap_start(lines: Sequence[str], sizes: Sequence[int], start: int, end: 
         first -= 1
         size += sizes[first]
     return first if size + sizes[end] <= MAX_BYTES else end
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _slices(line: str, line_bytes: int) -> Iterator[str]:

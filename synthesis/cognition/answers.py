@@ -2,12 +2,15 @@
 
 Unverifiable parts are not trusted. An id counts only if it was shown, a score only within its bounds, and a
 memory only with words that occur in the message. So a model's report never rests on more than the message.
+
+Every function raises :class:`~agentx.synthesis.model.structured.AnswerUnreadable` if the reply lacks the
+requested form; the sentence can be shown to the model.
 """
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -39,22 +42,18 @@ ID_CHARACTERS = 120
 Faults = tuple[str, ...]
 """What was wrong with an answer that was used all the same, one sentence each."""
 
-_INPUT_TYPES: dict[str, InputType] = {
-    "statement": "statement",
-    "question": "question",
-    "feedback": "feedback",
-}
-_ACTIONS: dict[str, TopicAction] = {"create": "create", "update": "update", "none": "none"}
+_INPUT_TYPES: dict[str, InputType] = {name: name for name in get_args(InputType)}
+_ACTIONS: dict[str, TopicAction] = {name: name for name in get_args(TopicAction)}
 _FOUND: dict[str, Literal["L2", "L3"]] = {"L2": "L2", "L3": "L3"}
 
-_UNKNOWN_TYPE = "an input type that there is not; it counts as a statement"
+_UNKNOWN_TYPE = "an unknown input type; it counts as a statement"
 _OUT_OF_BOUNDS = "a score out of its bounds; it was brought within them"
-_NO_NUMBER = "a score that is no number; it does not count"
+_NO_NUMBER = "a score that is not a number; it does not count"
 _NOT_SHOWN = "an id that it was not shown; it was left out"
 _NOT_SAID = "a memory of words that the message does not have; it was left out"
-_NO_ENTRY = "an entry that is none; it was left out"
+_NO_ENTRY = "an invalid entry; it was left out"
 _TOO_MANY = "an entry beyond those that are read; it was left out"
-_NO_QUERY = "a sub-query that needs one that there is not; it goes without"
+_NO_QUERY = "a sub-query that needs an unknown one; the need was left out"
 _NO_ROOM = "a memory to be kept for which there is no room; it was left out"
 
 
@@ -78,19 +77,9 @@ class Reflection(msgspec.Struct, frozen=True):
 
 
 def recognition(
-    reply: Reply, said: str, shown: Collection[str], topics: Collection[str]
+    reply: Reply, shown: Sequence[Remembered], said: str, topics: Collection[str]
 ) -> tuple[Recognition, Faults]:
-    """Parse what a model recognised.
-
-    Args:
-        reply: The model's reply.
-        said: The message.
-        shown: Ids of the memories shown to the model.
-        topics: Ids of the topics shown to the model.
-
-    Raises:
-        AnswerUnreadable: The reply does not have this form; the sentence can be shown to the model.
-    """
+    """Parse what a model recognised in a message, when it was shown these memories and ids of topics."""
     answer = _ReplyObject(reply, prompts.RECOGNIZE, "input_type")
     kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
     if kind is None:
@@ -110,15 +99,11 @@ def recognition(
 
 
 def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, Faults]:
-    """Parse how uncertain a model is.
-
-    Raises:
-        AnswerUnreadable: The reply does not contain a valid uncertainty.
-    """
+    """Parse how uncertain a model is."""
     answer = _ReplyObject(reply, prompts.ASSESS, "uncertainty")
     uncertainty = answer.score(answer.raw["uncertainty"])
     if uncertainty is None:
-        raise AnswerUnreadable(f"the `uncertainty` of {reply.model} is no number from 0 to 1")
+        raise AnswerUnreadable(f"the `uncertainty` of {reply.model} is not a number from 0 to 1")
     held = Counter(memory.topic for memory in buffer)
     clusters: dict[str, ClusterAssessment] = {}
     for row in answer.objects("clusters", MAX_IDS):
@@ -133,11 +118,7 @@ def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, 
 
 
 def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
-    """Parse sub-queries; their needs refer only to existing sub-queries, and may be circular.
-
-    Raises:
-        AnswerUnreadable: The reply contains no sub-query.
-    """
+    """Parse sub-queries; their needs refer only to existing sub-queries, and may be circular."""
     answer = _ReplyObject(reply, prompts.EXPAND, "queries")
     found: dict[str, QueryNode] = {}
     for place, row in enumerate(answer.objects("queries", MAX_QUERIES), start=1):
@@ -147,10 +128,8 @@ def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
             answer.amiss[_NO_ENTRY] += 1
             continue
         needs = row.get("needs") or []
-        ids = (
-            [answer.id(need) for need in needs[:MAX_NEEDS]] if isinstance(needs, list) else [answer.id(needs)]
-        )
-        found[name] = QueryNode(name, text, tuple(dict.fromkeys(ids)))
+        needs = needs[:MAX_NEEDS] if isinstance(needs, list) else [needs]
+        found[name] = QueryNode(name, text, tuple(dict.fromkeys(map(answer.id, needs))))
     if not found:
         raise AnswerUnreadable(f"the `queries` of {reply.model} hold nothing to search for")
     for name, node in found.items():
@@ -161,11 +140,7 @@ def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
 
 
 def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> tuple[tuple[str, ...], Faults]:
-    """Parse which memories to keep, in order, as far as the token budget allows.
-
-    Raises:
-        AnswerUnreadable: The reply names memories, but none that was shown.
-    """
+    """Parse which memories to keep, in order, as far as the token budget allows."""
     answer = _ReplyObject(reply, prompts.CURATE, "keep")
     shown = {memory.id: memory for memory in memories}
     named = dict.fromkeys(answer.id(row) for row in answer.rows("keep", MAX_IDS))
@@ -183,12 +158,8 @@ def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> t
     return tuple(kept), answer.faults()
 
 
-def reflection(reply: Reply, shown: Collection[str]) -> tuple[Reflection, Faults]:
-    """Parse what was learned from an answer.
-
-    Raises:
-        AnswerUnreadable: The reply has none of the requested parts.
-    """
+def reflection(reply: Reply, shown: Sequence[Remembered]) -> tuple[Reflection, Faults]:
+    """Parse what was learned from an answer."""
     answer = _ReplyObject(reply, prompts.REFLECT, "procedures", "utilities", "judge")
     judge = answer.score(answer.raw["judge"]) if "judge" in answer.raw else None
     read = Reflection(
@@ -240,11 +211,7 @@ def _topic(answer: "_ReplyObject", topics: Collection[str]) -> tuple[TopicAction
 
 
 class _ReplyObject:
-    """The object in a reply, with counts of the faults found so far.
-
-    Raises:
-        AnswerUnreadable: The reply has no object, or the object has none of the parts.
-    """
+    """The object in a reply, with counts of the faults found so far."""
 
     def __init__(self, reply: Reply, tool: str, *parts: str) -> None:
         self.raw = object_of(reply, tool)
@@ -280,9 +247,9 @@ class _ReplyObject:
 
     def texts(self, part: str, most: int) -> tuple[str, ...]:
         """Return the distinct texts of a list."""
-        told = [self.words(row) for row in self.rows(part, most)]
-        self.amiss[_NO_ENTRY] += told.count("")
-        return tuple(dict.fromkeys(filter(None, told)))
+        found = [self.words(row) for row in self.rows(part, most)]
+        self.amiss[_NO_ENTRY] += found.count("")
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def words(self, raw: object, most: int = TEXT_CHARACTERS) -> str:
         """Return a text as one bounded line; empty if it is not a text."""
@@ -307,17 +274,18 @@ class _ReplyObject:
         self.amiss[_OUT_OF_BOUNDS] += bounded != number
         return bounded
 
-    def utilities(self, shown: Collection[str]) -> dict[str, float]:
+    def utilities(self, shown: Sequence[Remembered]) -> dict[str, float]:
         """Return scores by id, from a list or an object; the last score of an id counts."""
         found = self.raw.get("utilities")
         if isinstance(found, dict):
             self.raw["utilities"] = [{"id": name, "score": score} for name, score in found.items()]
-        told: dict[str, float] = {}
+        ids = {memory.id for memory in shown}
+        scores: dict[str, float] = {}
         for row in self.objects("utilities", MAX_SCORES):
             name = self.id(row.get("id"))
             score = self.score(row.get("score"))
-            if name not in shown:
+            if name not in ids:
                 self.amiss[_NOT_SHOWN] += 1
             elif score is not None:
-                told[name] = score
-        return told
+                scores[name] = score
+        return scores

@@ -6,6 +6,7 @@ reported, too.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
@@ -59,16 +60,12 @@ def recognize(
         deadline: ``time.monotonic()`` by which the answer must arrive.
     """
     topics = topics[-prompts.MAX_TOPICS :]
-    names = {topic.id for topic in topics}
-    shown, told = fitting(buffer)
-    ids = {memory.id for memory in shown}
-    asked = prompts.recognize(said, shown, topics, response)
     return _ask(
         model,
         prompts.RECOGNIZE,
-        asked,
-        lambda reply: answers.recognition(reply, said, ids, names),
-        told,
+        buffer,
+        lambda shown: prompts.recognize(said, shown, topics, response),
+        lambda reply, shown: answers.recognition(reply, shown, said, {topic.id for topic in topics}),
         deadline,
     )
 
@@ -77,62 +74,46 @@ def assess(
     model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[Assessment]:
     """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
-    shown, told = fitting(buffer)
-    asked = prompts.assess(question, shown)
-    return _ask(model, prompts.ASSESS, asked, lambda reply: answers.assessment(reply, shown), told, deadline)
+    asked = partial(prompts.assess, question)
+    return _ask(model, prompts.ASSESS, buffer, asked, answers.assessment, deadline)
 
 
 def expand(
     model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[tuple[QueryNode, ...]]:
     """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
-    shown, told = fitting(buffer)
-    asked = prompts.expand(question, shown)
-    return _ask(model, prompts.EXPAND, asked, answers.expansion, told, deadline)
+    asked = partial(prompts.expand, question)
+    return _ask(model, prompts.EXPAND, buffer, asked, lambda reply, _: answers.expansion(reply), deadline)
 
 
 def curate(
     model: ModelClient, question: str, memories: Sequence[Remembered], max_tokens: int, deadline: float
 ) -> Asked[tuple[str, ...]]:
     """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
-    shown, told = fitting(memories)
-    asked = prompts.curate(question, shown, max_tokens)
-    return _ask(
-        model,
-        prompts.CURATE,
-        asked,
-        lambda reply: answers.curation(reply, shown, max_tokens),
-        told,
-        deadline,
-    )
+    asked = partial(prompts.curate, question, max_tokens=max_tokens)
+    read = partial(answers.curation, max_tokens=max_tokens)
+    return _ask(model, prompts.CURATE, memories, asked, read, deadline)
 
 
 def reflect(
     model: ModelClient, question: str, answer: str, buffer: Sequence[Remembered], deadline: float
 ) -> Asked[Reflection]:
     """Ask a model what to learn from an answer: the second pass of the Recognizer."""
-    shown, told = fitting(buffer)
-    ids = {memory.id for memory in shown}
-    asked = prompts.reflect(question, answer, shown)
-    return _ask(model, prompts.REFLECT, asked, lambda reply: answers.reflection(reply, ids), told, deadline)
+    asked = partial(prompts.reflect, question, answer)
+    return _ask(model, prompts.REFLECT, buffer, asked, answers.reflection, deadline)
 
 
 def respond(
     model: ModelClient, question: str, prompt: str, temperature: float, deadline: float
 ) -> Asked[str]:
-    """Ask a model to answer a message.
+    """Ask a model to answer a message, at a temperature if the model supports it.
 
-    Args:
-        model: The model.
-        question: The message.
-        prompt: The prompt from :func:`agentx.synthesis.cognition.prompts.response`.
-        temperature: Sampling temperature, if the model supports it.
-        deadline: ``time.monotonic()`` by which the answer must arrive.
+    The prompt comes from :func:`agentx.synthesis.cognition.prompts.response`.
     """
     asked = [ChatMessage("system", prompt), ChatMessage("user", question)]
     try:
-        told = model.tempered(temperature) if isinstance(model, Tempered) else model
-        reply = reply_of(told, asked, (), deadline)
+        tempered = model.tempered(temperature) if isinstance(model, Tempered) else model
+        reply = reply_of(tempered, asked, (), deadline)
     except ModelError as error:
         return Asked(None, error.usage, (_failed("respond", error),))
     text = encodable(reply.text[:MAX_CHARACTERS]).strip()
@@ -146,15 +127,22 @@ def respond(
 def _ask(
     model: ModelClient,
     what: str,
-    asked: Sequence[ChatMessage],
-    read: Callable[[Reply], tuple[T, Faults]],
-    left_out: str,
+    buffer: Sequence[Remembered],
+    asked: Callable[[Sequence[Remembered]], list[ChatMessage]],
+    read: Callable[[Reply, Sequence[Remembered]], tuple[T, Faults]],
     deadline: float,
 ) -> Asked[T]:
+    """Ask about the memories that fit."""
+    shown, left_out = fitting(buffer)
     before = (left_out,) if left_out else ()
     try:
         (answer, faults), usage = ask(
-            model, asked, prompts.shape(what), read, prompts.repair(), deadline=deadline
+            model,
+            asked(shown),
+            prompts.shape(what),
+            lambda reply: read(reply, shown),
+            prompts.repair(),
+            deadline=deadline,
         )
     except ModelError as error:
         return Asked(None, error.usage, (*before, _failed(what, error)))

@@ -6,7 +6,7 @@ its content words alone. Who said it is judged separately (:mod:`~agentx.synthes
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -118,12 +118,15 @@ def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
     """
     asked = without_names(question, people) or question
     content = " ".join(word for word in _WORD.findall(asked) if word.casefold() not in STOP_WORDS) or asked
-    nodes = (
+    texts: dict[str, SubQuery] = {}
+    for node in (
         SubQuery(id="whole", text=question, why="the question as it is"),
         SubQuery(id="asked", text=asked, why="what is asked, whoever it is about"),
         SubQuery(id="content", text=content, why="what it is about, without its grammar"),
-    )
-    return QueryGraph(nodes=tuple(_with_equal_texts_once(nodes)))
+    ):
+        same = texts.get(node.text)
+        texts[node.text] = msgspec.structs.replace(same, weight=same.weight + node.weight) if same else node
+    return QueryGraph(nodes=tuple(texts.values()))
 
 
 def deepen(graph: QueryGraph) -> QueryGraph:
@@ -136,13 +139,8 @@ def deepen(graph: QueryGraph) -> QueryGraph:
         return graph
     needs = tuple(node.id for node in graph.nodes)
     total = sum(node.weight for node in graph.nodes if not node.needs)
-    hop = SubQuery(
-        id=FOUND,
-        text="",
-        needs=needs,
-        why="what is like the best that was found",
-        weight=FOUND_WEIGHT * total,
-    )
+    why = "what is like the best that was found"
+    hop = SubQuery(id=FOUND, text="", needs=needs, why=why, weight=FOUND_WEIGHT * total)
     return msgspec.structs.replace(graph, nodes=(*graph.nodes, hop))
 
 
@@ -176,12 +174,3 @@ def _called(name: str) -> re.Pattern[str]:
     # an actor's name may be in lower case
     either = "|".join(map(re.escape, dict.fromkeys((name, name.title()))))
     return re.compile(rf"(?<!\w)(?:{either})(?!\w)(?:['’]s?(?!\w))?")
-
-
-def _with_equal_texts_once(nodes: Sequence[SubQuery]) -> Iterable[SubQuery]:
-    """Merge sub-queries with equal texts; their weights are added."""
-    texts: dict[str, SubQuery] = {}
-    for node in nodes:
-        same = texts.get(node.text)
-        texts[node.text] = msgspec.structs.replace(same, weight=same.weight + node.weight) if same else node
-    return texts.values()

@@ -7,7 +7,7 @@ import msgspec
 from agentx.storage.events.cognition_events import Extracted
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.demands.reading.material import straighten
-from agentx.synthesis.judgement.quotes import MAX_QUOTE, Message
+from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.items import TRUST_ORDER, Trust
 
@@ -25,7 +25,11 @@ def located(said: str, quote: str) -> Span | None:
     (Span(start=4, end=23), None)
     """
     words = quote.strip(_AROUND)
-    return Message(said).find(words) or _anywhere(said, words)
+    if (own := OwnWords(said).find(words)) or len(words) > MAX_QUOTE or not any(map(str.isalnum, words)):
+        return own
+    pattern = r"\s+".join(map(re.escape, straighten(words).split()))
+    found = re.search(rf"(?<!\w){pattern}(?!\w)", straighten(said), re.IGNORECASE)
+    return Span(found.start(), found.end()) if found else None
 
 
 def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
@@ -44,10 +48,8 @@ def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
     'user'
     """
     words = said[one.start : one.end]
-    if not Message(said).find(words):
-        mine: Trust = "material"
-    else:
-        mine = sender if _plain(words) == _plain(one.text) else "reported"
+    repeats = _plain(words) == _plain(one.text)
+    mine: Trust = "material" if not OwnWords(said).find(words) else sender if repeats else "reported"
     return max(mine, sender, key=TRUST_ORDER.index)
 
 
@@ -68,14 +70,6 @@ def grounded(read: Recognition, said: str, model: str) -> Recognition:
         for one in read.memories
     )
     return msgspec.structs.replace(read, memories=memories)
-
-
-def _anywhere(said: str, quote: str) -> Span | None:
-    if len(quote) > MAX_QUOTE or not any(letter.isalnum() for letter in quote):
-        return None
-    words = r"\s+".join(map(re.escape, straighten(quote).split()))
-    found = re.search(rf"(?<!\w){words}(?!\w)", straighten(said), re.IGNORECASE)
-    return Span(found.start(), found.end()) if found else None
 
 
 def _plain(text: str) -> str:

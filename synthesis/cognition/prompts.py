@@ -97,11 +97,11 @@ def fitting(
             break
         kept.append(place)
     out = len(buffer) - len(kept)
-    told = (
+    fault = (
         f"The buffer is larger than the window: {out:,} of its {len(buffer):,} memories were left out, "
         "the least alive."
     )
-    return tuple(buffer[place] for place in sorted(kept)), told if out else ""
+    return tuple(buffer[place] for place in sorted(kept)), fault if out else ""
 
 
 def tokens_of(memory: Remembered) -> int:
@@ -122,14 +122,7 @@ def repair() -> str:
 def recognize(
     said: str, buffer: Sequence[Remembered], topics: Sequence[Topic], response: str
 ) -> list[ChatMessage]:
-    """Build the question about the type of a message.
-
-    Args:
-        said: The message.
-        buffer: The memories that fit.
-        topics: The topics, oldest first; the latest :data:`MAX_TOPICS` are shown.
-        response: The agent's last answer; empty if there is none.
-    """
+    """Build the question about the type of a message; the latest :data:`MAX_TOPICS` topics are shown."""
     listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
     return _asked(
         RECOGNIZE,
@@ -180,10 +173,12 @@ def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: 
         recent: The latest interactions, oldest first.
         demands: What the user requires or forbids.
     """
+    turns = [turn for one in recent for turn in (("User", one.message), ("You", one.answer))]
+    spoken = [(who, _bounded(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
     parts: list[tuple[str, Iterable[str]]] = [
         ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
-        *((title, [_told(one) for one in buffer if one.level == level]) for level, title in _LEVELS),
-        ("The conversation so far", (line for one in recent for line in _exchange(one))),
+        *((title, [f"- {_dated(one)}" for one in buffer if one.level == level]) for level, title in _LEVELS),
+        ("The conversation so far", [f"- {who}: {text}" for who, text in spoken if text or who == "User"]),
     ]
     return "\n\n".join([prompt(f"cognition-respond-v{VERSION}.md").rstrip(), *_sections(parts, empty="")])
 
@@ -195,7 +190,7 @@ def _asked(asked: str, *parts: tuple[str, Iterable[str]]) -> list[ChatMessage]:
 
 
 def _sections(parts: Iterable[tuple[str, Iterable[str]]], empty: str) -> Iterable[str]:
-    return (f"## {title}\n{told}" for title, lines in parts if (told := "\n".join(lines) or empty))
+    return (f"## {title}\n{body}" for title, lines in parts if (body := "\n".join(lines) or empty))
 
 
 def _memory(memory: Remembered) -> str:
@@ -203,20 +198,10 @@ def _memory(memory: Remembered) -> str:
     return f"- [{memory.id}] ({marks}) {_dated(memory)}"
 
 
-def _told(memory: Remembered) -> str:
-    return f"- {_dated(memory)}"
-
-
 def _dated(memory: Remembered) -> str:
     text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
     by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
     return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
-
-
-def _exchange(one: Exchange) -> Iterable[str]:
-    yield f"- User: {_bounded(one_line(one.message), EXCHANGE_CHARACTERS)}"
-    if one.answer:
-        yield f"- You: {_bounded(one_line(one.answer), EXCHANGE_CHARACTERS)}"
 
 
 def _quoted(text: str) -> list[str]:

@@ -7,16 +7,16 @@ neither.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from agentx.storage.events.cognition_events import Extracted, InputType, Level, TopicAction
+from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.speakers import heading_length
 from agentx.synthesis.demands.reading.material import own_words
-from agentx.synthesis.language.sentences import Span, sentences
+from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.words import content_words, words_of
 
 MOST_MEMORIES = 8
@@ -84,7 +84,7 @@ _HAPPENED = re.compile(
     r"|\b(?:i|we|he|she|they|it|you|[A-Z][a-z]+)(?:'d| had)? "
     r"(?:\w+ed|went|got|took|made|saw|met|had|was|were|did|came|said|told|found|left"
     r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught"
-    r"|thought|became)\b",
+    r"|thought|became)\b"
 )
 
 
@@ -129,7 +129,7 @@ def reward(text: str) -> float:
 def extract(text: str) -> tuple[Extracted, ...]:
     """Extract the memories of a message.
 
-    Each stated sentence is one memory of knowledge; everything that happened forms one episode.
+    Each stated sentence is one memory of knowledge; all sentences about what happened form one episode.
 
     >>> [(one.level, one.text) for one in extract("I went to Rome last week. My sister is a nurse. Thanks!")]
     [('L2', 'My sister is a nurse.'), ('L3', 'I went to Rome last week.')]
@@ -140,25 +140,21 @@ def extract(text: str) -> tuple[Extracted, ...]:
     stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
     happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
     known = [one for one in stated if one not in happened][:MOST_MEMORIES]
-    episode = [_as_one(text, happened)] if happened else []
-    return tuple(_extracted("L2", text, one) for one in known) + tuple(episode)
+    memories = []
+    for one in known:
+        end = min(one.end, one.start + MOST_TEXT)
+        memories.append(Extracted("L2", one_line(text[one.start : end]), one.start, end))
+    if happened:
+        start = happened[0].start
+        episode = one_line(" ".join(text[one.start : one.end] for one in happened))[:MOST_TEXT]
+        memories.append(Extracted("L3", episode, start, min(happened[-1].end, start + MOST_TEXT)))
+    return tuple(memories)
 
 
 def _states(sentence: str) -> bool:
     if sentence.endswith("?") or _POLITE.match(sentence):
         return False
     return len(content_words(sentence)) >= _FEWEST_WORDS
-
-
-def _extracted(level: Level, text: str, span: Span) -> Extracted:
-    end = min(span.end, span.start + MOST_TEXT)
-    return Extracted(level, one_line(text[span.start : end]), span.start, end)
-
-
-def _as_one(text: str, spans: Sequence[Span]) -> Extracted:
-    """Join the sentences about what happened, unchanged and in order, into one memory."""
-    told = one_line(" ".join(text[one.start : one.end] for one in spans))[:MOST_TEXT]
-    return Extracted("L3", told, spans[0].start, min(spans[-1].end, spans[0].start + MOST_TEXT))
 
 
 def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, float]:
@@ -231,10 +227,11 @@ def _telling(text: str) -> list[str]:
         for stem in content_words(word):
             found.setdefault(stem, word.casefold())
             counted[stem] += 1
-    order = sorted(
-        found, key=lambda stem: (stem not in names, -counted[stem], -len(found[stem]), found[stem])
-    )
-    return [found[stem] for stem in order]
+
+    def order(stem: str) -> tuple[bool, int, int, str]:
+        return stem not in names, -counted[stem], -len(found[stem]), found[stem]
+
+    return [found[stem] for stem in sorted(found, key=order)]
 
 
 def recognize(

@@ -66,6 +66,15 @@ def question(
     system = prompt("direct.md").format(
         conditions=", ".join(f"`{name}`" for name in sorted(CONDITIONS)), resolvers=resolvers
     )
+    tries = Counter(
+        (call.tool, call.status == "SUCCEEDED") for call in past.calls if call.status != "UNKNOWN"
+    )
+    used = [
+        f"{tool}: {tries[tool, True]} succeeded, {tries[tool, False]} failed"
+        for tool in sorted({tool for tool, _ in tries})
+    ]
+    known = state.active("knowledge", "learning", "discovery")
+    alive = sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
     parts: list[tuple[str, Iterable[str]]] = [
         ("Why you are asked", [why]),
         ("Now", [past.at]),
@@ -74,10 +83,10 @@ def question(
         ("What the user demands and ruled out", _texts(state.active("constraint", "rejection"))),
         ("Open problems", _texts(state.active("hot_issue"))),
         ("Tools of the executor", [f"{tool.name}: {tool.description}" for tool in tools]),
-        ("How tools were used", _usage(past)[:SHOWN]),
+        ("How tools were used", used[:SHOWN]),
         ("What failed", failed(past)),
         ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
-        ("Knowledge", [f"{item.domain}: {item.text}" for item in _alive(state)]),
+        ("Knowledge", [f"{item.domain}: {item.text}" for item in alive]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
         ("Runs", runs(past)),
     ]
@@ -87,27 +96,19 @@ def question(
 def _bounded(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Render the sections, one entry per line; shorten all lines if the text is too long."""
     whole = [(title, [one_line(line) for line in lines]) for title, lines in parts]
-    told = ""
+    text = ""
     for most in _LINES:
-        told = "\n\n".join(
-            "\n- ".join(
-                (f"## {title}", *(line if len(line) <= most else f"{line[:most]}…" for line in lines))
-            )
-            for title, lines in whole
-            if lines
-        )
-        if len(told) <= MAX_CHARACTERS:
+        cut = [
+            (title, [f"{line[:most]}{'…' * (len(line) > most)}" for line in lines]) for title, lines in whole
+        ]
+        text = "\n\n".join("\n- ".join((f"## {title}", *lines)) for title, lines in cut if lines)
+        if len(text) <= MAX_CHARACTERS:
             break
-    return told
+    return text
 
 
 def _texts(items: Iterable[MemoryItem]) -> list[str]:
     return [item.text for item in items][-SHOWN:]
-
-
-def _alive(state: State) -> list[MemoryItem]:
-    known = state.active("knowledge", "learning", "discovery")
-    return sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
 
 
 def _checkpoint(item: MemoryItem) -> str:
@@ -130,27 +131,18 @@ def _directive(event: Event) -> str:
     return ""
 
 
-def _usage(past: Past) -> list[str]:
-    """Count successes and failures per tool."""
-    tries = Counter(
-        (call.tool, call.status == "SUCCEEDED") for call in past.calls if call.status != "UNKNOWN"
-    )
-    return [
-        f"{tool}: {tries[tool, True]} succeeded, {tries[tool, False]} failed"
-        for tool in sorted({tool for tool, _ in tries})
-    ]
-
-
 def failed(past: Past) -> list[str]:
     """List distinct failures, latest first: the tool, its arguments and its output; then runs that failed."""
-    told: dict[str, None] = {}
-    for call in reversed(past.calls):
-        if call.status != "SUCCEEDED":
-            told.setdefault(f"{called(call)}: {shorten(one_line(call.output.text), _WORDS)}")
-    for run in reversed(past.runs):
-        if run.status not in ("COMPLETED", "WAITING") and run.reason:
-            told.setdefault(f"{run.run} {run.status}: {shorten(one_line(run.reason), _WORDS)}")
-    return list(told)[:FAILED]
+    lines = [
+        f"{called(call)}: {shorten(one_line(call.output.text), _WORDS)}"
+        for call in reversed(past.calls)
+        if call.status != "SUCCEEDED"
+    ] + [
+        f"{run.run} {run.status}: {shorten(one_line(run.reason), _WORDS)}"
+        for run in reversed(past.runs)
+        if run.status not in ("COMPLETED", "WAITING") and run.reason
+    ]
+    return list(dict.fromkeys(lines))[:FAILED]
 
 
 def called(call: Call) -> str:
@@ -164,17 +156,16 @@ def runs(past: Past) -> Iterator[str]:
     """Yield the latest runs, oldest first, one line each."""
     shown = past.latest(RUNS)
     for place, run in enumerate(shown):
-        said = shorten(one_line(run.summary or run.reason), _WORDS)
+        outcome = shorten(one_line(run.summary or run.reason), _WORDS)
         calls = [call for call in past.calls if call.run == run.run]
         line = f"{run.run}, {run.at[:16]}: {run.status}"
-        told = ", ".join(f"{tool} {times}" for tool, times in Counter(call.tool for call in calls).items())
+        used = ", ".join(f"{tool} {times}" for tool, times in Counter(call.tool for call in calls).items())
         if place >= len(shown) - IN_FULL:
-            told = ": ".join((told, "; ".join(f"{called(call)} {call.status}" for call in calls[:CALLS])))
-        yield ". ".join(part for part in (line, said, told) if part)
+            used = ": ".join((used, "; ".join(f"{called(call)} {call.status}" for call in calls[:CALLS])))
+        yield ". ".join(part for part in (line, outcome, used) if part)
 
 
 def shape() -> ToolSchema:
     """Return the schema of a director's answer, as a tool."""
-    return ToolSchema(
-        TOOL, "Write the executor's prompt and say how long it serves.", parameters("direct.json")
-    )
+    about = "Write the executor's prompt and say how long it serves."
+    return ToolSchema(TOOL, about, parameters("direct.json"))

@@ -51,33 +51,16 @@ _LOOKING = re.compile(
     r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
 )
 _NAMING = (
-    "title",
-    "titles",
-    "subject",
-    "id",
-    "ids",
-    "url",
-    "urls",
-    "link",
-    "links",
-    "name",
-    "names",
-    "key",
-    "keys",
-    "path",
+    *("title", "titles", "subject", "id", "ids", "url", "urls"),
+    *("link", "links", "name", "names", "key", "keys", "path"),
 )
 _ADDRESSES = (re.compile(r"[\w.+-]+@[\w.-]*\w"), re.compile(r"https?://[^\s\"'<>)]*[^\s\"'<>).,;]"))
 _ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
 """JSONPath of any naming field, at any depth."""
 
 _CONDITIONS = (
-    "executor_failed",
-    "user_instructions_changed",
-    "tool_error",
-    "hot_issue_opened",
-    "constraint_changed",
+    *("executor_failed", "user_instructions_changed", "tool_error", "hot_issue_opened", "constraint_changed"),
 )
-
 
 N = TypeVar("N", NewCheckpoint, NewKnowledge)
 
@@ -118,15 +101,18 @@ def compose(
     stable = len(latest) == LOOKED_AT == completed
     learned = lessons(past, instructions)
     fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
+    if stable:
+        strategy = "Go on as before."
+        serves = "The last runs completed, so the prompt serves for long."
+    else:
+        strategy = "Carry out what the user asked for, and keep away from what failed."
+        serves = "Not known to be stable, so the prompt serves for few runs."
+    ran = f"{past.ran} run{'s' * (past.ran != 1)} so far; of the last {len(latest)}, {completed} completed."
     return Directive(
-        summary=f"{past.ran} run{'s' * (past.ran != 1)} so far; "
-        f"of the last {len(latest)}, {completed} completed."
-        if latest
-        else "Nothing ran yet.",
-        strategy="Go on as before."
-        if stable
-        else "Carry out what the user asked for, and keep away from what failed.",
-        reflection=_reflection(why, stable=stable),
+        summary=ran if latest else "Nothing ran yet.",
+        strategy=strategy,
+        reflection=f"Asked because {why}. {serves} What was done already is looked up before each run. "
+        "Composed without a model: nothing weighs what the user said.",
         prompt=_prompt(state, instructions, learned, fields),
         policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
         checkpoints=_few(_checkpoints(state, past, instructions, learned, why)),
@@ -141,20 +127,15 @@ def _prompt(
     avoided = [one.order for one in learned[-MAX_LINES:]]
     known = [one_line(item.text) for item in state.active("knowledge")]
     facts = [text for text in known if text not in avoided][-MAX_LINES:]
+    asked = list(_asked(state, instructions))
     parts = (
         ("Your mission:", mission),
-        (
-            "Carry this out now, the later words before the earlier where they differ:",
-            list(_asked(state, instructions)),
-        ),
+        ("Carry this out now, the later words before the earlier where they differ:", asked),
         ("What is known:", facts),
         ("Keep away from:", avoided),
     )
-    text = "\n\n".join(
-        "\n- ".join((title, *(shorten(line, _LINE_WORDS) for line in lines)))
-        for title, lines in parts
-        if lines
-    )
+    short = ((title, [shorten(line, _LINE_WORDS) for line in lines]) for title, lines in parts if lines)
+    text = "\n\n".join("\n- ".join((title, *lines)) for title, lines in short)
     done = "\n".join(f"{{{{{name}}}}}" for name in fields)
     return f"{without_fields(without_sources(text))}\n\nDone already, never do it again:\n{done}".strip()
 
@@ -173,9 +154,6 @@ def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
 
 def _bare(sentence: str) -> str:
     return without_reason(sentence, sure=True).rstrip(".! ").casefold()
-
-
-# --- what was done already ----------------------------------------------------------------------------------
 
 
 def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
@@ -203,12 +181,17 @@ def _naming(parameters: Mapping[str, Any]) -> str:
 
 
 def _telling(calls: Sequence[Call]) -> str:
-    """Return the JSONPath of the argument that distinguishes the calls of a tool; empty if there is none."""
+    """Return the JSONPath of the argument that distinguishes the calls of a tool; empty if none does."""
     found: Counter[str] = Counter()
     for call in calls:
         for key, value in call.arguments.items():
             found.update(_paths(key, value))
-    telling = [path for path in found if _names_things(path) or len(_at(path, calls)) > 1 or len(calls) == 1]
+
+    def differs(path: str) -> bool:
+        key = re.split(r"\W", path, maxsplit=1)[0]
+        return len({str(call.arguments.get(key)) for call in calls}) > 1
+
+    telling = [path for path in found if _names_things(path) or len(calls) == 1 or differs(path)]
     return max(telling, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
 
 
@@ -218,24 +201,14 @@ def _paths(key: str, value: Any) -> Iterator[str]:
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         yield f"{key}[*]"
     elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        yield from (
-            f"{key}[*].{name}" for name in _NAMING if all(isinstance(one.get(name), str) for one in value)
-        )
+        shared = (name for name in _NAMING if all(isinstance(one.get(name), str) for one in value))
+        yield from (f"{key}[*].{name}" for name in shared)
     elif isinstance(value, str) and value:
         yield key
 
 
-def _at(path: str, calls: Sequence[Call]) -> set[str]:
-    """Return the distinct values of an argument."""
-    key = re.split(r"\W", path, maxsplit=1)[0]
-    return {str(call.arguments.get(key)) for call in calls}
-
-
 def _names_things(path: str) -> bool:
     return bool(set(re.split(r"\W+", path)) & set(_NAMING))
-
-
-# --- what failed --------------------------------------------------------------------------------------------
 
 
 def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson]:
@@ -252,9 +225,8 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson
     for place, call in enumerate(past.calls):
         if call.may_be_done:
             continue
-        later = [
-            one for one in past.calls[place + 1 :] if one.tool == call.tool and one.status == "SUCCEEDED"
-        ]
+        rest = past.calls[place + 1 :]
+        later = [one for one in rest if (one.tool, one.status) == (call.tool, "SUCCEEDED")]
         if not later and call.run not in recent:
             continue
         for key, value in call.arguments.items():
@@ -264,18 +236,12 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson
             if value in held or len({*held}) > max(1, len(held) // 2):
                 continue
             name = (call.tool, key, value)
-            if held or name in failed or _another(value, instructions):
+            kinds = [kind for kind in _ADDRESSES if kind.fullmatch(value)]
+            other_named = any({*kind.findall(text)} - {value} for kind in kinds for text in instructions)
+            if held or name in failed or other_named:
                 found[name] = ArgumentLesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
             failed.add(name)
     return list(found.values())
-
-
-def _another(value: str, instructions: Sequence[str]) -> bool:
-    """Return whether the user names a different mail address or page."""
-    return any(
-        kind.fullmatch(value) and any({*kind.findall(text)} - {value} for text in instructions)
-        for kind in _ADDRESSES
-    )
 
 
 def _learned(state: State, learned: Sequence[ArgumentLesson]) -> Iterator[NewKnowledge]:
@@ -296,51 +262,24 @@ def _few(notes: Iterable[N]) -> tuple[N, ...]:
     return tuple(kept)
 
 
-# --- marks on the timeline ----------------------------------------------------------------------------------
-
-
 def _checkpoints(
     state: State, past: Past, instructions: Sequence[str], learned: Sequence[ArgumentLesson], why: str
 ) -> Iterator[NewCheckpoint]:
-    left = [item for item in state.active("checkpoint") if isinstance(item.detail, CheckpointDetail)]
+    details = ((item.text, item.detail) for item in state.active("checkpoint"))
+    left = {text: detail.sort for text, detail in details if isinstance(detail, CheckpointDetail)}
     last = past.latest(PATTERN_RUNS)
-    if len(last) == PATTERN_RUNS and all(run.status == "COMPLETED" for run in last):
+    steady = len(last) == PATTERN_RUNS and all(run.status == "COMPLETED" for run in last)
+    if steady and "milestone" not in left.values():
         tools = sorted({call.tool for call in past.calls if call.status == "SUCCEEDED"})
-        if not any(
-            isinstance(one.detail, CheckpointDetail) and one.detail.sort == "milestone" for one in left
-        ):
-            yield NewCheckpoint(
-                "milestone",
-                f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools[:MAX_LINES]) or 'no tools'}.",
-                "If runs fail later, look at what changed since.",
-            )
+        text = f"{PATTERN_RUNS} runs in a row completed, with {', '.join(tools[:MAX_LINES]) or 'no tools'}."
+        yield NewCheckpoint("milestone", text, "If runs fail later, look at what changed since.")
     for one in learned:
         text = f"{one.tool} failed with {one.argument} {one.fails} and works with {one.works}."
-        if one.works and not any(item.text == text for item in left):
-            yield NewCheckpoint(
-                "issue_resolved",
-                text,
-                f"If {one.tool} fails again, look at its {one.argument} first, "
-                "and at what the user said of it.",
-            )
+        if one.works and text not in left:
+            look = f"look at its {one.argument} first, and at what the user said of it."
+            yield NewCheckpoint("issue_resolved", text, f"If {one.tool} fails again, {look}")
     if why.startswith("user_instructions_changed") and past.runs:
-        yield NewCheckpoint(
-            "strategy_change",
-            f"The user said: {shorten(one_line(instructions[-1]), _WORDS)}"
-            if instructions
-            else "The user said something new.",
-            "If the next runs fail, look at this change first.",
-        )
-
-
-def _reflection(why: str, *, stable: bool) -> str:
-    return " ".join(
-        (
-            f"Asked because {why}.",
-            "The last runs completed, so the prompt serves for long."
-            if stable
-            else "Not known to be stable, so the prompt serves for few runs.",
-            "What was done already is looked up before each run.",
-            "Composed without a model: nothing weighs what the user said.",
-        )
-    )
+        text = "The user said something new."
+        if instructions:
+            text = f"The user said: {shorten(one_line(instructions[-1]), _WORDS)}"
+        yield NewCheckpoint("strategy_change", text, "If the next runs fail, look at this change first.")

@@ -31,15 +31,12 @@ class Direction:
         if not isinstance(event.data, DirectiveIssued):
             return ()
         ledger, issued = Ledger(event, state), event.data
-        places = _places(
-            event.seq, [*(one.text for one in issued.checkpoints), *(one.text for one in issued.knowledge)]
-        )
+        texts = [mark.text for mark in issued.checkpoints] + [fact.text for fact in issued.knowledge]
+        places = _places(event.seq, texts)
         run = state.last_run.run if state.last_run else ""
         for mark in issued.checkpoints:
-            detail = CheckpointDetail(mark.sort, mark.actionable, run)
-            ledger.add(
-                Note(kind="checkpoint", text=mark.text, evidence=next(places), trust="agent", detail=detail)
-            )
+            place, detail = next(places), CheckpointDetail(mark.sort, mark.actionable, run)
+            ledger.add(Note(kind="checkpoint", text=mark.text, evidence=place, trust="agent", detail=detail))
         for fact in issued.knowledge:
             _learn(ledger, fact, next(places))
         return tuple(ledger.changes)
@@ -62,9 +59,8 @@ def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
         return
     domain = known[0].domain if known else fact.topic
     corrected = [item for item in known if _shared(item, fact.text) >= SAME_SUBJECT and not item.by_hand]
-    ledger.add(
-        Note(kind="knowledge", text=fact.text, evidence=evidence, trust="agent", domain=domain), corrected[:1]
-    )
+    note = Note(kind="knowledge", text=fact.text, evidence=evidence, trust="agent", domain=domain)
+    ledger.add(note, corrected[:1])
 
 
 def _shared(item: MemoryItem, text: str) -> float:

@@ -76,8 +76,7 @@ def read(reply: Reply) -> Directive:
     """Parse a director's reply.
 
     Raises:
-        AnswerUnreadable: The reply is not a directive that can be carried out; the sentence can be shown to
-            the model.
+        AnswerUnreadable: The directive cannot be carried out; the sentence can be shown to the model.
     """
     try:
         answer = msgspec.convert(object_of(reply, TOOL), _DirectorAnswer)
@@ -110,12 +109,7 @@ def read(reply: Reply) -> Directive:
 
 
 def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
-    """Return the reuse policy, with bare field names.
-
-    Raises:
-        UsageError: The policy names an unknown condition, or the prompt has a field that the policy does not
-            define.
-    """
+    """Return the reuse policy, with bare field names."""
     for name in policy.invalidate_on:
         if name.partition(":")[0] not in CONDITIONS:
             raise UsageError(f"unknown condition {name!r}; known: {', '.join(sorted(CONDITIONS))}")
@@ -129,6 +123,5 @@ def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
         if name not in given and name not in RESOLVERS:
             raise UsageError(f"the field {name!r} has no resolver and no description")
         parse(given.get(name, name))
-    return ReusePolicy(
-        policy.valid_for_runs, policy.invalidate_on, {name: given.get(name, name) for name in wanted}
-    )
+    fields = {name: given.get(name, name) for name in wanted}
+    return ReusePolicy(policy.valid_for_runs, policy.invalidate_on, fields)

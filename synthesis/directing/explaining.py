@@ -35,8 +35,8 @@ def question(field: str, words: str, past: Past) -> list[ChatMessage]:
     """Build the conversation that asks a model about a field."""
     resolvers = "; ".join(f"`{one}`" for one in fields.signatures())
     asked = prompt("explain_field.md").format(resolvers=resolvers, field=field, words=words)
-    told = "\n".join(f"- {line[:LINE_CHARACTERS]}" for line in briefing.runs(past)) or "Nothing ran yet."
-    return [ChatMessage("system", asked), ChatMessage("user", f"Now: {past.at}\n\nRuns:\n{told}")]
+    runs = "\n".join(f"- {line[:LINE_CHARACTERS]}" for line in briefing.runs(past)) or "Nothing ran yet."
+    return [ChatMessage("system", asked), ChatMessage("user", f"Now: {past.at}\n\nRuns:\n{runs}")]
 
 
 def shape() -> ToolSchema:

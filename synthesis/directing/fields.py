@@ -199,10 +199,8 @@ def _typed(name: str, given: Mapping[str, str]) -> dict[str, Any]:
         wrong = f"takes no {min(unknown)}" if unknown else f"needs {missing[0]}"
         raise UsageError(f"The resolver {name} {wrong}; it takes {', '.join([*parameters, 'default'])}.")
     try:
-        typed = {
-            key: value if key == "default" else parameters[key].annotation(value)
-            for key, value in given.items()
-        }
+        kinds = {key: one.annotation for key, one in parameters.items()} | {"default": str}
+        typed = {key: kinds[key](value) for key, value in given.items()}
     except ValueError as error:
         raise UsageError(f"The resolver {name} cannot read its arguments: {error}.") from error
     if int(typed.get("runs", 0)) < 0:
@@ -217,15 +215,13 @@ def _parameters(resolve: Resolver) -> dict[str, inspect.Parameter]:
 
 def signatures() -> list[str]:
     """Describe how each resolver is called, and what it returns."""
-    told = []
+    lines = []
     for name, resolve in sorted(RESOLVERS.items()):
-        parameters = [
-            f"{key}=…" if one.default is one.empty else f"{key}={one.default}"
-            for key, one in _parameters(resolve).items()
-        ]
+        defaults = {key: one.default for key, one in _parameters(resolve).items()}
+        shown = (f"{key}={'…' if one is inspect.Parameter.empty else one}" for key, one in defaults.items())
         about = inspect.cleandoc(resolve.__doc__ or "").partition("\n")[0]
-        told.append(f"{name}({', '.join(parameters)})" + (f": {about}" if about else ""))
-    return told
+        lines.append(f"{name}({', '.join(shown)})" + (f": {about}" if about else ""))
+    return lines
 
 
 def runs_needed(lookups: Iterable[Lookup]) -> int:
@@ -254,8 +250,8 @@ def resolve(lookup: Lookup, past: Past) -> str:
     except UsageError:
         raise
     except Exception as error:
-        told = one_line(f"{type(error).__name__}: {error}")[:VALUE_CHARACTERS]
-        raise UsageError(f"The resolver {lookup.name} failed: {told}.") from error
+        why = one_line(f"{type(error).__name__}: {error}")[:VALUE_CHARACTERS]
+        raise UsageError(f"The resolver {lookup.name} failed: {why}.") from error
 
 
 def shown(value: Value) -> str:
@@ -293,9 +289,6 @@ def _listed(entries: Sequence[str]) -> str:
     return "\n".join([*lines, *([f"({more:,} more are not shown)"] if more else ())]) or "(none)"
 
 
-# --- the resolvers that come with it ------------------------------------------------------------------------
-
-
 @resolver("hours_since_last_run")
 def hours_since_last_run(past: Past) -> float:
     """Hours since the last run that ended began."""
@@ -328,14 +321,10 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
         runs: Number of runs to look at; 0 for all available.
         of: ``arguments``, or ``output`` where that is JSON.
     """
-    query = _query(path)
-    found: dict[str, None] = {}
-    for call in past.calls_of(tool, runs):
-        if call.may_be_done:
-            for value in query.findall(_document(call, of, past)):
-                text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-                found.setdefault(text)
-    return list(found)
+    calls = (call for call in past.calls_of(tool, runs) if call.may_be_done)
+    found = (value for call in calls for value in _query(path).findall(_document(call, of, past)))
+    texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in found)
+    return list(dict.fromkeys(texts))
 
 
 @resolver("values_seen")
@@ -393,8 +382,7 @@ def last_status(past: Past) -> str:
 @resolver("last_summary")
 def last_summary(past: Past) -> str:
     """What came of the last run that said so."""
-    said: Iterable[str] = (run.summary for run in reversed(past.runs) if run.summary)
-    latest = next(iter(said), "")
+    latest = next((run.summary for run in reversed(past.runs) if run.summary), "")
     return quoted(latest) if latest else _none("no run has a summary")
 
 

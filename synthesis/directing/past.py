@@ -1,6 +1,7 @@
 """The latest runs and their calls, as the director's prompt and dynamic fields read them."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal
 
 import msgspec
@@ -106,58 +107,46 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
                 announced[name] = event, asked
             case ToolCallExecuted() as call if event.run:
                 _, before = announced.pop(call.call_id, (event, None))
-                calls.append(_call(event, call, before.whole if before else None, read))
-    ran = {run.run for run in runs.values() if run.ended_seq}
+                whole = before.whole if before else None
+                calls.append(_call(event, call, whole, read, call.status, call.output))
+    over = {name: run for name, run in runs.items() if run.ended_seq}
+    cut_off = Body("The run was cut off; what came of it is unknown.")
     calls += [
-        _cut_off(event, asked, read)
+        _call(event, asked, asked.whole, read, "UNKNOWN", cut_off)
         for event, asked in announced.values()
-        if event.run in ran and not asked.awaits_approval
+        if event.run in over and not asked.awaits_approval
     ]
     return Past(
         at=at,
-        runs=tuple(run for run in runs.values() if run.ended_seq),
+        runs=tuple(over.values()),
         calls=tuple(sorted(calls, key=lambda call: call.seq)),
         ran=state.counts.get("RunStarted", 0),
         read=read,
     )
 
 
-def _call(event: Event, call: ToolCallExecuted, whole: Body | None, read: ReadBody) -> Call:
+def _call(
+    event: Event,
+    call: ToolCallExecuted | ToolCallRequested,
+    whole: Body | None,
+    read: ReadBody,
+    status: ToolStatus | Literal["UNKNOWN"],
+    output: Body,
+) -> Call:
+    arguments = call.arguments
+    if whole is not None:
+        with suppress(ValueError):
+            arguments = msgspec.json.decode(readable(whole, read), type=dict[str, Any])
     return Call(
         seq=event.seq,
         at=event.at,
         run=event.run,
         tool=call.tool,
-        status=call.status,
-        arguments=_arguments(call, whole, read),
-        output=call.output,
+        status=status,
+        arguments=arguments,
+        output=output,
         outside=whole is not None,
     )
-
-
-def _cut_off(event: Event, call: ToolCallRequested, read: ReadBody) -> Call:
-    return Call(
-        seq=event.seq,
-        at=event.at,
-        run=event.run,
-        tool=call.tool,
-        status="UNKNOWN",
-        arguments=_arguments(call, call.whole, read),
-        output=Body("The run was cut off; what came of it is unknown."),
-        outside=True,
-    )
-
-
-def _arguments(
-    call: ToolCallExecuted | ToolCallRequested, whole: Body | None, read: ReadBody
-) -> dict[str, Any]:
-    if whole is None:
-        return call.arguments
-    try:
-        full = msgspec.json.decode(readable(whole, read))
-    except ValueError:
-        return call.arguments
-    return full if isinstance(full, dict) else call.arguments
 
 
 def readable(body: Body, read: ReadBody) -> str:

@@ -73,24 +73,16 @@ def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision
     conditions = [name.partition(":") for name in serving.policy.invalidate_on]
     for name, _, _ in conditions:
         if name not in CONDITIONS:
-            return Decision(
-                True, f"nothing here knows the condition {name}, so the directive is not relied on"
-            )
+            unknown = f"nothing here knows the condition {name}, so the directive is not relied on"
+            return Decision(True, unknown)
     for event in events:
         for name, colon, argument in conditions:
             if CONDITIONS[name](event, argument):
                 return Decision(True, f"{name}{colon}{argument} at event {event.seq}", event.seq)
-    limit = serving.policy.valid_for_runs
+    limit, directive = serving.policy.valid_for_runs, f"the directive of event {serving.seq}"
     if serving.runs >= limit:
-        return Decision(
-            True, f"the directive of event {serving.seq} has served its {limit} run{'s' * (limit != 1)}"
-        )
-    return Decision(
-        False, f"the directive of event {serving.seq} serves: this is run {serving.runs + 1} of {limit}"
-    )
-
-
-# --- built-in conditions ------------------------------------------------------------------------------------
+        return Decision(True, f"{directive} has served its {limit} run{'s' * (limit != 1)}")
+    return Decision(False, f"{directive} serves: this is run {serving.runs + 1} of {limit}")
 
 
 @condition("executor_failed")

@@ -78,11 +78,21 @@ def build(weights: Weights) -> Any:
     from onnx import TensorProto, helper  # noqa: PLC0415  (heavy, and used once per machine)
 
     graph = _Graph()
-    _shared_constants(graph)
+    for name, value in (
+        ("zero", [0]),
+        ("one", [1]),
+        ("one.float", 1.0),
+        ("scale", (DIMENSIONS // HEADS) ** -0.5),
+        ("split", [0, 0, HEADS, DIMENSIONS // HEADS]),
+        ("merge", [0, 0, DIMENSIONS]),
+    ):
+        graph.constant(name, value)
     hidden = _embeddings(graph, weights)
     for layer in range(LAYERS):
         hidden = _layer(graph, weights, f"encoder.layer.{layer}", hidden)
-    _pool(graph, hidden)
+    graph.add("ReduceSum", [hidden, "one"], "pooled", keepdims=0)
+    # The mean differs from the sum only in length, which the normalisation removes.
+    graph.add("LpNormalization", ["pooled"], "embedding", axis=-1, p=2)
     made = helper.make_graph(
         graph.nodes,
         "all-MiniLM-L6-v2",
@@ -105,15 +115,6 @@ def quantise(source: Path, target: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
 
     quantize_dynamic(source, target, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
-
-
-def _shared_constants(graph: _Graph) -> None:
-    graph.constant("zero", [0])
-    graph.constant("one", [1])
-    graph.constant("one.float", 1.0)
-    graph.constant("scale", (DIMENSIONS // HEADS) ** -0.5)
-    graph.constant("split", [0, 0, HEADS, DIMENSIONS // HEADS])
-    graph.constant("merge", [0, 0, DIMENSIONS])
 
 
 def _embeddings(graph: _Graph, weights: Weights) -> str:
@@ -160,12 +161,6 @@ def _attention(graph: _Graph, weights: Weights, prefix: str, hidden: str) -> str
     outer = graph.dense(f"{prefix}.merged", *_dense(weights, f"{prefix}.output.dense"), f"{prefix}.outer")
     graph.add("Add", [outer, hidden], f"{prefix}.sum")
     return graph.norm(f"{prefix}.sum", weights, f"{prefix}.output.LayerNorm")
-
-
-def _pool(graph: _Graph, hidden: str) -> None:
-    graph.add("ReduceSum", [hidden, "one"], "pooled", keepdims=0)
-    # The mean differs from the sum only in length, which the normalisation removes.
-    graph.add("LpNormalization", ["pooled"], "embedding", axis=-1, p=2)
 
 
 def _dense(weights: Weights, name: str) -> tuple[Array, Array]:

@@ -36,23 +36,21 @@ def open_embedder(
     if spec == "none":
         return None
     if spec == "minilm":
-        return _open_minilm(minilm_folder(cache_dir))
+        folder = minilm_folder(cache_dir)
+        if not folder.is_dir():
+            raise ModelUnavailable(
+                "The embedding model is not installed, so search is lexical. "
+                "Run `agentx models install minilm`."
+            )
+        if not is_whole(folder):
+            raise ModelUnavailable(
+                f"The embedding model in {folder} differs from the installed one, so it is not used and "
+                "search is lexical. Run `agentx models install minilm` to repair it."
+            )
+        return MiniLM(folder)
     model = spec.removeprefix(HOSTED_PREFIX)
     if not model or model == spec:
         raise UsageError(f"No embedder is called {spec!r}: use none, minilm or litellm:<model>.")
     if embed_hosted is None:
         raise ModelUnavailable(f"Nothing here can ask a hosted model for {spec!r}; use minilm or none.")
     return HostedEmbedder(model, embed_hosted(model))
-
-
-def _open_minilm(folder: Path) -> MiniLM:
-    if not folder.is_dir():
-        raise ModelUnavailable(
-            "The embedding model is not installed, so search is lexical. Run `agentx models install minilm`."
-        )
-    if not is_whole(folder):
-        raise ModelUnavailable(
-            f"The embedding model in {folder} differs from the installed one, so it is not used and search "
-            "is lexical. Run `agentx models install minilm` to repair it."
-        )
-    return MiniLM(folder)

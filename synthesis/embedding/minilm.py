@@ -1,12 +1,12 @@
 """MiniLM on this machine: the int8 graph in onnxruntime, without torch and without network access."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentx.storage.index.port import Vector
-from agentx.synthesis.embedding.port import ModelUnavailable
+from agentx.storage.text import encodable
+from agentx.synthesis.embedding.port import READ_CHARACTERS, ModelUnavailable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -18,13 +18,8 @@ DIMENSIONS = 384
 MAX_TOKENS = 256
 """Input length of the model (``sentence_bert_config.json``); the shipped tokenizer stops at 128."""
 
-READ_CHARACTERS = 8_000
-"""Maximum characters passed to the tokenizer: 256 tokens never need more, unless they are mostly blank."""
-
 THREADS = 1
 """Threads per calculation; indexing runs in the background and leaves the other cores to the agent."""
-
-_UNREADABLE = re.compile("[\ud800-\udfff]")
 
 
 class MiniLM:
@@ -56,27 +51,19 @@ class MiniLM:
 
         Passages are embedded one at a time. This is as fast as batches, and the vector of a passage does not
         depend on the others.
-
-        Raises:
-            ModelUnavailable: The files are missing or damaged.
         """
         import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
 
         session, tokenizer = self._load()
         vectors: list[Vector] = []
         for text in texts:
-            readable = _UNREADABLE.sub("\ufffd", text.strip()[:READ_CHARACTERS])
-            ids = np.array([tokenizer.encode(readable).ids], np.int64)
+            ids = np.array([tokenizer.encode(encodable(text.strip()[:READ_CHARACTERS])).ids], np.int64)
             (found,) = session.run(["embedding"], {"input_ids": ids})
             vectors.append(found[0])
         return vectors
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; the model does not distinguish it from a passage.
-
-        Raises:
-            ModelUnavailable: The files are missing or damaged.
-        """
+        """Return the vector of a query; the model does not distinguish it from a passage."""
         return self.embed_passages([text])[0]
 
     def _load(self) -> "tuple[InferenceSession, Tokenizer]":

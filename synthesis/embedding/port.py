@@ -6,6 +6,9 @@ from typing import Protocol
 from agentx.storage.errors import AgentXError
 from agentx.storage.index.port import Vector
 
+READ_CHARACTERS = 8_000
+"""Maximum characters read of one text; MiniLM's 256 tokens never need more, unless they are mostly blank."""
+
 
 class ModelUnavailable(AgentXError):
     """No embedding model is available; search continues lexically."""
@@ -18,37 +21,25 @@ class Embedder(Protocol):
         name: Identifies the model and its settings; vectors of different names are never compared.
         dimensions: Length of every vector; 0 for a hosted model that has not answered yet.
         batch: Best number of passages per call; a caller can pause between two batches.
+
+    Both methods raise :class:`ModelUnavailable` if the model cannot be loaded or reached, or if its answer is
+    not one vector for each text, all of one length.
     """
 
-    @property
-    def name(self) -> str:
-        """See the class."""
-        ...
+    name: str
+    batch: int
 
     @property
     def dimensions(self) -> int:
         """See the class."""
         ...
 
-    @property
-    def batch(self) -> int:
-        """See the class."""
-        ...
-
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """Return the vectors of passages, in order.
-
-        Raises:
-            ModelUnavailable: The model cannot be loaded or reached.
-        """
+        """Return the vectors of passages, in order."""
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query.
-
-        Raises:
-            ModelUnavailable: The model cannot be loaded or reached.
-        """
+        """Return the vector of a query."""
         ...
 
 

@@ -6,6 +6,7 @@ by hand is never overturned. Refusals are reported; the rest is accepted.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -13,8 +14,14 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.judge_answer import Found, JudgeAnswer, ProposalVerdict, Refused, shortened
-from agentx.synthesis.judgement.quotes import Message
+from agentx.synthesis.judgement.judge_answer import (
+    Found,
+    JudgeAnswer,
+    ProposalVerdict,
+    RefusedEntry,
+    shortened,
+)
+from agentx.synthesis.judgement.quotes import OwnWords
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -55,7 +62,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     changes: tuple[Change, ...]
     items: tuple[MemoryItem, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedEntry, ...]
 
 
 class _NotBelieved(Exception):
@@ -79,24 +86,14 @@ def check(
         heard: The agents' messages that the model was shown, by seq; only notes are made from them.
     """
     book = _Book(said, heard or {}, state, one_line(model)[:REASON_CHARACTERS])
-    counted: Counter[int] = Counter()
+    entries = [(found.quote, partial(book.enter, found)) for found in answer.found]
+    entries += [(verdict.id, partial(book.settle, verdict)) for verdict in answer.verdicts]
     refused = list(answer.refused)
-    for found in answer.found:
-        counted[found.message] += 1
-        if counted[found.message] > MAX_FOUND:
-            refused.append(
-                Refused(shortened(found.quote), f"More than {MAX_FOUND} entries are of one message.")
-            )
-            continue
+    for what, enter in entries:
         try:
-            book.enter(found)
+            enter()
         except _NotBelieved as error:
-            refused.append(Refused(shortened(found.quote), str(error)))
-    for verdict in answer.verdicts:
-        try:
-            book.settle(verdict)
-        except _NotBelieved as error:
-            refused.append(Refused(shortened(verdict.id), str(error)))
+            refused.append(RefusedEntry(shortened(what), str(error)))
     touched = dict.fromkeys(one.item.id if isinstance(one, Add) else one.id for one in book.changes)
     return Checked(tuple(book.changes), tuple(book.items[name] for name in touched), tuple(refused))
 
@@ -110,11 +107,13 @@ class _Book:
         self.model = model
         self.items = dict(state.items)
         self.changes: list[Change] = []
-        self._messages: dict[int, Message] = {}
-
-    # --- findings ---------------------------------------------------------------------------------
+        self._messages: dict[int, OwnWords] = {}
+        self._counted: Counter[int] = Counter()
 
     def enter(self, found: Found) -> None:
+        self._counted[found.message] += 1
+        if self._counted[found.message] > MAX_FOUND:
+            raise _NotBelieved(f"More than {MAX_FOUND} entries are of one message.")
         message = self._message(found.message)
         span = _located(message, found.quote, "quote")
         whole = message.whole(span)
@@ -129,13 +128,14 @@ class _Book:
             return
         if found.lasting == "no":
             return
-        replaced = self._standing_on(evidence, found)
+        replaced = self._resting_on(evidence, found)
         if replaced is None:
             return
         text = message.words(whole or span)
+        modality = "rejection" if found.kind == "rejection" else found.modality
         if found.repeats:
             self._repeat(self._standing(found.repeats, (found.kind,)), evidence, found)
-        elif same := same_demand(text, _modality(found), self._all(found.kind)):
+        elif same := same_demand(text, modality, self._all(found.kind)):
             self._repeat(same, evidence, found)
         else:
             scope, until = self._reach(message, found, text)
@@ -153,13 +153,8 @@ class _Book:
             self._patch(Patch(id=same.id, evidence=(*same.evidence, evidence)))
             return
         gone = [self._standing(name, (kind,)) for name in found.replaces]
-        gone = [item for item in gone if not item.by_hand]
-        identity = free_id(kind, evidence.seq, self.items)
-        for old in gone:
-            links = (*old.links, Link("superseded_by", identity))
-            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
         item = MemoryItem(
-            id=identity,
+            id=free_id(kind, evidence.seq, self.items),
             kind=kind,
             text=text[:1].upper() + text[1:],
             short=shorten(text),
@@ -167,12 +162,10 @@ class _Book:
             trust="user" if evidence.seq in self.said else "agent",
             status="active" if found.lasting == "yes" else "proposed",
             reason=self._why(found.reason),
-            links=tuple(Link("supersedes", old.id) for old in gone),
         )
-        self.items[identity] = item
-        self.changes.append(Add(item))
+        self._replace([old for old in gone if not old.by_hand], item)
 
-    def _standing_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
+    def _resting_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
         """Return the proposals of another kind that rest on the same words.
 
         ``None`` if any other item rests on them, or one that the user decided on by hand. A proposal of this
@@ -189,11 +182,10 @@ class _Book:
 
     def _repeat(self, item: MemoryItem, evidence: Evidence, found: Found) -> None:
         """Record a repetition as more evidence, which settles a proposal."""
-        grown = (*item.evidence, evidence)
+        patch = Patch(id=item.id, evidence=(*item.evidence, evidence))
         if item.status == "proposed" and not item.by_hand:
-            self._patch(Patch(id=item.id, evidence=grown, status="active", reason=self._why(found.reason)))
-        else:
-            self._patch(Patch(id=item.id, evidence=grown))
+            patch = msgspec.structs.replace(patch, status="active", reason=self._why(found.reason))
+        self._patch(patch)
 
     def _end(self, found: Found, evidence: Evidence) -> None:
         if not found.ends:
@@ -224,10 +216,8 @@ class _Book:
         if any(item.by_hand for item in contrary):
             sure, contrary = False, []
         kind: Kind = "rejection" if found.kind == "rejection" else "constraint"
-        identity = free_id(kind, evidence.seq, self.items)
-        gone = [*replaced, *(contrary if sure else ())]
         item = MemoryItem(
-            id=identity,
+            id=free_id(kind, evidence.seq, self.items),
             kind=kind,
             text=text[:1].upper() + text[1:],
             short=shorten(text),
@@ -237,7 +227,6 @@ class _Book:
             trust="user",
             status="active" if sure else "proposed",
             reason=self._why(found.reason),
-            links=tuple(Link("supersedes", old.id) for old in gone),
             detail=RejectionDetail(idea=text)
             if kind == "rejection"
             else ConstraintDetail(
@@ -248,13 +237,18 @@ class _Book:
         )
         if not may_be_made(item):
             raise _NotBelieved(f"No {kind} may be made of it.")
+        self._replace([*replaced, *(contrary if sure else ())], item)
+
+    def _replace(self, gone: Sequence[MemoryItem], item: MemoryItem) -> None:
+        """Add an item that supersedes others."""
         for old in gone:
-            links = (*old.links, Link("superseded_by", identity))
-            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
-        self.items[identity] = item
+            links = (*old.links, Link("superseded_by", item.id))
+            self._patch(Patch(id=old.id, status="superseded", links=links, reason=item.reason))
+        item = msgspec.structs.replace(item, links=tuple(Link("supersedes", old.id) for old in gone))
+        self.items[item.id] = item
         self.changes.append(Add(item))
 
-    def _reach(self, message: Message, found: Found, text: str) -> tuple[Scope, str]:
+    def _reach(self, message: OwnWords, found: Found, text: str) -> tuple[Scope, str]:
         """Return where and until when it applies, by the user's words alone."""
         reach = reach_of(text)
         scope, until = reach.scope, reach.until
@@ -266,8 +260,6 @@ class _Book:
             until = message.words(_located(message, found.until, "until"))
         return scope, until
 
-    # --- verdicts on proposals --------------------------------------------------------------------
-
     def settle(self, verdict: ProposalVerdict) -> None:
         """Settle a proposal by the model's verdict."""
         item = self._standing(verdict.id)
@@ -276,7 +268,7 @@ class _Book:
         if any(verdict.id == change.id for change in self.changes if isinstance(change, Patch)):
             return  # already settled by an entry found in the messages
         if item.status != "proposed":
-            raise _NotBelieved(f"It is {item.status}, no proposal.")
+            raise _NotBelieved(f"It is {item.status}, not a proposal.")
         if verdict.verdict == "keep":
             self._keep(item, verdict.reason)
         else:
@@ -288,12 +280,10 @@ class _Book:
             raise _NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
         self._patch(Patch(id=item.id, status="active", reason=self._why(reason)))
 
-    # --- current items ----------------------------------------------------------------------------
-
-    def _message(self, seq: int) -> Message:
+    def _message(self, seq: int) -> OwnWords:
         if seq not in self.texts:
             raise _NotBelieved(f"Message {seq} was not shown.")
-        return self._messages.setdefault(seq, Message(self.texts[seq]))
+        return self._messages.setdefault(seq, OwnWords(self.texts[seq]))
 
     def _evidence(self, seq: int, span: Span) -> Evidence:
         return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
@@ -304,9 +294,8 @@ class _Book:
     def _standing(self, name: str, kinds: Iterable[str] = _DEMANDS) -> MemoryItem:
         item = self.items.get(name)
         if item is None or item.kind not in kinds or item.status not in _STANDING:
-            raise _NotBelieved(
-                f"There is no {' or '.join(kinds)} {shortened(name)} that stands or is proposed."
-            )
+            kind = " or ".join(kinds)
+            raise _NotBelieved(f"No active or proposed {kind} {shortened(name)} was found.")
         return item
 
     def _own(self, name: str) -> MemoryItem:
@@ -325,15 +314,11 @@ class _Book:
         self.changes.append(patch)
 
 
-def _located(message: Message, words: str, what: str) -> Span:
+def _located(message: OwnWords, words: str, what: str) -> Span:
     span = message.find(words)
     if span is None:
-        raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")
+        raise _NotBelieved(f"Its {what} is not in the user's own words of that message.")
     return span
-
-
-def _modality(found: Found) -> str:
-    return "rejection" if found.kind == "rejection" else found.modality
 
 
 def _rests_on(item: MemoryItem, evidence: Evidence) -> bool:

@@ -39,7 +39,7 @@ class ProposalVerdict(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedEntry(msgspec.Struct, frozen=True):
     """A part of an answer that was not accepted: its shortened text, and why."""
 
     what: str
@@ -56,7 +56,7 @@ class JudgeAnswer(msgspec.Struct, frozen=True):
 
     found: tuple[Found, ...] = ()
     verdicts: tuple[ProposalVerdict, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedEntry, ...] = ()
     beyond: int = 0
 
 
@@ -67,14 +67,13 @@ def read(reply: Reply) -> JudgeAnswer:
     """Parse a reply.
 
     Raises:
-        AnswerUnreadable: It is not a JSON object with ``found`` and ``verdicts``; the message can be shown to
-            the model.
+        AnswerUnreadable: It has no object with ``found`` and ``verdicts``; a sentence for the model.
     """
     whole = object_of(reply, TOOL)
     lists = [whole.get("found", []), whole.get("verdicts", [])]
     if not whole.keys() & {"found", "verdicts"} or not all(isinstance(one, list) for one in lists):
         raise AnswerUnreadable(f"the answer of {reply.model} has no lists `found` and `verdicts`")
-    refused: list[Refused] = []
+    refused: list[RefusedEntry] = []
     return JudgeAnswer(
         found=_entries(lists[0], Found, refused),
         verdicts=_entries(lists[1], ProposalVerdict, refused),
@@ -83,13 +82,13 @@ def read(reply: Reply) -> JudgeAnswer:
     )
 
 
-def _entries(raw: list[Any], shape: type[_Entry], refused: list[Refused]) -> tuple[_Entry, ...]:
+def _entries(raw: list[Any], shape: type[_Entry], refused: list[RefusedEntry]) -> tuple[_Entry, ...]:
     entries: list[_Entry] = []
     for one in raw[:MAX_ENTRIES]:
         try:
             entries.append(msgspec.convert(one, shape))
         except msgspec.ValidationError as error:
-            refused.append(Refused(shortened(str(one)), f"It is no entry: {error}."))
+            refused.append(RefusedEntry(shortened(str(one)), f"It is not an entry: {error}."))
     return tuple(entries)
 
 

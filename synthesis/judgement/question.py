@@ -85,9 +85,17 @@ def _item(item: MemoryItem) -> str:
 
 
 def _sentences(text: str) -> Iterable[str]:
-    """Yield the numbered sentences of the user's own words, up to the character limit."""
-    plain, room = own_words(text), MESSAGE_CHARACTERS
-    shown = _with_names(plain, straighten(text))
+    """Yield the numbered sentences of the user's own words, up to the character limit.
+
+    Short quoted or code phrases are included; a longer quote could instruct the model.
+    """
+    plain, original, room = own_words(text), straighten(text), MESSAGE_CHARACTERS
+
+    def named(run: re.Match[str]) -> str:
+        said = original[run.start() : run.end()]
+        return said if len(said) <= _NAME_CHARACTERS else "…" * len(said)
+
+    shown = re.sub(f"{NAME}+", named, plain)
     for number, span in enumerate(sentences(plain), start=1):
         line = re.sub("…+", "…", one_line(shown[span.start : span.end]))
         room -= len(line)
@@ -95,13 +103,3 @@ def _sentences(text: str) -> Iterable[str]:
             yield "…"
             return
         yield f"{number}. {line}"
-
-
-def _with_names(plain: str, original: str) -> str:
-    """Restore short quoted or code phrases in own words; a longer quote could instruct the model."""
-
-    def named(run: re.Match[str]) -> str:
-        said = original[run.start() : run.end()]
-        return said if len(said) <= _NAME_CHARACTERS else "…" * len(said)
-
-    return re.sub(f"{NAME}+", named, plain)

@@ -11,8 +11,8 @@ MAX_QUOTE = 400
 """Maximum length of a quote in characters."""
 
 
-class Message:
-    """A user's message in which quotes are searched.
+class OwnWords:
+    """The user's own words of a message, in which quotes are searched.
 
     Args:
         text: The whole message, including quotes and pasted material.
@@ -32,15 +32,11 @@ class Message:
             return None
         pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)"
         for match in re.finditer(pattern, self.original):
-            if self._is_own(match.start(), match.end()):
+            own = self.plain[match.start() : match.end()]
+            is_own = all(letter in (shown, NAME) for letter, shown in zip(own, match[0], strict=True))
+            if is_own and re.search(r"\w\w", own.replace(NAME, " ")):
                 return Span(match.start(), match.end())
         return None
-
-    def _is_own(self, start: int, end: int) -> bool:
-        pairs = zip(self.plain[start:end], self.original[start:end], strict=True)
-        if not all(own in (said, NAME) for own, said in pairs):
-            return False
-        return re.search(r"\w\w", self.plain[start:end].replace(NAME, " ")) is not None
 
     def whole(self, span: Span) -> Span | None:
         """Return the clauses that contain a span, or ``None`` if they are too long to quote.

@@ -65,27 +65,15 @@ def sentences(plain: str) -> Iterator[Span]:
         if "\n" not in boundary.group() and "\r" not in boundary.group():
             if _NO_END.search(plain, max(start, boundary.start() - 8), boundary.start()):
                 continue
-        elif _wraps(plain, start, boundary):
-            continue
+        else:  # a single line break without a full stop before it only wraps a sentence
+            before = plain[max(start, boundary.start() - 1) : boundary.start()]
+            following = plain[boundary.end() : boundary.end() + 6]
+            broken = boundary.group() in {"\n", "\r\n"} and before not in {"", ".", "!", "?", ":"}
+            if broken and following[:1].islower() and not _LIST_ITEM.match(following):
+                continue
         yield from _trimmed(plain, start, boundary.start())
         start = boundary.end()
     yield from _trimmed(plain, start, len(plain))
-
-
-def _wraps(plain: str, start: int, boundary: re.Match[str]) -> bool:
-    """Return whether a line break only wraps a sentence.
-
-    It is a single newline without a full stop before it and with a lower-case letter after it.
-    """
-    before = plain[max(start, boundary.start() - 1) : boundary.start()]
-    following = plain[boundary.end() : boundary.end() + 6]
-    single = boundary.group() in {"\n", "\r\n"}
-    return (
-        single
-        and before not in {"", ".", "!", "?", ":"}
-        and following[:1].islower()
-        and not _LIST_ITEM.match(following)
-    )
 
 
 def _trimmed(plain: str, start: int, end: int) -> Iterator[Span]:

@@ -4,7 +4,7 @@ Costs come from the providers' answers, as recorded; an unknown price counts as 
 """
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -62,14 +62,14 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class AgentRuns(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of an agent, counted by how they ended; ``RUNNING`` for runs still in progress."""
 
     agent: str
     ended: dict[str, int]
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class AuditedFailure(msgspec.Struct, frozen=True, kw_only=True):
     """A failed run, director call or tool; ``times`` counts all, the other fields describe the latest."""
 
     at: str
@@ -78,7 +78,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
 
 
-class Reflection(msgspec.Struct, frozen=True, kw_only=True):
+class DirectorReflection(msgspec.Struct, frozen=True, kw_only=True):
     """A director's reflection on its own directive."""
 
     seq: int
@@ -89,8 +89,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
-class Unknown(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that began and has no result, so its outcome is unknown."""
+class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that began and has no result."""
 
     call_id: str
     tool: str
@@ -125,14 +125,14 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     root: str
-    ran: tuple[Ran, ...]
-    failed: tuple[Failure, ...]
+    ran: tuple[AgentRuns, ...]
+    failed: tuple[AuditedFailure, ...]
     learned: tuple[MemoryItem, ...]
     decayed: tuple[Done, ...]
     costs: tuple[Cost, ...]
-    reflections: tuple[Reflection, ...]
+    reflections: tuple[DirectorReflection, ...]
     passed: tuple[DuePassed, ...]
-    unknown: tuple[Unknown, ...]
+    unknown: tuple[UnknownOutcome, ...]
     open: tuple[MemoryItem, ...]
     proposals: int
     todo: tuple[Todo, ...]
@@ -151,17 +151,32 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
         if event.at >= since:
             day.take(event, state)
         state.apply(event)
+    statuses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for run in day.runs.values():
+        statuses[run.agent][run.status] += 1
+    faded = [(became(old, state.items[name]), name, old.score) for name, old in day.faded.items()]
     return Audit(
         title=state.title,
         root=root,
-        ran=tuple(day.ran()),
-        failed=tuple(day.failed()),
+        ran=tuple(AgentRuns(agent=agent, ended=dict(statuses[agent])) for agent in sorted(statuses)),
+        failed=tuple(
+            sorted([*day.broken, *day.director, *day.tools.values()], key=lambda failure: failure.at)
+        ),
         learned=tuple(item for name in day.added if (item := state.items[name]).status == "active"),
-        decayed=tuple(day.decayed(state)),
+        decayed=tuple(
+            Done(what=what, item=state.items[name], score=score)
+            for what, name, score in faded
+            if what in DECAYED
+        ),
         costs=tuple(day.costs.values()),
         reflections=tuple(day.reflections),
         passed=tuple(day.passed.values()),
-        unknown=tuple(_unknown(call) for call in unsettled(state)),
+        unknown=tuple(
+            UnknownOutcome(
+                call_id=call.call_id, tool=call.tool, run=call.run, seq=call.seq, arguments=arguments_of(call)
+            )
+            for call in unsettled(state)
+        ),
         open=tuple(state.active("hot_issue")),
         proposals=sum(item.status == "proposed" for item in state.items.values()),
         todo=tuple(_todo(state, day)),
@@ -171,9 +186,7 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     """Yield the calls with unknown outcome: they began, have no result, and their run is not in progress.
 
-    Args:
-        state: The current state.
-        me: The caller's run; calls begun earlier under its name do not count as in progress.
+    The calls of the caller's run ``me`` do not count as in progress.
     """
     last = state.last_run
     at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
@@ -188,9 +201,8 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
 
 def arguments_of(call: PendingCall) -> str:
     """Render the arguments of a call in one line."""
-    return shorten(
-        ", ".join(f"{name}={one_line(str(value))}" for name, value in call.arguments.items()), _WORDS
-    )
+    shown = (f"{name}={one_line(str(value))}" for name, value in call.arguments.items())
+    return shorten(", ".join(shown), _WORDS)
 
 
 class _Day:
@@ -199,12 +211,12 @@ class _Day:
     def __init__(self) -> None:
         self.runs: dict[str, RunRecord] = {}
         self.costs: dict[str, Cost] = {}
-        self.tools: dict[str, Failure] = {}
-        self.director: list[Failure] = []
-        self.broken: list[Failure] = []
+        self.tools: dict[str, AuditedFailure] = {}
+        self.director: list[AuditedFailure] = []
+        self.broken: list[AuditedFailure] = []
         self.added: dict[str, None] = {}
         self.faded: dict[str, MemoryItem] = {}
-        self.reflections: list[Reflection] = []
+        self.reflections: list[DirectorReflection] = []
         self.passed: dict[tuple[str, str], DuePassed] = {}
 
     def take(self, event: Event, before: State) -> None:
@@ -214,19 +226,32 @@ class _Day:
             case RunEnded() as end:
                 self._end(event, end, before)
             case ToolCallExecuted(status="FAILED" | "DENIED") as call:
-                self._fail(event, call)
+                what, why = f"{call.tool} {call.status}", shorten(one_line(call.output.text), _WORDS)
+                times = self.tools[what].times + 1 if what in self.tools else 1
+                self.tools[what] = AuditedFailure(at=event.at, what=what, why=why, times=times)
             case Concluded() as concluded:
                 self._conclude(concluded, before)
             case DirectiveIssued() as issued:
                 self._spend("director", issued, calls=int(issued.prompt_tokens > 0))
-                self.reflections.append(_reflection(event, issued))
+                self.reflections.append(
+                    DirectorReflection(
+                        seq=event.seq,
+                        at=event.at,
+                        why=issued.why,
+                        strategy=issued.strategy,
+                        reflection=issued.reflection,
+                        model=issued.model,
+                    )
+                )
             case DirectiveFailed() as failure:
                 self._spend("director", failure, calls=1)
-                self.director.append(Failure(at=event.at, what="the director", why=failure.error))
-            case FieldExplained() as said:
-                self._spend("fields", said, calls=1)
+                self.director.append(AuditedFailure(at=event.at, what="the director", why=failure.error))
+            case FieldExplained() as explained:
+                self._spend("fields", explained, calls=1)
             case DuePassed() as passed:
-                self._pass(passed)
+                key = passed.schedule, passed.reason
+                times = passed.times + (self.passed[key].times if key in self.passed else 0)
+                self.passed[key] = msgspec.structs.replace(passed, times=times)
 
     def _end(self, event: Event, end: RunEnded, before: State) -> None:
         known = next((one for one in reversed(before.runs) if one.run == event.run), None)
@@ -235,14 +260,7 @@ class _Day:
         self._spend(f"agent {run.agent}".strip(), end, calls=end.steps)
         if end.status not in ("COMPLETED", "WAITING"):
             why = one_line(end.reason) or shorten(one_line(run.task), _WORDS)
-            self.broken.append(Failure(at=event.at, what=f"{run.run} {end.status}", why=why))
-
-    def _fail(self, event: Event, call: ToolCallExecuted) -> None:
-        what = f"{call.tool} {call.status}"
-        times = self.tools[what].times + 1 if what in self.tools else 1
-        self.tools[what] = Failure(
-            at=event.at, what=what, why=shorten(one_line(call.output.text), _WORDS), times=times
-        )
+            self.broken.append(AuditedFailure(at=event.at, what=f"{run.run} {end.status}", why=why))
 
     def _conclude(self, concluded: Concluded, before: State) -> None:
         if concluded.model:
@@ -253,11 +271,6 @@ class _Day:
                     self.added.setdefault(change.item.id)
             elif concluded.extractor == MAINTENANCE and change.id in before.items:
                 self.faded.setdefault(change.id, before.items[change.id])
-
-    def _pass(self, passed: DuePassed) -> None:
-        key = passed.schedule, passed.reason
-        times = passed.times + (self.passed[key].times if key in self.passed else 0)
-        self.passed[key] = msgspec.structs.replace(passed, times=times)
 
     def _spend(
         self,
@@ -276,48 +289,15 @@ class _Day:
         before = self.costs.get(component)
         self.costs[component] = before + spent if before else spent
 
-    def ran(self) -> Iterator[Ran]:
-        """Yield the runs, by agent."""
-        for agent in sorted({run.agent for run in self.runs.values()}):
-            yield Ran(
-                agent=agent,
-                ended=dict(Counter(run.status for run in self.runs.values() if run.agent == agent)),
-            )
-
-    def failed(self) -> list[Failure]:
-        """Return what failed, oldest first."""
-        return sorted([*self.broken, *self.director, *self.tools.values()], key=lambda one: one.at)
-
-    def decayed(self, after: State) -> Iterator[Done]:
-        """Yield the total effect of nightly maintenance on each item."""
-        for name, old in self.faded.items():
-            what = became(old, after.items[name])
-            if what in DECAYED:
-                yield Done(what=what, item=after.items[name], score=old.score)
-
-
-def _reflection(event: Event, issued: DirectiveIssued) -> Reflection:
-    return Reflection(
-        seq=event.seq,
-        at=event.at,
-        why=issued.why,
-        strategy=issued.strategy,
-        reflection=issued.reflection,
-        model=issued.model,
-    )
-
-
-def _unknown(call: PendingCall) -> Unknown:
-    return Unknown(
-        call_id=call.call_id, tool=call.tool, run=call.run, seq=call.seq, arguments=arguments_of(call)
-    )
-
-
-# --- what to do ---------------------------------------------------------------------------------------------
-
 
 def _todo(state: State, day: _Day) -> Iterator[Todo]:
-    yield from _calls_to_settle(state)
+    for call in state.pending.values():
+        if call.awaits_approval and call.approved is None:
+            text = f"{call.tool} waits for your word ({arguments_of(call)})."
+            yield Todo(text=text, command=f"agentx approve {call.call_id}")
+    for call in unsettled(state):
+        text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not."
+        yield Todo(text=text, command=f"agentx approve {call.call_id}")
     last = state.last_run
     allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
@@ -325,8 +305,8 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
         yield Todo(text=f"{last.run} is not finished ({last.status}); resume it.", command="agentx run")
     unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
-        told = shorten(one_line(last.reason), _WORDS)
-        yield Todo(text=f"{last.run} {last.status}: {told}", command="agentx agent direct --why")
+        why = shorten(one_line(last.reason), _WORDS)
+        yield Todo(text=f"{last.run} {last.status}: {why}", command="agentx agent direct --why")
     if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
         yield Todo(text="The director failed last; ask it again.", command="agentx agent direct --now")
     yield from _problems(state)
@@ -335,29 +315,12 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
         noun = "proposal waits" if proposed == 1 else "proposals wait"
         yield Todo(text=f"{proposed} {noun} for your word.", command="agentx memory review")
     for name in sorted({passed.schedule for passed in day.passed.values()} & state.schedules.keys()):
-        yield Todo(
-            text=f"Due times of {name} were passed over; see its rule.", command="agentx schedule list"
-        )
+        text = f"Due times of {name} were passed over; see its rule."
+        yield Todo(text=text, command="agentx schedule list")
     for one in advice(state):
         verb = "edit" if one.action == "rewrite" else "retire"
-        yield Todo(
-            text=f"{one.action.capitalize()} the flow {one.item}: {one.why}",
-            command=f"agentx flow {verb} {one.item}",
-        )
-
-
-def _calls_to_settle(state: State) -> Iterator[Todo]:
-    for call in state.pending.values():
-        if call.awaits_approval and call.approved is None:
-            yield Todo(
-                text=f"{call.tool} waits for your word ({arguments_of(call)}).",
-                command=f"agentx approve {call.call_id}",
-            )
-    for call in unsettled(state):
-        yield Todo(
-            text=f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not.",
-            command=f"agentx approve {call.call_id}",
-        )
+        text = f"{one.action.capitalize()} the flow {one.item}: {one.why}"
+        yield Todo(text=text, command=f"agentx flow {verb} {one.item}")
 
 
 def _problems(state: State) -> Iterator[Todo]:

@@ -8,13 +8,21 @@ Everything is only proposed; memory changes only on approval.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from agentx.storage.text import shorten
-from agentx.synthesis.learning.past_lessons import lessons
-from agentx.synthesis.learning.past_runs import EVIDENCE, MIN_TIMES, MOST, QUOTE_CHARACTERS, Run, common_form
+from agentx.synthesis.checks.command import selection
+from agentx.synthesis.learning.past_runs import (
+    EVIDENCE,
+    MIN_TIMES,
+    MOST,
+    QUOTE_CHARACTERS,
+    Move,
+    Run,
+    common_form,
+)
 from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
 from agentx.synthesis.state.flows import phrases, terms
 from agentx.synthesis.state.state import State
@@ -63,8 +71,12 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
         twin = next((number for number, one in enumerate(fresh) if _same(flow, one)), None)
         if twin is None:
             fresh.append(flow)
-        elif _share_a_word(fresh[twin], flow):  # different words for the same task
-            fresh[twin] = _also_called(fresh[twin], flow)
+        elif set(terms(fresh[twin].text)) & set(terms(flow.text)):  # different words for the same task
+            first = fresh[twin]
+            triggers = dict.fromkeys((*_detail(first).triggers, *phrases(flow)))
+            triggers.pop(first.text, None)
+            detail = msgspec.structs.replace(_detail(first), triggers=tuple(triggers)[:MAX_TRIGGERS])
+            fresh[twin] = msgspec.structs.replace(first, detail=detail)
     # Lessons of a single session fade, and only an agent vouches for them. Measured twice, a lesson is
     # proposed as a permanent one.
     learned = [item for item in state.items.values() if item.kind == "learning" and item.trust != "agent"]
@@ -82,25 +94,11 @@ def _detail(item: MemoryItem) -> FlowDetail:
     return item.detail if isinstance(item.detail, FlowDetail) else FlowDetail(())
 
 
-def _share_a_word(one: MemoryItem, other: MemoryItem) -> bool:
-    return bool(set(terms(one.text)) & set(terms(other.text)))
-
-
-def _also_called(flow: MemoryItem, other: MemoryItem) -> MemoryItem:
-    detail = _detail(flow)
-    triggers = dict.fromkeys((*detail.triggers, *phrases(other)))
-    triggers.pop(flow.text, None)
-    detail = msgspec.structs.replace(detail, triggers=tuple(triggers)[:MAX_TRIGGERS])
-    return msgspec.structs.replace(flow, detail=detail)
-
-
 def _same(made: MemoryItem, known: MemoryItem) -> bool:
     """Return whether a flow is already known: it shares a run or a name, or most of its steps."""
     seen = {one.seq for one in known.evidence}
     names = {terms(phrase) for phrase in phrases(known)}
-    if any(one.seq in seen for one in made.evidence) or any(
-        terms(phrase) in names for phrase in phrases(made)
-    ):
+    if any(one.seq in seen for one in made.evidence) or names & set(map(terms, phrases(made))):
         return True
     mine, theirs = set(_detail(made).steps), set(_detail(known).steps)
     return len(mine & theirs) >= MOST * len(mine | theirs)
@@ -141,7 +139,9 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
     passed = [run for run in group if run.outcome == "passed"]
     if len(passed) < MIN_TIMES:
         return None
-    common_paths = _common_paths(passed)
+    # Changing a file that most of these runs changed is a separate step.
+    spread = Counter(path for run in passed for path in {path for move in run.moves for path in move.paths})
+    common_paths = {path for path, count in spread.items() if count >= max(MIN_TIMES, MOST * len(passed))}
     done = {run.seq: _sequence(run, common_paths, only_worked=True) for run in group}
     pattern = _pattern([done[run.seq] for run in passed[-MAX_COMPARED:]])
     # One command is not a procedure.
@@ -177,13 +177,7 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
     )
 
 
-def _common_paths(runs: Sequence[Run]) -> frozenset[str]:
-    """Return the files that most of these runs changed; changing each of them is a separate step."""
-    spread = Counter(path for run in runs for path in {path for move in run.moves for path in move.paths})
-    return frozenset(path for path, count in spread.items() if count >= max(MIN_TIMES, MOST * len(runs)))
-
-
-def _sequence(run: Run, common_paths: frozenset[str], *, only_worked: bool) -> tuple[str, ...]:
+def _sequence(run: Run, common_paths: set[str], *, only_worked: bool) -> tuple[str, ...]:
     """Return the keys of a run's moves, repetitions folded: write, test, write, test is write, test."""
     keys: list[str] = []
     for move in run.moves[-MAX_MOVES:]:
@@ -269,16 +263,13 @@ def _named(runs: Sequence[Run]) -> tuple[str, tuple[str, ...]]:
     """Return a name and triggers for several tasks, from the user's words that they share."""
     spread = Counter(term for run in runs for term in _subject(run.task))
     common = {term for term, count in spread.items() if count >= max(MIN_TIMES, MOST * len(runs))}
-    told: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for run in runs:
         clauses = [_only(common, clause) for clause in _CLAUSE.split(run.task)]
-        told[max(clauses, key=lambda clause: len(terms(clause)))] += 1
-    del told[""]
-    ranked = sorted(told, key=lambda words: (-len(terms(words)), -told[words], len(words), words))
-    named = [
-        words for words in ranked if len(words.split()) <= _NAME_WORDS and len(terms(words)) >= _NAME_TERMS
-    ]
-    distinct = list({frozenset(terms(words)): words for words in reversed(named)}.values())[::-1]
+        used[max(clauses, key=lambda clause: len(terms(clause)))] += 1
+    ranked = sorted(used, key=lambda words: (-len(terms(words)), -used[words], len(words), words))
+    fit = [one for one in ranked if len(one.split()) <= _NAME_WORDS and len(terms(one)) >= _NAME_TERMS]
+    distinct = list({frozenset(terms(words)): words for words in reversed(fit)}.values())[::-1]
     return (distinct[0], tuple(distinct[1:MAX_TRIGGERS])) if distinct else ("", ())
 
 
@@ -288,10 +279,97 @@ def _only(common: set[str], clause: str) -> str:
     marks = [bool(set(terms(word)) & common) for word in words]
     if not any(marks):
         return ""
-    first, last = marks.index(True), len(marks) - 1 - marks[::-1].index(True)
-    kept = [
-        word
-        for word, mark in zip(words[first : last + 1], marks[first : last + 1], strict=True)
-        if mark or not terms(word)
-    ]
+    first, end = marks.index(True), len(marks) - marks[::-1].index(True)
+    kept = [words[place] for place in range(first, end) if marks[place] or not terms(words[place])]
     return " ".join(kept).strip(" \"'`()").lower()
+
+
+class FixedFailure(msgspec.Struct, frozen=True):
+    """A failure, and the next move of its kind, which worked.
+
+    Attributes:
+        of: Key that is equal for equal turns.
+        between: The move in between, if it made the difference.
+    """
+
+    of: tuple[str, ...]
+    failing: Move
+    working: Move
+    between: Move | None = None
+
+
+def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
+    """Yield the lessons of some runs, most often measured first.
+
+    Args:
+        runs: Past runs.
+        taken: Ids in use; the ids of the lessons are added.
+    """
+    seen: defaultdict[tuple[str, ...], dict[int, FixedFailure]] = defaultdict(dict)
+    for run in runs:
+        for turn in turns_of(run):
+            seen[turn.of].setdefault(run.seq, turn)
+    found = [list(turns.values()) for turns in seen.values() if len(turns) >= MIN_TIMES]
+    for turns in sorted(found, key=lambda turns: (-len(turns), turns[0].failing.seq)):
+        text = fix_described(turns)
+        name = free_id("learning", turns[1].working.seq, taken)
+        taken.add(name)
+        moves = [move for turn in turns[:EVIDENCE] for move in (turn.failing, turn.working)]
+        yield MemoryItem(
+            id=name,
+            kind="learning",
+            text=text,
+            short=shorten(text),
+            evidence=tuple(
+                Evidence(move.seq, quote=" ".join(move.words)[:QUOTE_CHARACTERS]) for move in moves
+            ),
+            trust="engine",
+            status="proposed",
+            reason=f"measured in {len(turns)} past runs",
+        )
+
+
+def turns_of(run: Run) -> Iterator[FixedFailure]:
+    """Yield the failures of a run after which the next move of the same kind worked, with one difference."""
+    for place, failing in enumerate(run.moves):
+        if failing.worked or not failing.words:
+            continue
+        between: list[Move] = []
+        for move in run.moves[place + 1 :]:
+            if move.key == failing.key and move.seq != failing.seq and move.worked:
+                if turn := _turn(failing, move, between):
+                    yield turn
+                break
+            between.append(move)
+
+
+def _turn(failing: Move, working: Move, between: Sequence[Move]) -> FixedFailure | None:
+    """Return the difference, if there was exactly one: a move in between, or how the command was written."""
+    if any(move.key == "edit" for move in between):
+        return None  # the edit made it work
+    helped = {move.key: move for move in between if move.worked and move.seq != failing.seq}
+    if failing.words == working.words and len(helped) == 1:
+        ((key, only),) = helped.items()
+        return FixedFailure((failing.key, key), failing, working, only) if only.words else None
+    if failing.words == working.words or helped or "…" in (*failing.words, *working.words):
+        return None
+    added = tuple(word for word in working.words if word not in failing.words)
+    dropped = tuple(word for word in failing.words if word not in working.words)
+    if failing.check and (dropped or _selects(failing) != _selects(working)):
+        return None  # fewer checks pass more easily
+    return FixedFailure((failing.key, "+", *added, "-", *dropped), failing, working)
+
+
+def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    selected = selection(" ".join(move.words))
+    return selected.paths, selected.names
+
+
+def fix_described(turns: Sequence[FixedFailure]) -> str:
+    """Describe the first two turns in a sentence, so that it does not change when more are found."""
+    first = turns[:MIN_TIMES]
+    failing = common_form([turn.failing.words for turn in first])
+    helped = [turn.between.words for turn in first if turn.between is not None]
+    if helped:
+        return f"`{failing}` failed, and worked once `{common_form(helped)}` had run."
+    return f"`{failing}` failed, and `{common_form([turn.working.words for turn in first])}` worked instead."

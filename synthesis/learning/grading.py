@@ -114,14 +114,8 @@ def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]
             yield (violated if name in graded.broke else reinforced)(rule, event.at)
 
 
-# --- the one entry of a task --------------------------------------------------------------------------------
-
-
 def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
-    """Resolve a task that passed, keep one that failed open.
-
-    However often a task is graded, it has one entry.
-    """
+    """Resolve a task that passed, keep one that failed open; a task that is graded again keeps its entry."""
     why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
     reason = "It passed." if graded.passed else f"It failed{why}."
     status: Status = "resolved" if graded.passed else "active"
@@ -143,13 +137,8 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
         yield Add(item)
     # a run that completed has already resolved it
     elif not (known.status == status == "resolved" and event.run):
-        yield Patch(
-            id=known.id,
-            status=status,
-            reason=reason,
-            evidence=joined(known.evidence, (place,)),
-            used_at=event.at,
-        )
+        evidence = joined(known.evidence, (place,))
+        yield Patch(id=known.id, status=status, reason=reason, evidence=evidence, used_at=event.at)
 
 
 def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | None:
@@ -167,9 +156,6 @@ def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | N
     return None
 
 
-# --- what was learned ---------------------------------------------------------------------------------------
-
-
 def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> Iterator[Change]:
     """Record a lesson: strengthen the rule that already says it; otherwise add or update one learning."""
     start = len(graded.task) + 1
@@ -180,7 +166,12 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
         yield _rule_again(event, graded, rule, trust, lasting, place)
         return
     reason = f"It was made a {lasting.replace(':', ', ')}." if lasting else NOT_PERMANENT
-    known = _same_lesson(graded, state, trust)
+    lessons = (item for item in reversed(state.items.values()) if item.kind == "learning")
+    # An agent's lesson never rests on a user's.
+    alike = (
+        one for one in lessons if (one.status, one.trust, one.domain) == ("active", trust, graded.domain)
+    )
+    known = next((item for item in alike if likeness(item.text, graded.lesson)), None)
     if known is None:
         item = MemoryItem(
             id=item_id("learning", event.seq),
@@ -226,34 +217,14 @@ def _rule_again(
     return patch
 
 
-def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem | None:
-    """Return a learning with similar words and the same trust: an agent's lesson never rests on a user's."""
-    lessons = (
-        item
-        for item in reversed(state.items.values())
-        if item.kind == "learning"
-        and item.status == "active"
-        and item.trust == trust
-        and item.domain == graded.domain
-    )
-    return next((item for item in lessons if likeness(item.text, graded.lesson)), None)
-
-
-# --- capabilities -------------------------------------------------------------------------------------------
-
-
 def _checked(event: Event, checked: CapabilityChecked, state: State, read: ReadBody) -> Iterator[Change]:
     """Record the output of the last run of a capability's command, if the user or the engine reported it."""
     item = state.items.get(checked.item)
-    detail = item.detail if item is not None else None
-    if (
-        item is None
-        or not isinstance(detail, CapabilityDetail)
-        or trust_of(event.actor) not in ("user", "engine")
-    ):
+    if item is None or trust_of(event.actor) not in ("user", "engine"):
         return
-    lines = (one_line(line) for line in read(checked.output).splitlines())
-    said = next((line[:_SAID_CHARACTERS] for line in lines if line), "")
-    works = checked.exit_code == 0
-    detail = CapabilityDetail(command=detail.command, works=works, said=said, checked_at=event.at)
-    yield Patch(id=item.id, detail=detail, used_at=event.at)
+    if isinstance(item.detail, CapabilityDetail):
+        lines = (one_line(line) for line in read(checked.output).splitlines())
+        said = next((line[:_SAID_CHARACTERS] for line in lines if line), "")
+        works = checked.exit_code == 0
+        detail = CapabilityDetail(command=item.detail.command, works=works, said=said, checked_at=event.at)
+        yield Patch(id=item.id, detail=detail, used_at=event.at)

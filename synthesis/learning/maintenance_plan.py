@@ -4,7 +4,7 @@ A pure function of a state, a time and the uses since the last maintenance. Nigh
 between the two times. Each is processed in turn, so the next run catches up on a missed one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -110,7 +110,8 @@ def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upk
         now: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
         uses: What was recalled since the last maintenance, by item.
     """
-    passed = nights(state.maintained_at or _earliest(state.items.values(), now), now)
+    earliest = min((item.created_at for item in state.items.values() if item.created_at), default=now)
+    passed = nights(state.maintained_at or earliest, now)
     work = _Work(state)
     work.use(uses or {})
     for night in passed:
@@ -158,16 +159,17 @@ def _may_teach(item: MemoryItem) -> bool:
     return item.kind == "learning" and item.trust in ("user", "engine")
 
 
-def _earliest(items: Iterable[MemoryItem], now: str) -> str:
-    return min((item.created_at for item in items if item.created_at), default=now)
-
-
 class _Work:
     """Memory during maintenance; items are immutable values, and each step replaces some."""
 
     def __init__(self, state: State) -> None:
         self.items = dict(state.items)
-        compared = [item for item in self.items.values() if _is_compared(item)]
+        compared = [
+            item
+            for item in self.items.values()
+            if item.kind in MERGED
+            and (item.status in _STANDING or (item.kind == "rule" and item.status == "retired"))
+        ]
         last = max(
             (item.changed_seq for item in compared if item.changed_at == state.maintained_at),
             default=state.maintained,
@@ -180,10 +182,14 @@ class _Work:
             if item.by_hand and item.status == "retired" and item.kind in ("constraint", "rejection"):
                 for place in item.evidence:
                     self._noes.setdefault(place.seq, []).append(place)
-        self._lessons = [
-            item.id for item in self.items.values() if item.kind == "learning" and _may_teach(item)
+        self._lessons = [item.id for item in self.items.values() if _may_teach(item)]
+        self._resolved = [
+            item.id
+            for item in self.items.values()
+            if item.status == "resolved"
+            and POLICIES[item.kind].section in ("state", "problems")
+            and not item.pinned
         ]
-        self._resolved = [item.id for item in self.items.values() if _is_resolved(item)]
 
     def use(self, uses: Mapping[str, Use]) -> None:
         """Slow the fading of recalled items: strength grows by one for each day of use."""
@@ -215,10 +221,8 @@ class _Work:
     def _merge(self, at: str) -> None:
         """Merge equivalent items into the better one, best first."""
         stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
-        for name in [
-            item.id for item in sorted(stood, key=lambda item: (_rank(item), item.created_seq, item.id))
-        ]:
-            item = self.items[name]
+        stood.sort(key=lambda item: (_rank(item), item.created_seq, item.id))
+        for item in (self.items[one.id] for one in stood):
             if item.status not in _STANDING:  # already merged into another one
                 continue
             others = [self.items[name] for name in self._alike[item.id]]
@@ -237,20 +241,19 @@ class _Work:
             enforced = next((one.enforced_by for one in details if one.enforced_by), "")
             detail = RuleDetail(sum(one.violations for one in details), enforced)
         score = risen(max(one.score for one in every), AGAIN)
+        awake = score >= ACTIVE or any(one.status == "active" for one in every)
+        *names, last = [one.id for one in taken]
+        taken_in = f"{', '.join(names)} and {last}, which say" if names else f"{last}, which says"
         self._set(
             item,
-            status="active"
-            if score >= ACTIVE or any(one.status == "active" for one in every)
-            else item.status,
+            status="active" if awake else item.status,
             score=score,
             strength=max(one.strength for one in every),
             used_at=max(one.used_at or one.created_at for one in every),
             evidence=joined(*(one.evidence for one in every if one.trust == item.trust)),
             links=(*item.links, *(Link("supersedes", one.id) for one in taken)),
             detail=detail,
-            reason=f"It took in {_names(taken)}, which says the same."
-            if len(taken) == 1
-            else f"It took in {_names(taken)}, which say the same.",
+            reason=f"It took in {taken_in} the same.",
         )
 
     # --- lessons --------------------------------------------------------------------------------------------
@@ -266,9 +269,10 @@ class _Work:
                 continue
             rules = [self._survivor(other) for other in self._alike.get(name, {})]
             rules = [rule for rule in rules if rule.kind == "rule"]
-            told = [rule for rule in rules if _can_wake(rule) and not _told_apart(rule, lesson)]
-            if told:
-                self._say_again(min(told, key=_rank), lesson)
+            awake = [rule for rule in rules if rule.status in _STANDING or has_faded(rule)]
+            same = [rule for rule in awake if not _told_apart(rule, lesson)]
+            if same:
+                self._repeat(min(same, key=_rank), lesson)
             elif not rules:  # a rule that the user ended or took back stays so
                 self._make_rule(lesson, at)
 
@@ -280,7 +284,7 @@ class _Work:
             for no in self._noes.get(one.seq, ())
         )
 
-    def _say_again(self, rule: MemoryItem, lesson: MemoryItem) -> None:
+    def _repeat(self, rule: MemoryItem, lesson: MemoryItem) -> None:
         at = lesson.used_at or lesson.created_at
         stronger = strengthened(rule, at, AGAIN, f"{lesson.id} says it again")
         evidence = joined(rule.evidence, lesson.evidence) if rule.trust == lesson.trust else rule.evidence
@@ -324,32 +328,14 @@ class _Work:
         """Return the item, or the one it was merged into."""
         item = self.items[name]
         while item.status == "superseded":
-            after = next(
-                (link.target for link in reversed(item.links) if link.relation == "superseded_by"), ""
-            )
-            if after not in self.items:
+            after = [link.target for link in item.links if link.relation == "superseded_by"]
+            if not after or after[-1] not in self.items:
                 break
-            item = self.items[after]
+            item = self.items[after[-1]]
         return item
 
     def _set(self, item: MemoryItem, **fields: object) -> None:
         self.items[item.id] = msgspec.structs.replace(item, **fields)
-
-
-def _is_compared(item: MemoryItem) -> bool:
-    return item.kind in MERGED and (
-        item.status in _STANDING or (item.kind == "rule" and item.status == "retired")
-    )
-
-
-def _can_wake(item: MemoryItem) -> bool:
-    return item.status in _STANDING or has_faded(item)
-
-
-def _is_resolved(item: MemoryItem) -> bool:
-    return (
-        item.status == "resolved" and POLICIES[item.kind].section in ("state", "problems") and not item.pinned
-    )
 
 
 def _stood(item: MemoryItem, at: str) -> bool:
@@ -367,31 +353,16 @@ def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
 
 def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:
     """Return whether the user separated two items, by name or by separating both from a third."""
-    first, second = ({item.id, *_apart_from(item)} for item in (one, other))
-    return bool(first & second)
-
-
-def _apart_from(item: MemoryItem) -> set[str]:
-    return {link.target for link in item.links if link.relation == APART}
+    apart = (
+        {item.id, *(link.target for link in item.links if link.relation == APART)} for item in (one, other)
+    )
+    return not set.isdisjoint(*apart)
 
 
 def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
     """Return a sort key, better items first: pinned, critical, more trusted, stronger, with more evidence."""
-    return (
-        not item.pinned,
-        not is_critical(item),
-        TRUST_ORDER.index(item.trust),
-        -item.score,
-        -len(item.evidence),
-    )
-
-
-def _names(items: Sequence[MemoryItem]) -> str:
-    names = [item.id for item in items]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-# --- what came of it ----------------------------------------------------------------------------------------
+    trust = TRUST_ORDER.index(item.trust)
+    return not item.pinned, not is_critical(item), trust, -item.score, -len(item.evidence)
 
 
 def _told(
@@ -410,16 +381,11 @@ def _told(
             done.append(Done(what=what, item=item, score=ACTIVE))
         elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
             changes.append(Patch(id=name, **fields))
-            if not _became_a_rule(item, before):
+            after_it = {link.target for link in item.links if link.relation == "superseded_by"}
+            # Of a lesson that became a new rule, the rule is reported instead.
+            if item.status != "superseded" or after_it <= before.keys():
                 done.append(Done(what=became(old, item), item=item, score=old.score))
     return tuple(changes), tuple(done)
-
-
-def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
-    """Return whether a lesson became a new rule, which is reported instead."""
-    return item.status == "superseded" and any(
-        link.relation == "superseded_by" and link.target not in before for link in item.links
-    )
 
 
 def became(old: MemoryItem, new: MemoryItem) -> What:

@@ -95,11 +95,8 @@ class Run(msgspec.Struct):
 def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
     """Return the runs of a history, oldest first.
 
-    A run goes from a ``RunStarted``, or a user's message outside a run, to the next one.
-
-    Args:
-        events: The events, in order.
-        read: Returns the whole text of a body; called only for the output of checks.
+    A run goes from a ``RunStarted``, or a user's message outside a run, to the next one. ``read`` is called
+    only for the output of checks.
     """
     replay = Replay()
     for event in events:
@@ -139,8 +136,10 @@ class Replay(msgspec.Struct):
                     self._begin(event.run, Run(event.seq, _task(said.body.text)))
             case ToolCallRequested() as call:
                 self.announced.add(call.call_id)
-            case ToolCallExecuted() as call if call.status != "DENIED" and not _is_left_behind(event):
-                self._do(event, call, read)
+            case ToolCallExecuted() as call:
+                # A "tool:" reports files that a command left behind; the command has its own event.
+                if call.status != "DENIED" and not event.actor.startswith("tool:"):
+                    self._do(event, call, read)
             case RunEnded() as end if event.run in self.open:
                 self.runs[self.open[event.run]].ended = end.status
                 self.started.discard(event.run)
@@ -192,11 +191,6 @@ def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:
         return call.exit_code == 0
     outcome = parse_output(read(call.output), command=command, exit_code=call.exit_code).outcome
     return call.status == "SUCCEEDED" if outcome == "unknown" else outcome == "passed"
-
-
-def _is_left_behind(event: Event) -> bool:
-    """Return whether an event reports files that a command left behind; the command has its own event."""
-    return event.actor.startswith("tool:")
 
 
 _TAG = re.compile(r"<[^<>]{1,80}>")
@@ -261,12 +255,12 @@ def _key(step: ProgramCall) -> str:
 
 def _bounded(step: ProgramCall) -> tuple[str, ...]:
     """Return a program and its arguments; arguments that are long or contain free text become ``…``."""
-    return (step.program[:_ARGUMENT_CHARACTERS], *(_argument(word) for word in step.arguments[:20]))
 
+    def is_plain(word: str) -> bool:
+        return len(word) <= _ARGUMENT_CHARACTERS and word.isprintable() and not re.search(r"[\s`$]", word)
 
-def _argument(word: str) -> str:
-    plain = len(word) <= _ARGUMENT_CHARACTERS and word.isprintable() and not re.search(r"[\s`$]", word)
-    return word if plain else "…"
+    arguments = (word if is_plain(word) else "…" for word in step.arguments[:20])
+    return (step.program[:_ARGUMENT_CHARACTERS], *arguments)
 
 
 def common_form(uses: Sequence[tuple[str, ...]]) -> str:

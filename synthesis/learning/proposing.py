@@ -54,10 +54,11 @@ def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
             check=check,
         )
     if flow is not None and isinstance(flow.detail, FlowDetail):
+        steps = " ".join(f"--step {shlex.quote(step)}" for step in (*flow.detail.steps, lesson))
         return Proposal(
             kind="flow",
             text=f"Make it a step of the flow {flow.id}, “{flow.text}”, which the task followed.",
-            command=_with_step(flow.id, flow.detail, lesson),
+            command=f"agentx flow edit {flow.id} {steps}",
         )
     if _PROCEDURE.search(lesson) and len(lesson.split()) > _NAME_WORDS + 2:
         return Proposal(
@@ -71,15 +72,7 @@ def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
     )
 
 
-def _with_step(flow: str, detail: FlowDetail, lesson: str) -> str:
-    steps = " ".join(f"--step {shlex.quote(step)}" for step in (*detail.steps, lesson))
-    return f"agentx flow edit {flow} {steps}"
-
-
 def _name(lesson: str, between: str) -> str:
-    said = (
-        word.casefold().replace("’", "'").replace("'", "")
-        for word in words_of(lesson)
-        if word.casefold() not in STOP_WORDS
-    )
-    return between.join(list(dict.fromkeys(word for word in said if word.isascii()))[:_NAME_WORDS])
+    words = (word.casefold() for word in words_of(lesson))
+    bare = (word.replace("’", "").replace("'", "") for word in words if word not in STOP_WORDS)
+    return between.join(list(dict.fromkeys(filter(str.isascii, bare)))[:_NAME_WORDS])

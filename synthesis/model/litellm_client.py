@@ -11,7 +11,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from queue import Empty, SimpleQueue
@@ -21,18 +21,7 @@ from typing import Any
 import msgspec
 
 from agentx.storage.text import encodable
-from agentx.synthesis.model.port import (
-    ChatMessage,
-    ModelError,
-    Reply,
-    TextPart,
-    ToolCall,
-    ToolSchema,
-    Usage,
-)
-
-EMBEDDING_BATCH = 64
-"""Number of texts in one embedding request; hosted models allow 96 to 2,048."""
+from agentx.synthesis.model.port import ChatMessage, ModelError, Reply, TextPart, ToolCall, ToolSchema, Usage
 
 EXTRACT = 240
 """Maximum characters of a provider's message that an error quotes."""
@@ -41,52 +30,37 @@ _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]
 _API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[A-Za-z0-9_\-*]{8,}")
 
 
-class _Advice(msgspec.Struct, frozen=True):
-    retryable: bool
-    sentence: str
-
-
 # By the name of litellm's exception class, most specific first. The first one among the base classes of an
 # error is used.
-_ADVICE: dict[str, _Advice] = {
-    "ContextWindowExceededError": _Advice(
-        False,
-        "the conversation is longer than {model} takes; ask for less context, or use a model that takes more",
-    ),
-    "ContentPolicyViolationError": _Advice(
-        False, "the provider of {model} refused this content; word the request otherwise"
-    ),
-    "AuthenticationError": _Advice(False, "the provider of {model} did not accept the key; {key_hint}"),
-    "PermissionDeniedError": _Advice(
-        False, "this key may not use {model}; choose another model or another key ({key_hint})"
-    ),
-    "PaymentRequiredError": _Advice(False, "the account behind this key cannot pay for {model}; top it up"),
-    "NotFoundError": _Advice(
-        False,
-        "there is no model {model} at {where}; check the name: `agentx config set model.name PROVIDER/NAME`",
-    ),
-    "UnsupportedParamsError": _Advice(
-        False, "{model} does not support the request (tools, for example); use another model"
-    ),
-    "RateLimitError": _Advice(True, "the provider of {model} is rate-limiting requests; wait and run again"),
-    "Timeout": _Advice(True, "{model} did not answer in time; run again, or allow more time"),
-    "APIConnectionError": _Advice(
-        True,
-        "no readable answer came from {model} at {where}; check the network, and that the server runs",
-    ),
-    "InternalServerError": _Advice(True, "the server of {model} failed; run again later"),
-    "ServiceUnavailableError": _Advice(True, "the server of {model} is not available; run again later"),
-    "BadGatewayError": _Advice(True, "the server of {model} is not available; run again later"),
-    "BadRequestError": _Advice(False, "the provider of {model} did not understand the request"),
+_RETRYABLE = {
+    "RateLimitError": "the provider of {model} is rate-limiting requests; wait and run again",
+    "Timeout": "{model} did not answer in time; run again, or allow more time",
+    "APIConnectionError": "no readable answer came from {model} at {where}; "
+    "check the network, and that the server runs",
+    "InternalServerError": "the server of {model} failed; run again later",
+    "ServiceUnavailableError": "the server of {model} is not available; run again later",
+    "BadGatewayError": "the server of {model} is not available; run again later",
 }
-_NO_PROVIDER = _Advice(
-    False,
+_ADVICE = {
+    "ContextWindowExceededError": "the conversation is longer than {model} takes; "
+    "ask for less context, or use a model that takes more",
+    "ContentPolicyViolationError": "the provider of {model} refused this content; word the request otherwise",
+    "AuthenticationError": "the provider of {model} did not accept the key; {key_hint}",
+    "PermissionDeniedError": "this key may not use {model}; choose another model or another key ({key_hint})",
+    "PaymentRequiredError": "the account behind this key cannot pay for {model}; top it up",
+    "NotFoundError": "there is no model {model} at {where}; "
+    "check the name: `agentx config set model.name PROVIDER/NAME`",
+    "UnsupportedParamsError": "{model} does not support the request (tools, for example); use another model",
+    **_RETRYABLE,
+    "BadRequestError": "the provider of {model} did not understand the request",
+}
+_NO_PROVIDER = (
     "{model} does not name a provider; write PROVIDER/NAME, as in openai/gpt-4o-mini, "
-    "anthropic/claude-sonnet-4-5 or ollama/llama3.2",
+    "anthropic/claude-sonnet-4-5 or ollama/llama3.2"
 )
-_NO_KEY = _Advice(False, "there is no key for {model}; {key_hint}, or run a local one, as in ollama/llama3.2")
-_BROKE_OFF = _Advice(True, "{model} stopped in the middle of its answer; run again")
-_OTHER = _Advice(False, "{model} could not be asked")
+_NO_KEY = "there is no key for {model}; {key_hint}, or run a local one, as in ollama/llama3.2"
+_BROKE_OFF = "{model} stopped in the middle of its answer; run again"
+_OTHER = "{model} could not be asked"
 
 
 class LiteLLMClient:
@@ -133,16 +107,7 @@ class LiteLLMClient:
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
     ) -> Iterator[TextPart | Reply]:
-        """Call the model; yield text as it arrives and end with one :class:`Reply`.
-
-        Args:
-            messages: The conversation.
-            tools: The tools that the model may call.
-            timeout_s: Time limit of the whole call including its retries, in seconds.
-
-        Raises:
-            ModelError: The model could not be reached, refused, broke off, or gave an unreadable answer.
-        """
+        """Call the model; see :meth:`ModelClient.stream`. The time limit includes retries."""
         litellm = _litellm()
         request = self._request(litellm, messages, tools)
         deadline = time.monotonic() + timeout_s
@@ -194,75 +159,77 @@ class LiteLLMClient:
         read from ever reaching its own time limit.
         """
         remaining = max(deadline - time.monotonic(), 0.001)
-        pump = _Pump(lambda: litellm.completion(**request, timeout=remaining + 1.0))
+        parts: SimpleQueue[Any] = SimpleQueue()
+        stop = Event()
+
+        def pump() -> None:
+            """Pass on the chunks; last comes the error that stopped them, or ``None``."""
+            stream: Any = None
+            try:
+                stream = litellm.completion(**request, timeout=remaining + 1.0)
+                for chunk in stream:
+                    if stop.is_set():
+                        return
+                    parts.put(chunk)
+                # The last chunk always has a finish reason: if none was received, litellm makes one up.
+                whole = getattr(stream, "received_finish_reason", "") is not None
+                parts.put(None if whole else _BrokeOffError())
+            except Exception as error:  # noqa: BLE001 -- passed to the caller's thread, which translates it
+                parts.put(error)
+            finally:
+                with suppress(Exception):  # closing a broken stream may raise any exception
+                    stream.completion_stream.close()
+
+        Thread(target=pump, name="agentx-model", daemon=True).start()
         limit = remaining
         try:
             while True:
                 try:
-                    item = pump.parts.get(timeout=max(min(limit, deadline - time.monotonic()), 0.001))
+                    item = parts.get(timeout=max(min(limit, deadline - time.monotonic()), 0.001))
                 except Empty:
                     raise ModelError(
                         f"{self.name} did not answer within {min(limit, remaining):.0f} seconds; "
                         "run again, or allow more time",
                         retryable=True,
                     ) from None
-                if isinstance(item, _Ended):
-                    break
+                if isinstance(item, Exception):
+                    raise _translate(litellm, item, self.name, self._api_base, self._api_key) from item
+                if item is None:
+                    return
                 yield item
                 limit = self._idle_s
         finally:
-            pump.stop.set()
-        if item.error is not None:
-            raise _translate(litellm, item.error, self.name, self._api_base, self._api_key) from item.error
+            stop.set()
 
 
 def embed_texts(
-    model: str,
-    texts: Sequence[str],
-    *,
-    timeout_s: float = 60.0,
-    api_base: str | None = None,
-    api_key: str | None = None,
+    model: str, texts: Sequence[str], *, api_base: str | None = None, api_key: str | None = None
 ) -> list[list[float]]:
-    """Embed texts with a hosted model.
+    """Return the vectors of texts, in order, by a hosted model in one request.
 
     Args:
         model: Provider and model, in litellm's form: ``openai/text-embedding-3-small``.
-        texts: The texts, sent in batches of :data:`EMBEDDING_BATCH`.
-        timeout_s: Time limit of each request, in seconds.
+        texts: Texts that are not empty.
         api_base: Address of the server; default: the provider's own.
         api_key: Key for the provider; default: the provider's own variable.
 
-    Returns:
-        One vector for each text, in order, all of one length.
-
     Raises:
-        ModelError: The model could not be reached, refused, or did not return one vector for each text.
+        ModelError: The model could not be reached, or refused.
     """
     litellm = _litellm()
-    vectors: list[list[float]] = []
-    for start in range(0, len(texts), EMBEDDING_BATCH):
-        # Providers reject empty texts, so a blank replaces them.
-        batch = [encodable(text) or " " for text in texts[start : start + EMBEDDING_BATCH]]
-        try:
-            answer = litellm.embedding(
-                model=model,
-                input=batch,
-                timeout=timeout_s,
-                api_base=api_base or None,
-                api_key=_key(litellm, model, api_base, api_key),
-                max_retries=2,
-            )
-            rows = sorted(answer.data, key=lambda row: int(row["index"]))
-            vectors += [[float(value) for value in row["embedding"]] for row in rows]
-        except Exception as error:  # litellm raises many types, including bare ValueErrors
-            raise _translate(litellm, error, model, api_base, api_key) from error
-    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
-        raise ModelError(
-            f"{model} gave {len(vectors)} vectors for {len(texts)} texts, or vectors of different lengths; "
-            "it cannot be used for embeddings"
+    try:
+        answer = litellm.embedding(
+            model=model,
+            input=list(texts),
+            timeout=60.0,
+            api_base=api_base or None,
+            api_key=_key(litellm, model, api_base, api_key),
+            max_retries=2,
         )
-    return vectors
+        rows = sorted(answer.data, key=lambda row: int(row["index"]))
+        return [[float(value) for value in row["embedding"]] for row in rows]
+    except Exception as error:  # litellm raises many types, including bare ValueErrors
+        raise _translate(litellm, error, model, api_base, api_key) from error
 
 
 def price_of(model: str) -> tuple[float, float] | None:
@@ -295,39 +262,6 @@ def _litellm() -> Any:
     return litellm
 
 
-class _Ended(msgspec.Struct, frozen=True):
-    """The last item of a pump: the error that stopped it, or ``None`` if the stream was complete."""
-
-    error: Exception | None
-
-
-class _Pump:
-    """Reads a stream on a separate thread and passes its chunks on through a queue."""
-
-    def __init__(self, open_stream: Callable[[], Any]) -> None:
-        self.parts: SimpleQueue[Any] = SimpleQueue()
-        self.stop = Event()
-        self._open_stream = open_stream
-        Thread(target=self._run, name="agentx-model", daemon=True).start()
-
-    def _run(self) -> None:
-        stream: Any = None
-        try:
-            stream = self._open_stream()
-            for chunk in stream:
-                if self.stop.is_set():
-                    return
-                self.parts.put(chunk)
-            # The last chunk always has a finish reason: if none was received, litellm makes one up.
-            whole = getattr(stream, "received_finish_reason", "") is not None
-            self.parts.put(_Ended(None if whole else _BrokeOffError()))
-        except Exception as error:  # noqa: BLE001 -- passed to the caller's thread, which translates it
-            self.parts.put(_Ended(error))
-        finally:
-            with suppress(Exception):  # closing a broken stream may raise any exception
-                stream.completion_stream.close()
-
-
 class _BrokeOffError(Exception):
     """The server closed the stream before it marked the answer as complete."""
 
@@ -350,7 +284,15 @@ class _AnswerBuilder:
         choice = chunk.choices[0]
         self._finish = choice.finish_reason or self._finish
         for delta in choice.delta.tool_calls or ():
-            self._add_call(delta)
+            # A piece belongs to the latest call with its index, unless its id differs from that call's id:
+            # some servers number every call 0.
+            call = next((call for call in reversed(self._calls) if call["index"] == delta.index), None)
+            if call is None or (delta.id and call["id"] and delta.id != call["id"]):
+                call = {"index": delta.index, "id": "", "name": "", "arguments": ""}
+                self._calls.append(call)
+            call["id"] = call["id"] or delta.id or ""
+            call["name"] = call["name"] or delta.function.name or ""
+            call["arguments"] += delta.function.arguments or ""
         text = choice.delta.content or ""
         self._text.append(text)
         self.begun = self.begun or bool(text)
@@ -361,32 +303,14 @@ class _AnswerBuilder:
         text = encodable("".join(self._text))
         calls = tuple(
             ToolCall(
-                encodable(call["id"]) or f"call_{place}",
-                encodable(call["name"]),
-                encodable("".join(call["arguments"])),
+                encodable(call["id"]) or f"call_{n}", encodable(call["name"]), encodable(call["arguments"])
             )
-            for place, call in enumerate(self._calls)
+            for n, call in enumerate(self._calls)
         )
-        usage = Usage(
-            int(getattr(self.usage, "prompt_tokens", 0) or 0),
-            int(getattr(self.usage, "completion_tokens", 0) or 0),
-            cost_usd,
-        )
+        sides = ("prompt_tokens", "completion_tokens")
+        prompt, output = (int(getattr(self.usage, side, 0) or 0) for side in sides)
+        usage = Usage(prompt, output, cost_usd)
         return Reply(text, calls, usage, model, cut_off=self._finish == "length")
-
-    def _add_call(self, delta: Any) -> None:
-        """Add a piece of a tool call.
-
-        A piece belongs to the latest call with its index, unless its id differs from that call's id: some
-        servers number every call 0.
-        """
-        call = next((call for call in reversed(self._calls) if call["index"] == delta.index), None)
-        if call is None or (delta.id and call["id"] and delta.id != call["id"]):
-            call = {"index": delta.index, "id": "", "name": "", "arguments": []}
-            self._calls.append(call)
-        call["id"] = call["id"] or delta.id or ""
-        call["name"] = call["name"] or delta.function.name or ""
-        call["arguments"].append(delta.function.arguments or "")
 
 
 def _wire_message(message: ChatMessage) -> dict[str, Any]:
@@ -415,12 +339,11 @@ def _json_object(arguments: str) -> str:
 
 
 def _cost(litellm: Any, model: str, usage: Any) -> float:
-    if usage is None:
-        return 0.0
-    try:
-        return float(sum(litellm.cost_per_token(model=model, usage_object=usage)))
-    except Exception:  # noqa: BLE001 -- a model without a price raises one of several errors; it is not known
-        return 0.0
+    with suppress(Exception):  # without a usage or a price it raises one of several errors
+        return (
+            float(sum(litellm.cost_per_token(model=model, usage_object=usage))) if usage is not None else 0.0
+        )
+    return 0.0
 
 
 def _translate(
@@ -437,14 +360,16 @@ def _translate(
     elif missing and not api_base:
         advice = _NO_KEY
     else:
-        advice = next((_ADVICE[name] for name in _ADVICE if name in _names(error)), _OTHER)
-    sentence = advice.sentence.format(
+        names = _names(error)
+        advice = next((sentence for name, sentence in _ADVICE.items() if name in names), _OTHER)
+    sentence = advice.format(
         model=model,
         where=api_base or "the provider's address",
         key_hint=f"set {' or '.join(missing)}" if missing else "set the key that belongs to it",
     )
-    said = "" if advice in (_NO_PROVIDER, _NO_KEY) else _said(error, api_key)
-    return ModelError(sentence + said, retryable=advice.retryable)
+    if advice not in (_NO_PROVIDER, _NO_KEY):
+        sentence += _said(error, api_key)
+    return ModelError(sentence, retryable=advice == _BROKE_OFF or advice in _RETRYABLE.values())
 
 
 def _names(error: Exception) -> set[str]:

@@ -13,8 +13,8 @@ def open_model(spec: str, *, api_base: str | None = None, api_key: str | None = 
 
     Args:
         spec: ``script:FILE`` for recorded turns, otherwise provider and model in litellm's form.
-        api_base: Address of the server, if it is not the provider's own.
-        api_key: Key, if it is not in the provider's own variable.
+        api_base: Address of the server; default: the provider's own.
+        api_key: Key; default: the provider's own variable.
 
     Raises:
         ModelError: No model is named, or the script cannot be read.

@@ -83,7 +83,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ModelClient(Protocol):
-    """The protocol of a model client."""
+    """A client that calls one model."""
 
     name: str
 
@@ -92,8 +92,13 @@ class ModelClient(Protocol):
     ) -> Iterator[TextPart | Reply]:
         """Call the model; yield text as it arrives and end with exactly one :class:`Reply`.
 
+        Args:
+            messages: The conversation.
+            tools: The tools that the model may call.
+            timeout_s: Time limit of the call, in seconds.
+
         Raises:
-            ModelError: The model could not be reached, refused, or gave an unreadable answer.
+            ModelError: The model could not be reached, refused, broke off, or gave an unreadable answer.
         """
         ...
 

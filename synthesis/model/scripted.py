@@ -118,9 +118,7 @@ class ScriptedModel:
                 lacks a file.
         """
         del timeout_s  # a script answers at once
-        shown = _plain(
-            "\n".join([*(message.content for message in messages), *(tool.name for tool in tools)])
-        )
+        shown = _plain("\n".join([*(one.content for one in messages), *(tool.name for tool in tools)]))
         place, turn, mark = self._choose(messages, shown)
         for phrase in turn.expect:
             if _plain(phrase) not in shown:
@@ -150,11 +148,10 @@ class ScriptedModel:
         answered = sum(message.role == "assistant" for message in messages)
         place = max(self._played, answered) + 1
         if place > len(self._turns):
+            unmatched = " (no `when` of the script matches the messages)" if self._free else ""
             raise ModelError(
                 f"{self.name} has run out: it has {len(self._turns)} turns, and the run is not finished; "
-                "add a turn with an `answer`, or use a real model"
-                + " (no `when` of the script matches the messages)"
-                * bool(self._free)
+                f"add a turn with an `answer`, or use a real model{unmatched}"
             )
         return place, self._turns[place - 1], ""
 
@@ -164,7 +161,8 @@ class ScriptedModel:
         """Return the turn that writes the files of a folder, or the final turn once they are written."""
         if any(message.role == "assistant" for message in messages):
             return ScriptedTurn(answer="Done.")
-        paths = next((_paths_of(tool) for tool in tools if tool.name == WRITES), ())
+        schema = next((tool.parameters for tool in tools if tool.name == WRITES), {})
+        paths: Sequence[str] = schema.get("properties", {}).get("path", {}).get("enum", ())
         if not paths:
             raise ModelError(
                 f"{self.name} plays the folder {folder}, "
@@ -172,23 +170,11 @@ class ScriptedModel:
                 "play it with a pipeline, or write the calls as `tool_calls`"
             )
         asked = "\n".join(message.content for message in messages)
-        version = (_number(_ROUND, asked), _number(_ATTEMPT, asked))
-        calls = [
-            ScriptedCall(WRITES, {"path": path, "content": _words_for(folder / path, version)})
-            for path in paths
-        ]
+        matches = (pattern.search(asked) for pattern in (_ROUND, _ATTEMPT))
+        number, attempt = (int(match[1]) if match else 1 for match in matches)
+        texts = {path: _words_for(folder / path, (number, attempt)) for path in paths}
+        calls = (ScriptedCall(WRITES, {"path": path, "content": text}) for path, text in texts.items())
         return ScriptedTurn(tool_calls=tuple(calls))
-
-
-def _paths_of(tool: ToolSchema) -> Sequence[str]:
-    paths: Sequence[str] = tool.parameters.get("properties", {}).get("path", {}).get("enum", ())
-    return paths
-
-
-def _number(pattern: re.Pattern[str], text: str) -> int:
-    """Return the first number that the pattern finds in the prompt; 1 if there is none."""
-    found = pattern.search(text)
-    return int(found[1]) if found else 1
 
 
 def _words_for(path: Path, version: tuple[int, int]) -> str:

@@ -51,13 +51,9 @@ def ask(
     try:
         return read(first), first.usage
     except AnswerUnreadable as error:
-        told = repair.format(error=error)
+        correction = ChatMessage("user", repair.format(error=error))
     wrong = first.text or "\n".join(call.arguments for call in first.tool_calls)
-    again = [
-        *asked,
-        ChatMessage("assistant", wrong[:SHOWN_AGAIN] or "(nothing)"),
-        ChatMessage("user", told),
-    ]
+    again = [*asked, ChatMessage("assistant", wrong[:SHOWN_AGAIN] or "(nothing)"), correction]
     used = first.usage
     try:
         second = reply_of(model, again, [shape], deadline)
@@ -92,13 +88,7 @@ def object_of(reply: Reply, tool: str) -> dict[str, Any]:
 def reply_of(
     model: ModelClient, asked: Sequence[ChatMessage], tools: Sequence[ToolSchema], deadline: float
 ) -> Reply:
-    """Return the complete reply of a model.
-
-    Args:
-        model: The model.
-        asked: The conversation.
-        tools: The tools that it may call.
-        deadline: Value of ``time.monotonic()`` by which the reply must have arrived.
+    """Return the complete reply of a model, by ``deadline`` on the clock of ``time.monotonic()``.
 
     Raises:
         ModelError: The model could not be reached, was too late, or failed in any other way.

@@ -8,7 +8,7 @@ normalised to 0..1 over the files, and they are added with fixed weights (measur
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from agentx.storage.index.analysis import query_terms
@@ -32,26 +32,16 @@ def retrieve_files(
 ) -> list[SearchHit]:
     r"""Find the ``k`` files that a query, such as a planned change or a commit message, is most likely about.
 
-    Args:
-        index: The index to search.
-        query: Words, in any form. If it has several lines, the first counts twice: the others explain it.
-        vector: Its embedding, by the embedder that filled the index; ``None`` ranks by words alone.
-        k: Maximum number of files.
-        where: Restricts the search. Chunks outside files are ignored.
+    Arguments and errors are those of :func:`agentx.synthesis.recall.retrieval.retrieve`. If the query has
+    several lines, the first counts twice: the others explain it. Chunks outside files are ignored.
 
     Returns:
         One hit for each file: its best passage, with the score of the file.
 
-    Raises:
-        UsageError: A date or path of the filter cannot be read.
-        IndexDamaged: The index cannot be read.
-
     >>> from agentx.storage.index.memory_index import InMemoryIndex
     >>> index = InMemoryIndex()
     >>> text = {"a.py": "def pay(): retry()", "b.py": "def retry(): wait()", "retry.py": "def wait(): pass"}
-    >>> index.put(
-    ...     [Chunk(id=at, kind="artifact", path=at, text=code, context=at) for at, code in text.items()]
-    ... )
+    >>> index.put([Chunk(id=i, kind="artifact", path=i, text=code, context=i) for i, code in text.items()])
     >>> [hit.path for hit in retrieve_files(index, "wait before a retry", None, 5, Filter())]
     ['retry.py', 'b.py', 'a.py']
     """
@@ -116,9 +106,8 @@ def _named(files: Iterable[_File], query: str) -> dict[_File, float]:
     names = {file: set(query_terms(PurePosixPath(file[1]).stem)) for file in files}
     holders = Counter(term for _, path in names for term in query_terms(path))
     weight = {term: math.log(1 + len(names) / many) for term, many in holders.items()}
-    return {file: _share(name, said, weight) for file, name in names.items()}
-
-
-def _share(name: Iterable[str], said: Mapping[str, int], weight: Mapping[str, float]) -> float:
-    whole = sum(weight.get(term, 1.0) for term in name)
-    return sum(weight.get(term, 1.0) for term in name if term in said) / whole if whole else 0.0
+    shares: dict[_File, float] = {}
+    for file, name in names.items():
+        whole = sum(weight.get(term, 1.0) for term in name)
+        shares[file] = sum(weight.get(term, 1.0) for term in name if term in said) / whole if whole else 0.0
+    return shares

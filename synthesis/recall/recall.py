@@ -41,7 +41,7 @@ class Recollection(msgspec.Struct, frozen=True):
     repeated: tuple[tuple[SearchHit, str], ...]
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _Shown(msgspec.Struct, frozen=True):
     """A text that is already shown, in the forms used for comparison."""
 
     name: str
@@ -67,20 +67,28 @@ def recollect(
     >>> [hit.id for hit in recollect(found, State(), 5, {}, 350).hits]
     ['m:2:0', 'a:1']
     """
-    told = [_as_told(name, text) for name, text in shown.items()]
+    above = [_as_shown(name, text) for name, text in shown.items()]
     memories: list[SearchHit] = []
     repeated: dict[str, str] = {}
-    for hit in _by_life(hits, state):
+    # A hit that scores less than one behind it was put first for an exact match: it keeps its place.
+    behind = reversed(list(accumulate((hit.score for hit in reversed(hits)), max)))
+    levels = [
+        (level if hit.score < level else hit.score * _weight(hit, state), hit)
+        for level, hit in zip(behind, hits, strict=True)
+        if is_memory(hit, state)
+    ]
+    for _, hit in sorted(levels, key=lambda one: -one[0]):
         if len(memories) == most:
             break
-        if same := _said_by(hit, told):
+        if same := _repeated(hit, above):
             repeated[hit.id] = same
         else:
             memories.append(hit)
-            told.append(_as_told(_name(hit), cut(hit.text, most_tokens)))
+            name = hit.symbol if hit.kind == "memory" else f"event {hit.seq}"
+            above.append(_as_shown(name, cut(hit.text, most_tokens)))
     first = {hit.id for hit in memories}
     rest = [hit for hit in hits if hit.id not in first and hit.id not in repeated]
-    repeated |= {hit.id: same for hit in rest if hit.kind == "memory" and (same := _said_by(hit, told))}
+    repeated |= {hit.id: same for hit in rest if hit.kind == "memory" and (same := _repeated(hit, above))}
     memories.sort(key=lambda hit: hit.kind != "memory")
     return Recollection(
         (*memories, *(hit for hit in rest if hit.id not in repeated)),
@@ -94,17 +102,6 @@ def is_memory(hit: SearchHit, state: State) -> bool:
     return hit.kind == "message" or (item is not None and item.status in ("active", "dormant"))
 
 
-def _by_life(hits: Sequence[SearchHit], state: State) -> list[SearchHit]:
-    """Return the memories, sorted by score and vitality."""
-    behind = reversed(list(accumulate((hit.score for hit in reversed(hits)), max)))
-    memories = [
-        (level if hit.score < level else hit.score * _weight(hit, state), hit)
-        for level, hit in zip(behind, hits, strict=True)
-        if is_memory(hit, state)
-    ]  # a hit that scores less than one behind it was put first for an exact match: keep its place
-    return [hit for _, hit in sorted(memories, key=lambda one: -one[0])]
-
-
 def _weight(hit: SearchHit, state: State) -> float:
     """Return the weight of a memory's score, from :data:`FADED_SHARE` to 1."""
     if hit.kind == "message":
@@ -112,21 +109,17 @@ def _weight(hit: SearchHit, state: State) -> float:
     return FADED_SHARE + (1 - FADED_SHARE) * vitality(state.items[hit.symbol], state.at)
 
 
-def _as_told(name: str, text: str) -> _Told:
+def _as_shown(name: str, text: str) -> _Shown:
     plain = " ".join(text.casefold().split()).rstrip(".!")
-    return _Told(name, text, plain, plain.count(" ") + 1)
+    return _Shown(name, text, plain, plain.count(" ") + 1)
 
 
-def _said_by(hit: SearchHit, told: Sequence[_Told]) -> str:
-    """Return the id of the text that says all that a hit says; empty if there is none."""
-    own = _as_told(hit.id, hit.text)
-    for one in told:
+def _repeated(hit: SearchHit, above: Sequence[_Shown]) -> str:
+    """Return the id of the text that contains all of a hit; empty if none does."""
+    own = _as_shown(hit.id, hit.text)
+    for one in above:
         shorter, longer = sorted((own.words, one.words))
         comparable = longer <= min(MOST_WORDS, MOST_LONGER * shorter)
         if own.plain in one.plain or (comparable and likeness(own.text, one.text)):
             return one.name
     return ""
-
-
-def _name(hit: SearchHit) -> str:
-    return hit.symbol if hit.kind == "memory" else f"event {hit.seq}"

@@ -113,7 +113,7 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     vector_rank: int = 0
 
 
-class Weights(msgspec.Struct, frozen=True):
+class FusionWeights(msgspec.Struct, frozen=True):
     """Weight of each ranking in the fusion."""
 
     lexical: float = 0.5
@@ -127,7 +127,7 @@ def retrieve(
     k: int,
     where: Filter,
     *,
-    weights: Weights | None = None,
+    weights: FusionWeights | None = None,
 ) -> list[SearchHit]:
     """Find the ``k`` best passages for a query.
 
@@ -159,8 +159,12 @@ def retrieve(
         by_meaning = meaning.result() if meaning else []
     needles = exact_needles(query)
     found = [ranked.chunk.text for ranked in (*lexical, *by_meaning)]
-    missing = [needle for needle in needles if needle != query.strip() and not _any_holds(found, needle)]
-    quoted = [hit for needle in missing for hit in index.search_text(needle, _deep(needle, depth), where)]
+    quoted: list[Ranked] = []
+    for needle in needles:
+        whole = [_with_words(needle)]
+        if needle != query.strip() and not any(_held(text, whole) for text in found):
+            short = len(needle.split()) <= QUOTED_WORDS
+            quoted += index.search_text(needle, max(depth, QUOTED_DEPTH) if short else depth, where)
     by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
     hits = _fuse(lexical, by_meaning, quoted, by_kind, depth)
     wholes = list(map(_with_words, needles))
@@ -190,7 +194,7 @@ def to_embed(chunk: Chunk) -> str:
     return said if names_itself or not chunk.context else f"{said}\n{chunk.context}"
 
 
-def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float) -> Weights:
+def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float) -> FusionWeights:
     """Derive the weights of words and meaning from how far the best hit of each ranking stands out.
 
     With ``drop = (s1 - s20) / s1`` of a ranking, where ``sN`` is its N-th score::
@@ -203,20 +207,17 @@ def balance(lexical: Sequence[Ranked], by_meaning: Sequence[Ranked], gain: float
     predictors of query performance by the spread of scores (Shtok et al., "Predicting Query Performance by
     Query-Drift Estimation", ACM TOIS 2012). The formula is our own, measured in ``docs/evaluation.md``.
 
-    Args:
-        lexical: Matches by words, best first.
-        by_meaning: Matches by meaning, best first.
-        gain: Weight of a drop in cosine; see :data:`MEANING_GAIN`.
+    Both rankings are given best first; ``gain`` is a value of :data:`MEANING_GAIN`.
 
     >>> balance([], [], 2.0)
-    Weights(lexical=0.5, vector=0.5)
+    FusionWeights(lexical=0.5, vector=0.5)
     """
     # If fewer chunks match by words, the rest score 0. By meaning every chunk has a score, so the last is the
     # lowest.
     words = _drop(lexical, 0.0)
     meaning = gain * _drop(by_meaning, by_meaning[-1].score) if by_meaning else 0.0
     total = words**2 + meaning**2
-    return Weights(words**2 / total, meaning**2 / total) if total else Weights()
+    return FusionWeights(words**2 / total, meaning**2 / total) if total else FusionWeights()
 
 
 def _drop(ranked: Sequence[Ranked], beyond: float) -> float:
@@ -239,16 +240,6 @@ def exact_needles(query: str) -> list[str]:
     pasted = (line for line in lines if len(line) >= _MIN_LINE_CHARS and len(line.split()) >= _MIN_LINE_WORDS)
     needles = [*quoted, *_HASH.findall(head), *(line for line in pasted if len(line) <= MAX_NEEDLE_CHARS)]
     return list(dict.fromkeys(needles))[:MAX_NEEDLES]
-
-
-def _deep(needle: str, depth: int) -> int:
-    """Return how many matches of a needle's words are checked for the exact text."""
-    return max(depth, QUOTED_DEPTH) if len(needle.split()) <= QUOTED_WORDS else depth
-
-
-def _any_holds(texts: Iterable[str], needle: str) -> bool:
-    wanted = [_with_words(needle)]
-    return any(_held(text, wanted) for text in texts)
 
 
 def _with_words(needle: str) -> tuple[str, list[str]]:
@@ -275,7 +266,7 @@ def _fuse(
     lexical: Sequence[Ranked],
     by_meaning: Sequence[Ranked],
     quoted: Sequence[Ranked],
-    weights: Mapping[ChunkKind, Weights],
+    weights: Mapping[ChunkKind, FusionWeights],
     depth: int,
 ) -> list[SearchHit]:
     lexical_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(lexical, 1)}

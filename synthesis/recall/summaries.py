@@ -6,12 +6,13 @@ Both are pure and deterministic: the same files and items give the same text.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile, islice
 from pathlib import PurePosixPath
 
 import msgspec
 
 from agentx.storage.text import shorten
-from agentx.synthesis.chunking import OutlineEntry, outline
+from agentx.synthesis.chunking import outline
 from agentx.synthesis.gates.enforcement import matches
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import Kind, MemoryItem
@@ -37,20 +38,14 @@ _LISTED = 10
 
 _README = re.compile(r"readme(?:\.(?:md|markdown|rst|txt))?$", re.IGNORECASE)
 _ENTRY_POINTS = (
-    "__init__.py",
-    "__main__.py",
-    "main",
-    "index",
-    "app",
-    "lib",
-    "mod",
-    "pyproject.toml",
-    "package.json",
+    *("__init__.py", "__main__.py", "main", "index", "app", "lib", "mod"),
+    *("pyproject.toml", "package.json"),
 )
 _RULES: tuple[Kind, ...] = ("constraint", "rejection", "rule")
 _NO_PROSE = re.compile(r"^(?:#|=|-{3}|\*{3}|```|~~~|\||>|<|!\[|\[!|\.\. |:|\[[^\]]*\]:|[-*+] )")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _QUOTES = re.compile(r"^\s*[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
+_NO_DESCRIPTION = re.compile(r"copyright|licen[sc]e|SPDX|eslint|@ts-|coding[:=]", re.IGNORECASE)
 _DECISION = re.compile(
     r"\b(?:we(?:'ll| will| have|'ve)? (?:decided|agreed|chosen|settled)\b|(?:i|we)(?:'ve| have)? decided\b"
     r"|(?:let's|let us|we(?:'ll| will| should)|i(?:'ll| will)) "
@@ -106,18 +101,18 @@ def directory_purpose(
     - `README.md`: Billing
     """
     directory = "" if path in {"", "."} else path.strip("/")
-    inside = {
-        name: files[name] for name in sorted(files) if not directory or name.startswith(f"{directory}/")
-    }
-    applying = [rule for rule in rules if _applies(rule, directory, inside)]
-    head = f"# {directory or '.'}"
-    sections = [_rules_section(applying), _counts(directory, inside)]
-    purpose = _purpose(directory, inside)
-    entries = list(_file_lines(directory, inside))
-    text = _fit(head, purpose, sections, entries, len(inside), max_tokens)
-    return DirectorySummary(
-        path=directory, text=text, files=len(inside), rules=tuple(rule.id for rule in applying)
-    )
+    below = f"{directory}/" if directory else ""
+    inside = {name.removeprefix(below): files[name] for name in sorted(files) if name.startswith(below)}
+    applying = [rule for rule in rules if _applies(rule, directory, [below + name for name in inside])]
+    shown_rules = ""
+    if applying:
+        lines = [_item_line(rule) for rule in applying[:MAX_RULES]]
+        more = [f"- … and {len(applying) - MAX_RULES} more"] if len(applying) > MAX_RULES else []
+        shown_rules = "\n".join(["## Rules that apply here", *lines, *more])
+    head = [f"# {directory or '.'}", _purpose(inside), shown_rules, _counts(inside)]
+    text = _fit(head, list(_file_lines(inside)), len(inside), max_tokens)
+    ids = tuple(rule.id for rule in applying)
+    return DirectorySummary(path=directory, text=text, files=len(inside), rules=ids)
 
 
 def summarize_decisions(
@@ -158,22 +153,17 @@ _STANDING: dict[str, tuple[Kind, ...]] = {
 }
 
 
-# --- rules of a directory -----------------------------------------------------------------------------------
-
-
-def _applies(rule: MemoryItem, directory: str, files: Mapping[str, str | None]) -> bool:
+def _applies(rule: MemoryItem, directory: str, files: Iterable[str]) -> bool:
     """Return whether a rule applies to a directory.
 
     It does if it names no path, or matches a file there or one that could be created there.
     """
+    patterns = rule.scope.paths
     if rule.status != "active" or rule.kind not in _RULES:
         return False
-    patterns = rule.scope.paths
-    return (
-        not patterns
-        or any(_reaches(p, directory) for p in patterns)
-        or any(matches(patterns, name) for name in files)
-    )
+    if not patterns or any(_reaches(pattern, directory) for pattern in patterns):
+        return True
+    return any(matches(patterns, name) for name in files)
 
 
 def _reaches(pattern: str, directory: str) -> bool:
@@ -192,25 +182,14 @@ def _reaches(pattern: str, directory: str) -> bool:
     return name == "**" or (named and (floating or fixed == here))
 
 
-def _rules_section(rules: Sequence[MemoryItem]) -> str:
-    if not rules:
-        return ""
-    lines = [_item_line(rule) for rule in rules[:MAX_RULES]]
-    more = [f"- … and {len(rules) - MAX_RULES} more"] if len(rules) > MAX_RULES else []
-    return "\n".join(["## Rules that apply here", *lines, *more])
-
-
-# --- what a directory says about itself ---------------------------------------------------------------------
-
-
-def _purpose(directory: str, files: Mapping[str, str | None]) -> str:
+def _purpose(files: Mapping[str, str | None]) -> str:
     """Return the first paragraph of the README, else the docstring of the package, else of the best file."""
-    own = {_relative(directory, name): text for name, text in files.items() if text}
-    for name in sorted((n for n in own if "/" not in n and _README.match(n)), key=lambda n: (len(n), n)):
+    own = {name: text for name, text in files.items() if text and "/" not in name}
+    for name in sorted(filter(_README.match, own), key=lambda name: (len(name), name)):
         title, paragraph = _first_words(name, own[name][:READ_CHARACTERS])
         if title or paragraph:
             return ": ".join(part for part in (title, paragraph) if part)
-    for name in sorted((n for n in own if "/" not in n), key=_prominence):
+    for name in sorted(own, key=_prominence):
         if words := _describe(name, own[name]):
             return f"{name}: {words}" if name != "__init__.py" else words
     return ""
@@ -222,12 +201,9 @@ def _first_words(path: str, text: str) -> tuple[str, str]:
     # A heading further down is not the title.
     title = headings[0].symbol if headings and headings[0].start_line <= 40 else ""  # noqa: PLR2004
     for block in re.split(r"\n\s*\n", text[:20_000]):
-        lines = [
-            line
-            for line in block.strip().split("\n")
-            if not _NO_PROSE.match(line.strip()) and line.strip() != title
-        ]
-        words = " ".join(" ".join(lines).split())
+        lines = (line.strip() for line in block.strip().split("\n"))
+        prose = (line for line in lines if not _NO_PROSE.match(line) and line != title)
+        words = " ".join(" ".join(prose).split())
         if len(words.split()) >= 4:  # noqa: PLR2004 (shorter is a badge or a rule of dashes)
             return title, _sentences(words, 400)
     return title, ""
@@ -240,34 +216,26 @@ def _describe(path: str, text: str) -> str:
     if suffix in {".md", ".markdown", ".rst", ".txt"}:
         title, paragraph = _first_words(path, text)
         return _sentences(title or paragraph, 160)
-    if suffix in {".py", ".pyi"} and (docstring := _QUOTES.match(_after_comments(text))):
-        return _sentences(" ".join(docstring[2].split("\n\n")[0].split()), 160)
+    if suffix in {".py", ".pyi"}:
+        code = dropwhile(lambda line: not line.strip() or line.startswith("#"), text.split("\n"))
+        if docstring := _QUOTES.match("\n".join(islice(code, 60))):
+            return _sentences(" ".join(docstring[2].split("\n\n")[0].split()), 160)
     return _sentences(_leading_comment(text, suffix), 160)
-
-
-def _after_comments(text: str) -> str:
-    lines = text.split("\n")
-    start = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
-    return "\n".join(lines[start : start + 60])
 
 
 def _leading_comment(text: str, suffix: str) -> str:
     """Return the words of a source file's leading comment, unless it is a licence or a directive."""
-    mark = (
-        {"//", "/*", "*"} if suffix not in {".py", ".sh", ".rb", ".toml", ".yml", ".yaml", ".cfg"} else {"#"}
-    )
+    hashed = suffix in {".py", ".sh", ".rb", ".toml", ".yml", ".yaml", ".cfg"}
     words: list[str] = []
     for line in text.split("\n")[:30]:
         bare = line.strip()
         if bare.startswith("#!") or (not bare and not words):
             continue
-        if not bare.startswith(tuple(mark)):
+        if not bare.startswith("#" if hashed else ("//", "/*", "*")):
             break
         words.append(bare.strip("/*#! "))
     found = " ".join(" ".join(words).split())
-    return (
-        "" if re.search(r"copyright|licen[sc]e|SPDX|eslint|@ts-|coding[:=]", found, re.IGNORECASE) else found
-    )
+    return "" if _NO_DESCRIPTION.search(found) else found
 
 
 def _prominence(name: str) -> tuple[int, int, str]:
@@ -277,59 +245,51 @@ def _prominence(name: str) -> tuple[int, int, str]:
     return (name.count("/"), 0 if _README.match(base) else 1 + known, name)
 
 
-# --- contents -----------------------------------------------------------------------------------------------
+def _counts(files: Iterable[str]) -> str:
+    """Return how many files of each kind and in each directory there are."""
+    paths = list(map(PurePosixPath, files))
+    kinds = _by_count(path.suffix.lower() or "without a suffix" for path in paths)
+    folders = _by_count(path.parts[0] for path in paths if len(path.parts) > 1)
+    shown = ", ".join(f"{count} {kind}" for kind, count in kinds[:8])
+    counts = f"{len(paths)} file{'s' * (len(paths) != 1)}" + (f": {shown}" if shown else "")
+    listed = ", ".join(f"`{name}/` ({count})" for name, count in folders[:_LISTED])
+    more = f" and {len(folders) - _LISTED} more" if len(folders) > _LISTED else ""
+    return f"{counts}\nDirectories: {listed}{more}" if folders else counts
 
 
-def _counts(directory: str, files: Mapping[str, str | None]) -> str:
-    kinds = Counter(PurePosixPath(name).suffix.lower() or "without a suffix" for name in files)
-    shown = ", ".join(
-        f"{count} {kind}" for kind, count in sorted(kinds.items(), key=lambda k: (-k[1], k[0]))[:8]
-    )
-    folders = Counter(rest.split("/")[0] for name in files if "/" in (rest := _relative(directory, name)))
-    lines = [f"{len(files)} file{'s' * (len(files) != 1)}" + (f": {shown}" if shown else "")]
-    if folders:
-        names = sorted(folders.items(), key=lambda f: (-f[1], f[0]))
-        listed = ", ".join(f"`{name}/` ({count})" for name, count in names[:_LISTED])
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        lines.append(f"Directories: {listed}{more}")
-    return "\n".join(lines)
+def _by_count(names: Iterable[str]) -> list[tuple[str, int]]:
+    return sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _file_lines(directory: str, files: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield a line for each notable file: what it is, and what it defines."""
-    relative = {_relative(directory, name): text for name, text in files.items()}
-    for name in sorted(relative, key=_prominence)[:MAX_FILES]:
-        text = relative[name]
+def _file_lines(files: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield a line for each notable file: what it is, and its top-level definitions.
+
+    Private definitions are listed only if there are no others.
+    """
+    for name in sorted(files, key=_prominence)[:MAX_FILES]:
+        text = files[name]
         if text is None:
             yield f"- `{name}` (not text, or too large to read)"
             continue
-        words, symbols = _describe(name, text), _symbols(outline(name, text[:READ_CHARACTERS]))
-        yield f"- `{name}`" + (f": {words}" if words else "") + (f" Defines {symbols}." if symbols else "")
+        entries = (one for one in outline(name, text[:READ_CHARACTERS]) if "." not in one.symbol)
+        names = list(dict.fromkeys(e.symbol for e in entries if e.kind not in {"heading", "section"}))
+        names = [one for one in names if not one.startswith("_")] or names
+        symbols = ", ".join(f"`{one[:60]}`" for one in names[:MAX_SYMBOLS])
+        more = f" and {len(names) - MAX_SYMBOLS} more" if len(names) > MAX_SYMBOLS else ""
+        words = _describe(name, text)
+        described = f"- `{name}`" + (f": {words}" if words else "")
+        yield described + (f" Defines {symbols}{more}." if symbols else "")
 
 
-def _symbols(entries: Sequence[OutlineEntry]) -> str:
-    """Return the top-level definitions of a file; private ones only if there are no others."""
-    names = [e.symbol for e in entries if e.kind not in {"heading", "section"} and "." not in e.symbol]
-    names = [n for n in dict.fromkeys(names) if not n.startswith("_")] or list(dict.fromkeys(names))
-    more = f" and {len(names) - MAX_SYMBOLS} more" if len(names) > MAX_SYMBOLS else ""
-    return ", ".join(f"`{name[:60]}`" for name in names[:MAX_SYMBOLS]) + more
-
-
-def _fit(
-    head: str, purpose: str, sections: Sequence[str], entries: Sequence[str], files: int, max_tokens: int
-) -> str:
+def _fit(head: Sequence[str], entries: Sequence[str], files: int, max_tokens: int) -> str:
     """Join the parts, with as many files as fit in the budget."""
-    rules, counts = sections
-    for kept in range(len(entries), -1, -1):
-        more = f"- … {files - kept} more; see `list_directory`" if files > kept else ""
-        listed = "\n".join(["## Files", *entries[:kept], *([more] if more else [])]) if kept else ""
-        text = "\n\n".join(part for part in (head, purpose, rules, counts, listed) if part)
-        if count_tokens(text) <= max_tokens or kept == 0:
-            return text
-    raise AssertionError("the loop ends at no files")
-
-
-# --- lines --------------------------------------------------------------------------------------------------
+    text = "\n\n".join(filter(None, head))
+    for kept in range(len(entries), 0, -1):
+        more = [f"- … {files - kept} more; see `list_directory`"] if files > kept else []
+        whole = "\n\n".join([text, "\n".join(["## Files", *entries[:kept], *more])])
+        if count_tokens(whole) <= max_tokens:
+            return whole
+    return text
 
 
 def _item_line(item: MemoryItem) -> str:
@@ -383,7 +343,3 @@ def _sentences(text: str, most: int) -> str:
             break
         kept = f"{kept} {sentence}".strip()
     return kept or text[: most - 2].rsplit(" ", 1)[0] + " …"
-
-
-def _relative(directory: str, name: str) -> str:
-    return name.removeprefix(f"{directory}/") if directory else name

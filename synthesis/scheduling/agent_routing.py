@@ -60,16 +60,14 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dispatch(state: State, asked: str, flows: Sequence[FlowMatch]) -> Dispatch:
-    """Choose an agent for a task.
-
-    Args:
-        state: What is remembered.
-        asked: The task, in any words.
-        flows: The flows that match it, best first.
-    """
+    """Choose an agent for a task; the flows that match it are given best first."""
     flow = flows[0] if flows else None
-    wanted = {*terms(asked), *_words_of(flow)}
-    needed = [item for item in state.active("capability") if _shares(item, wanted)]
+    wanted = set(terms(asked))
+    if flow is not None and isinstance(flow.item.detail, FlowDetail):
+        wanted |= {word for text in (flow.item.text, *flow.item.detail.steps) for word in terms(text)}
+    own = {item.id: set(terms(item.text)) for item in state.active("capability")}
+    enough = {name for name, words in own.items() if words and len(wanted & words) / len(words) >= ENOUGH}
+    needed = [item for item in state.active("capability") if item.id in enough]
     agent, why = _agent(state, asked, flow, needed)
     if not agent:
         return Dispatch(flow=None, agent="", why=why)
@@ -102,9 +100,8 @@ def _agent(state: State, asked: str, flow: FlowMatch | None, needed: Sequence[Me
         role = max(roles, key=lambda one: (_count(own, one, works=True), _count(own, one), -roles.index(one)))
         return role, f"it has {', '.join(item.text for item in own if item.agent == role)}"
     words = set(terms(asked))
-    shared = {
-        item.id: len(words & set(terms(item.text))) for item in state.active("north_star") if item.agent
-    }
+    missions = (item for item in state.active("north_star") if item.agent)
+    shared = {item.id: len(words & set(terms(item.text))) for item in missions}
     nearest = max(shared, key=lambda name: shared[name], default="")
     if nearest and shared[nearest] >= MISSION_WORDS:
         return state.items[nearest].agent, f"it is what its mission is about ({nearest})"
@@ -122,14 +119,3 @@ def _count(items: Sequence[MemoryItem], role: str, *, works: bool = False) -> in
         and (not works or not isinstance(item.detail, CapabilityDetail) or item.detail.works is not False)
         for item in items
     )
-
-
-def _words_of(flow: FlowMatch | None) -> set[str]:
-    if flow is None or not isinstance(flow.item.detail, FlowDetail):
-        return set()
-    return {word for text in (flow.item.text, *flow.item.detail.steps) for word in terms(text)}
-
-
-def _shares(item: MemoryItem, wanted: set[str]) -> bool:
-    own = terms(item.text)
-    return bool(own) and len(wanted & set(own)) / len(own) >= ENOUGH

@@ -33,7 +33,7 @@ class ScheduleInvalid(UsageError):
     """A schedule cannot be parsed: its five fields, or its time zone."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class DuePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to do about a schedule now.
 
     Attributes:
@@ -48,11 +48,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(rule: ScheduleSet) -> None:
-    """Check that a schedule can be parsed and is ever due.
-
-    Raises:
-        ScheduleInvalid: It cannot, or never is; the message says what is wrong.
-    """
+    """Raise :class:`ScheduleInvalid` if a schedule cannot be parsed or is never due."""
     next(times(rule, datetime.now(tz=UTC)), None)
 
 
@@ -105,18 +101,13 @@ def pulse(record: ScheduleRecord, now: datetime) -> str:
     return stamp(beat) if beat is not None and beat <= now else ""
 
 
-def plan(record: ScheduleRecord, now: datetime) -> Plan:
-    """Return what to do about a schedule.
-
-    Args:
-        record: The schedule, and how far its due times are settled.
-        now: The present.
-    """
+def plan(record: ScheduleRecord, now: datetime) -> DuePlan:
+    """Return what to do about a schedule, given how far its due times are settled."""
     rule = record.rule
     after = max(filter(None, (_read(record.since), _read(record.settled))), default=now)
     if rule.catch_up == "all":
         first = next(times(rule, after), None)
-        return _run(rule, first) if first is not None and first <= now else Plan()
+        return _run(rule, first) if first is not None and first <= now else DuePlan()
     missed, latest, count = None, None, 0
     for moment in times(rule, after):
         if moment > now:
@@ -128,10 +119,10 @@ def plan(record: ScheduleRecord, now: datetime) -> Plan:
             missed = _latest(rule, latest - timedelta(seconds=1))
             break
     if latest is None:
-        return Plan()
+        return DuePlan()
     punctual = now - latest <= timedelta(seconds=PUNCTUAL_S + rule.jitter_s)
     if rule.catch_up == "none" and not punctual:
-        return Plan(passed=_pass(rule, latest, count))
+        return DuePlan(passed=_pass(rule, latest, count))
     passed = _pass(rule, missed, count - 1) if missed is not None else None
     return msgspec.structs.replace(_run(rule, latest), passed=passed)
 
@@ -142,22 +133,16 @@ def _latest(rule: ScheduleSet, now: datetime) -> datetime:
     return next(behind).astimezone(UTC)
 
 
-def _run(rule: ScheduleSet, due: datetime) -> Plan:
-    return Plan(due=stamp(due), begins=stamp(due + timedelta(seconds=_jitter(rule, due))))
+def _run(rule: ScheduleSet, due: datetime) -> DuePlan:
+    """Plan a run; its jitter is the same for one due time, and spread evenly over schedules due together."""
+    drawn = blake2b(f"{rule.id}\0{rule.task}\0{stamp(due)}".encode(), digest_size=8).digest()
+    jitter = timedelta(seconds=rule.jitter_s * int.from_bytes(drawn) / 2**64)
+    return DuePlan(due=stamp(due), begins=stamp(due + jitter))
 
 
 def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
     policy = "the latest stands for them all" if rule.catch_up == "once" else "none is made up for"
     return DuePassed(schedule=rule.id, due=stamp(last), times=count, reason=f"nobody was there, and {policy}")
-
-
-def _jitter(rule: ScheduleSet, due: datetime) -> float:
-    """Return the delay of a run in seconds.
-
-    It is the same for the same due time, and spread evenly over schedules that are due at the same time.
-    """
-    share = int.from_bytes(blake2b(f"{rule.id}\0{rule.task}\0{stamp(due)}".encode(), digest_size=8).digest())
-    return rule.jitter_s * share / 2**64
 
 
 def _read(at: str) -> datetime | None:

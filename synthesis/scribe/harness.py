@@ -56,7 +56,7 @@ _MACHINE = on_use(
 _SENTENCE_END = on_use(r"(?<=[.!?\])])\s+|\n+")
 
 
-class Refused(NamedTuple):
+class ReportedRefusal(NamedTuple):
     """A refusal as reported by a harness.
 
     Attributes:
@@ -68,7 +68,7 @@ class Refused(NamedTuple):
     by_person: bool
 
 
-def refused(text: str) -> Refused | None:
+def refused(text: str) -> ReportedRefusal | None:
     r"""Parse the answer to a denied call; ``None`` if a rule denied it, not a person.
 
     >>> text = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse the queue"
@@ -82,12 +82,19 @@ def refused(text: str) -> Refused | None:
     text = text[:MAX_TEXT]
     head = _REFUSED.search(text[:600])
     if head is None:
-        return None if _MACHINE.search(text[:300]) else Refused(_trimmed(text, 0, len(text)), by_person=False)
+        by_rule = _MACHINE.search(text[:300])
+        return None if by_rule else ReportedRefusal(_trimmed(text, 0, len(text)), by_person=False)
+    reason = None
     if _INTERRUPTED.search(head.group()):
-        return Refused(None, by_person=True)  # the rest is the output of the call before the interruption
-    if said := _SAID.search(text, head.start()):
-        return Refused(_unwrapped(text, said.end()), by_person=True)
-    return Refused(_left_over(text, head.start()), by_person=True)
+        pass  # the rest is the output of the call before the interruption
+    elif said := _SAID.search(text, head.start()):
+        reason = _unwrapped(text, said.end())
+    else:  # what follows the harness's own sentences
+        for begin, end in _pieces(text, head.start()):
+            if not (_REFUSED.search(text[begin:end]) or _ORDER.search(text[begin:end])):
+                reason = _unwrapped(text, begin)
+                break
+    return ReportedRefusal(reason, by_person=True)
 
 
 def _unwrapped(text: str, start: int) -> Span | None:
@@ -96,15 +103,6 @@ def _unwrapped(text: str, start: int) -> Span | None:
         return _trimmed(text, start + tagged.start("said"), start + tagged.end("said"))
     note = _NOTE.search(text, start)
     return _trimmed(text, start, note.start() if note else len(text))
-
-
-def _left_over(text: str, start: int) -> Span | None:
-    """Return what follows the harness's sentences if none of them introduces the user's words."""
-    for begin, end in _pieces(text, start):
-        piece = text[begin:end]
-        if not (_REFUSED.search(piece) or _ORDER.search(piece)):
-            return _unwrapped(text, begin)
-    return None
 
 
 def _pieces(text: str, start: int) -> Iterator[tuple[int, int]]:
@@ -118,14 +116,10 @@ def _pieces(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span | None:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return Span(start, end) if start < end else None
+    words = text[start:end].strip()
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    return Span(start, start + len(words)) if words else None
 
-
-# --- questions and plans ------------------------------------------------------------------------------------
 
 _ASKS = on_use(r"ask.{0,12}(?:user|question|person|human)|question", re.IGNORECASE)
 _PLANS = on_use(r"plan", re.IGNORECASE)
@@ -195,10 +189,8 @@ def answers(text: str, asked: str = "") -> Iterator[AnsweredQuestion]:
 
 
 def _answer(question: str, text: str, span: Span) -> AnsweredQuestion:
-    said = " ".join(text[span.start : span.end].split())
-    return AnsweredQuestion(
-        " ".join(question.split()), _RECOMMENDED.sub("", said), span, bool(_ASKS_BACK.search(said))
-    )
+    said, asked = " ".join(text[span.start : span.end].split()), " ".join(question.split())
+    return AnsweredQuestion(asked, _RECOMMENDED.sub("", said), span, bool(_ASKS_BACK.search(said)))
 
 
 def approved(text: str) -> bool:

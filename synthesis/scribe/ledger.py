@@ -6,6 +6,7 @@ A repetition updates an item, its opposite replaces it, anything else is new.
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 
@@ -92,21 +93,31 @@ class Ledger:
 
     def evidence(self, text: str, start: int = 0, end: int | None = None) -> Evidence:
         """Return a quotation of the event's text as evidence."""
-        end = len(text) if end is None else end
-        end = min(end, start + MAX_QUOTE)
+        end = min(len(text) if end is None else end, start + MAX_QUOTE)
         return Evidence(self.event.seq, start, end, text[start:end])
 
     def enter(self, note: Note, over: str = "") -> MemoryItem | None:
         """Enter a note. Return the item that holds it, or ``None`` if these words are noted already.
 
-        Args:
-            note: The note.
-            over: For a choice: the former choice. Items that chose it are replaced.
+        Of a choice, ``over`` is the former choice; items that chose it are replaced.
         """
-        if any(self._holds(item, note) for item in self._items.values()):
+        place = note.evidence
+        if any(
+            item.kind == note.kind
+            and one.seq == place.seq
+            and one.start < place.end
+            and place.start < one.end
+            for item in self._items.values()
+            for one in item.evidence
+        ):
             return None
-        known = [item for _, item in zip(range(_COMPARED), self._alike(note), strict=False)]
-        compared = {item.id: _as_choice(item) for item in known}
+        alike = (one for one in self.standing(note.kind, status=note.status) if one.domain == note.domain)
+        known = list(islice(alike, _COMPARED))
+        # Each is compared as a choice, with another choice.
+        plain = ConstraintDetail()
+        compared = {
+            item.id: msgspec.structs.replace(item, text=_choice(item.text), detail=plain) for item in known
+        }
         contrary = contrary_demands(_choice(note.text), "must", compared.values()) if note.choice else ()
         replaced = [self._items[item.id] for item in contrary]
         replaced += [item for item in known if over and item not in replaced and _chose(item, over)]
@@ -166,16 +177,6 @@ class Ledger:
                 self._items[change.item.id] = change.item
                 self.changes.append(change)
 
-    def _alike(self, note: Note) -> Iterator[MemoryItem]:
-        return (item for item in self.standing(note.kind, status=note.status) if item.domain == note.domain)
-
-    @staticmethod
-    def _holds(item: MemoryItem, note: Note) -> bool:
-        place = note.evidence
-        return item.kind == note.kind and any(
-            one.seq == place.seq and one.start < place.end and place.start < one.end for one in item.evidence
-        )
-
 
 def _chose(item: MemoryItem, over: str) -> bool:
     """Return whether an item chose what is now given up.
@@ -184,11 +185,6 @@ def _chose(item: MemoryItem, over: str) -> bool:
     """
     words, text = content_words(over), item.text.partition(" instead of ")[0].partition(" rather than ")[0]
     return bool(words) and words <= content_words(text)
-
-
-def _as_choice(item: MemoryItem) -> MemoryItem:
-    """Return an item as a choice, for comparison with another choice."""
-    return msgspec.structs.replace(item, text=_choice(item.text), detail=ConstraintDetail())
 
 
 def _choice(text: str) -> str:

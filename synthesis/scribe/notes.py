@@ -1,6 +1,9 @@
 """The extractor ``scribe``: takes notes of every fact, so that no agent has to remember to."""
 
 from collections.abc import Sequence
+from itertools import islice
+
+import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
@@ -67,19 +70,19 @@ class NoteTaker:
             case AgentMessageSent(final=True, body=body):
                 _answered(ledger, state, read(body) if self._capture_assistant else "")
             case ApprovalDecided(approved=False) as decided:
-                _refused_here(ledger, state, decided)
-            case ToolCallExecuted(status="DENIED") as call if not call.denied_by:
-                _refused_elsewhere(ledger, call, read)
-            case ToolCallExecuted(status="SUCCEEDED") as call:
-                _asked(ledger, call, read)
+                call = state.pending.get(decided.call_id)
+                tool, arguments = (call.tool, call.arguments) if call else ("", {})
+                by_person, name = from_user(event.actor), call_name(tool, arguments)
+                record(ledger, state, Refusal(name, tool, arguments, decided.reason, 0, by_person=by_person))
+            case ToolCallExecuted(status="DENIED") as done if not done.denied_by:
+                _refused_elsewhere(ledger, done, read)
+            case ToolCallExecuted(status="SUCCEEDED") as done:
+                _asked(ledger, done, read)
             case RunStarted() as run:
                 _started(ledger, run)
             case RunEnded() as end:
                 _ended(ledger, state, end)
         return tuple(ledger.changes)
-
-
-# --- messages of the user -----------------------------------------------------------------------------------
 
 
 def _said(ledger: Ledger, state: State, text: str) -> None:
@@ -100,16 +103,9 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
             choice = one.sort == "decision"
             note = Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice)
             ledger.enter(note, over=one.over)
-    _left_waiting(ledger, state)
-
-
-def _left_waiting(ledger: Ledger, state: State) -> None:
-    """Keep a request open if the user wrote on before it was handled.
-
-    The latest request is still in the conversation, so it is not noted.
-    """
-    before = state.messages[-2:-1]
-    run = state.last_run
+    # Keep a request open if the user wrote on before it was handled. The latest one is still in the
+    # conversation, so it is not noted.
+    before, run = state.messages[-2:-1], state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
         _request(ledger, before[0], "active")
 
@@ -120,17 +116,11 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
         if one.sort == "task":
             start, end = one.span.start, one.span.end
             place = Evidence(message.seq, start, end, message.text[start:end])
-            ledger.enter(
-                Note(
-                    kind="task",
-                    text=one.text,
-                    evidence=place,
-                    trust="user",
-                    status=status,
-                    reason="The agent answered." if status == "resolved" else "",
-                    detail=_ASKED,
-                )
+            note = Note(
+                kind="task", text=one.text, evidence=place, trust="user", status=status, detail=_ASKED
             )
+            reason = "The agent answered." if status == "resolved" else ""
+            ledger.enter(msgspec.structs.replace(note, reason=reason))
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
@@ -153,31 +143,18 @@ def _agent_before(state: State) -> str:
     return ""
 
 
-# --- refusals, answers and approvals of the user ------------------------------------------------------------
-
-
-def _refused_here(ledger: Ledger, state: State, decided: ApprovalDecided) -> None:
-    call = state.pending.get(decided.call_id)
-    tool, arguments = (call.tool, call.arguments) if call else ("", {})
-    name = call_name(tool, arguments)
-    record(
-        ledger,
-        state,
-        Refusal(name, tool, arguments, decided.reason, 0, by_person=from_user(ledger.event.actor)),
-    )
-
-
 def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
     """Note a call that a harness denied. Its output or the event's actor says whether a person did."""
     text = read(call.output)
-    told = harness.refused(text)
+    found = harness.refused(text)
     by_agent = Actor.parse(ledger.event.actor).role in ("agent", "tool")
-    if told is None or (by_agent and not told.by_person) or text.startswith(f"A person refused {call.tool}"):
-        return  # the last case is our own sentence: the user's decision is already in an earlier event
-    reason, start = ("", 0)
-    if told.reason:
-        reason, start = text[told.reason.start : told.reason.end], told.reason.start
-    by_person = told.by_person or from_user(ledger.event.actor)
+    if found is None or (by_agent and not found.by_person):
+        return
+    if text.startswith(f"A person refused {call.tool}"):
+        return  # our own sentence: the user's decision is already in an earlier event
+    start, end = (found.reason.start, found.reason.end) if found.reason else (0, 0)
+    reason = text[start:end]
+    by_person = found.by_person or from_user(ledger.event.actor)
     name = call_name(call.tool, call.arguments, call.command)
     record(ledger, ledger.state, Refusal(name, call.tool, call.arguments, reason, start, by_person=by_person))
 
@@ -188,22 +165,11 @@ def _asked(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
         _note_answers(ledger, call, read(call.output))
     elif harness.is_plan_tool(call.tool) and harness.approved(text := read(call.output)):
         plan = call.arguments.get("plan")
-        name = call_name(
-            call.tool, {"plan": plan if isinstance(plan, str) and plan.strip() else _plan_in(text)}
-        )
-        ledger.enter(
-            Note(
-                kind="decision",
-                text=f"Approved: {name}",
-                evidence=ledger.evidence(text),
-                trust=_heard(ledger),
-            )
-        )
-
-
-def _plan_in(text: str) -> str:
-    """Return the plan in a harness's answer; it starts at the first top-level heading."""
-    return next((text[place + 1 :] for place in [text.find("\n# ")] if place >= 0), "")
+        if not isinstance(plan, str) or not plan.strip():
+            plan = "".join(text.partition("\n# ")[1:])  # from the first top-level heading
+        approved = f"Approved: {call_name(call.tool, {'plan': plan})}"
+        note = Note(kind="decision", text=approved, evidence=ledger.evidence(text), trust=_heard(ledger))
+        ledger.enter(note)
 
 
 def _note_answers(ledger: Ledger, call: ToolCallExecuted, text: str) -> None:
@@ -233,9 +199,6 @@ def _heard(ledger: Ledger) -> Trust:
     return "user" if from_user(ledger.event.actor) else "reported"
 
 
-# --- tasks --------------------------------------------------------------------------------------------------
-
-
 def _started(ledger: Ledger, run: RunStarted) -> None:
     """Note that a run works on the user's request, or continues what an earlier one began."""
     text = run.task.text
@@ -253,10 +216,11 @@ def _started(ledger: Ledger, run: RunStarted) -> None:
             ledger.patch(Patch(id=task.id, detail=_IN_RUN, reason=""))
             return
     if not goes_on(text):
-        said = one_line(text[span.start : span.end])
-        ledger.add(
-            Note(kind="task", text=said, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN)
+        task_text = one_line(text[span.start : span.end])
+        note = Note(
+            kind="task", text=task_text, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN
         )
+        ledger.add(note)
 
 
 def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
@@ -275,10 +239,8 @@ def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
         if end.status == "COMPLETED":
             ledger.patch(Patch(id=task.id, status="resolved", reason="The run completed it."))
         elif mine:
-            why = one_line(end.reason)[:_STATE_CHARACTERS]
-            ledger.patch(
-                Patch(id=task.id, reason=f"{end.status.replace('_', ' ').lower()}: {why}".strip(": "))
-            )
+            why = f"{end.status.replace('_', ' ').lower()}: {one_line(end.reason)[:_STATE_CHARACTERS]}"
+            ledger.patch(Patch(id=task.id, reason=why.strip(": ")))
 
 
 def _answered(ledger: Ledger, state: State, text: str) -> None:
@@ -287,31 +249,22 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
         for task in list(ledger.standing("task")):
             if task.detail == _ASKED and not task.by_hand:
                 ledger.patch(Patch(id=task.id, status="resolved", reason="The agent answered."))
-        if asked := _last_said(state, ledger.event.seq):
+        messages = (one for one in reversed(state.messages) if one.seq < ledger.event.seq)
+        if asked := next((one for one in messages if from_user(one.actor)), None):
             _request(ledger, asked, "resolved")
     span = first_sentence(text)
     if span is None:
         return
-    said = one_line(text[span.start : span.end])[:_STATE_CHARACTERS]
+    # One entry per agent says what it did last.
+    did = one_line(text[span.start : span.end])[:_STATE_CHARACTERS]
     evidence = ledger.evidence(text, span.start, span.end)
-    _note_state(ledger, said, evidence)
-    for number, found in enumerate(findings_of_agent(text)):
-        if number < _MAX_FOUND:
-            words = one_line(text[found.start : found.end])
-            place = ledger.evidence(text, found.start, found.end)
-            ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))
-
-
-def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
-    """Keep one entry per agent that says what it did last."""
     agent = Actor.parse(ledger.event.actor).name
     last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
     if last is None:
-        ledger.add(Note(kind="agent_state", text=said, evidence=evidence, trust="agent", agent=agent))
+        ledger.add(Note(kind="agent_state", text=did, evidence=evidence, trust="agent", agent=agent))
     elif not last.by_hand:
-        ledger.restate(last, said, evidence)
-
-
-def _last_said(state: State, before: int) -> Message | None:
-    said = (one for one in reversed(state.messages) if from_user(one.actor) and one.seq < before)
-    return next(said, None)
+        ledger.restate(last, did, evidence)
+    for found in islice(findings_of_agent(text), _MAX_FOUND):
+        words = one_line(text[found.start : found.end])
+        place = ledger.evidence(text, found.start, found.end)
+        ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))

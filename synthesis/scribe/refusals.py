@@ -83,29 +83,20 @@ def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
     # Evidence positions refer to the event's text. Pad with line ends, which add no words.
     text = "\n" * refusal.start + reason
     whole = ledger.evidence(text, refusal.start)
-    if any(
-        place.seq == whole.seq
-        for item in state.items.values()
-        if item.kind == "rejection"
-        for place in item.evidence
-    ):
+    rejections = (item for item in state.items.values() if item.kind == "rejection")
+    if any(place.seq == whole.seq for item in rejections for place in item.evidence):
         return
-    stands = refusal.by_person and _rule_out(ledger, refusal, text, whole)
-    for change in _demanded(ledger, state, text) if refusal.by_person else ():
-        kept = _kept(change, refusal, whole)
-        if kept is None or (stands and _forbids(kept)):
-            continue
-        stands = _enter(ledger, kept, whole) or stands
-    if not stands:
-        _rest(ledger, refusal, whole)
-
-
-def _demanded(ledger: Ledger, state: State, text: str) -> list[Change]:
-    """Return the changes that the words would cause as a message of the user."""
+    found = refusal.by_person and _rule_out(ledger, refusal, text, whole)
+    # The changes that the words would cause as a message of the user.
     book = Book(ledger.event.seq, text, state)
-    for reading in readings(text):
+    for reading in readings(text) if refusal.by_person else ():
         book.enter(reading)
-    return book.changes
+    for change in book.changes:
+        kept = _kept(change, refusal, whole)
+        if kept is not None and not (found and _forbids(kept)):
+            found = _enter(ledger, kept, whole) or found
+    if not found:
+        _rest(ledger, refusal, whole)
 
 
 def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
@@ -130,14 +121,9 @@ def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
     else:
         return change
     rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), check=check)
-    name = item_id("rejection", whole.seq, _ordinal(item.id))
+    number = int(item.id.partition(".")[2] or 1)  # among the items of one event
+    name = item_id("rejection", whole.seq, number - 1)
     return Add(msgspec.structs.replace(item, id=name, kind="rejection", evidence=(whole,), detail=rejected))
-
-
-def _ordinal(name: str) -> int:
-    """Return the index, from 0, that an id has among the items of one event."""
-    number = name.partition(".")[2]
-    return int(number) - 1 if number else 0
 
 
 def _more(refusal: Refusal, text: str) -> str:
@@ -147,29 +133,23 @@ def _more(refusal: Refusal, text: str) -> str:
 
 
 def _rule_out(ledger: Ledger, refusal: Refusal, text: str, whole: Evidence) -> bool:
-    """Record an idea that the reason rejects in general. Return whether there was one."""
+    """Record an idea that the reason rejects in general. Return whether one was found."""
     plain, original = own_words(text), straighten(text)
     for sentence in sentences(plain):
         words = plain[sentence.start : sentence.end]
-        if (
-            (match := _RULED_OUT.search(words))
-            and not words.endswith("?")
-            and (idea := general(match, words))
-        ):
-            start = sentence.start + match.start()
-            end = start + len(_REASON.sub("", match.group()))
-            note = Note(
-                kind="rejection",
-                text=as_sentence(original[start:end]),
-                evidence=whole,
-                trust="user",
-                detail=RejectionDetail(idea=idea, reason=_more(refusal, original[start:end])),
-            )
-            if same := _known(ledger, idea):
-                ledger.again(same, whole)
-            else:
-                ledger.add(note)
+        match = _RULED_OUT.search(words)
+        idea = general(match, words) if match and not words.endswith("?") else ""
+        if not match or not idea:
+            continue
+        if same := _known(ledger, idea):
+            ledger.again(same, whole)
             return True
+        start = sentence.start + match.start()
+        said = original[start : start + len(_REASON.sub("", match.group()))]
+        detail = RejectionDetail(idea=idea, reason=_more(refusal, said))
+        text = as_sentence(said)
+        ledger.add(Note(kind="rejection", text=text, evidence=whole, trust="user", detail=detail))
+        return True
     return False
 
 
@@ -191,12 +171,9 @@ def general(match: re.Match[str], words: str) -> str:
 
 def _forbids(change: Change) -> bool:
     """Return whether a change adds a ban or a rejection."""
-    if isinstance(change, Patch):
-        return False
-    detail = change.item.detail
-    return isinstance(detail, RejectionDetail) or (
-        isinstance(detail, ConstraintDetail) and detail.modality == "must_not"
-    )
+    detail = None if isinstance(change, Patch) else change.item.detail
+    bans = isinstance(detail, ConstraintDetail) and detail.modality == "must_not"
+    return bans or isinstance(detail, RejectionDetail)
 
 
 def _enter(ledger: Ledger, change: Change, whole: Evidence) -> bool:

@@ -25,10 +25,10 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
-from agentx.synthesis.learning.past_lessons import told, turns_of
+from agentx.synthesis.learning.backtest import fix_described, turns_of
 from agentx.synthesis.learning.past_runs import Move, Run, read_runs
 from agentx.synthesis.memory.conclusions import Change
-from agentx.synthesis.memory.items import Evidence, HotIssueDetail, MemoryItem, Trust
+from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Trust
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.harness import refused
@@ -110,23 +110,17 @@ class Sessions:
             return ()
         after = max(began - 1, event.seq - MOST_EVENTS)
         events = list(takewhile(lambda one: one.seq < event.seq, self._past(after)))
-        if isinstance(event.data, RunEnded):
-            events = _with_what_was_asked(events, began, self._past)
+        start = next((one for one in events if one.seq == began), None)
+        resumes = isinstance(start.data, RunStarted) and start.data.resumes if start else ""
+        if isinstance(event.data, RunEnded) and start and resumes and start.cause:
+            # Also read the runs that this one continues.
+            earlier = self._past(max(start.cause - 1, events[-1].seq - MOST_EVENTS))
+            events = [*takewhile(lambda one: one.seq < began, earlier), *events]
         ledger = Ledger(event, state)
         for lesson in islice(lessons_of(events, state, read), MOST_LESSONS):
-            _learn(
-                ledger, lesson, f"It happened in the session of events {events[0].seq} to {events[-1].seq}."
-            )
+            reason = f"It happened in the session of events {events[0].seq} to {events[-1].seq}."
+            _learn(ledger, lesson, reason)
         return tuple(ledger.changes)
-
-
-def _with_what_was_asked(events: list[Event], began: int, past: Past) -> list[Event]:
-    """Return the events of a run together with those of the runs that it continues."""
-    start = next((one for one in events if one.seq == began), None)
-    if start is None or not isinstance(start.data, RunStarted) or not start.data.resumes or not start.cause:
-        return events
-    earlier = takewhile(lambda one: one.seq < began, past(max(start.cause - 1, events[-1].seq - MOST_EVENTS)))
-    return [*earlier, *events]
 
 
 def _began(event: Event, state: State) -> int:
@@ -136,9 +130,8 @@ def _began(event: Event, state: State) -> int:
         case RunEnded(status=status) if last is not None and last.run == event.run:
             return last.seq if status in _OVER else 0
         case UserMessageSent() if from_user(event.actor):
-            return max(
-                _talk_began(state.messages, event), last.ended_seq if last and last.status in _OVER else 0
-            )
+            ended = last.ended_seq if last and last.status in _OVER else 0
+            return max(_talk_began(state.messages, event), ended)
     return 0
 
 
@@ -155,25 +148,20 @@ def _talk_began(messages: Sequence[Message], event: Event) -> int:
     return began
 
 
-# --- lessons ------------------------------------------------------------------------------------------------
-
-
 def lessons_of(events: Sequence[Event], state: State, read: ReadBody) -> Iterator[Lesson]:
-    """Yield the lessons of some events: the first of each sort before the second of any.
+    """Yield the lessons of a session's events: the first of each sort before the second of any.
 
-    Args:
-        events: The events of one session, in order.
-        state: The state with the conclusions drawn from them.
-        read: Returns the full text of a body.
+    The state contains the conclusions drawn from the events.
     """
     kept_off = _refused(events, read)
-    moves = [move for run in read_runs(_as_failed(events, kept_off), read) for move in run.moves]
+    # Refused calls are read as failed calls, so that their purpose is recognised.
+    tried = (
+        msgspec.structs.replace(one, data=kept_off[one.seq].call) if one.seq in kept_off else one
+        for one in events
+    )
+    moves = [move for run in read_runs(tried, read) for move in run.moves]
     in_turn = zip_longest(
-        (
-            _of_refusal(one, instead)
-            for one in sorted(kept_off.values(), key=lambda one: not one.reason)
-            if (instead := _accepted(one, moves, events))
-        ),
+        _of_refusals(kept_off.values(), moves, events),
         _of_checks(events, state),
         _of_commands([move for move in moves if move.seq not in kept_off]),
     )
@@ -190,23 +178,30 @@ def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
             case ToolCallRequested() as call:
                 asked[call.call_id] = call
             case ApprovalDecided(approved=False, call_id=name, reason=reason) if name in asked:
-                call = asked[name]
-                made = ToolCallExecuted(
-                    call_id=name, tool=call.tool, status="FAILED", arguments=call.arguments
-                )
+                tool, arguments = asked[name].tool, asked[name].arguments
+                made = ToolCallExecuted(call_id=name, tool=tool, status="FAILED", arguments=arguments)
                 found[event.seq] = _Refused(event.seq, made, reason)
                 seen.add(name)
             case ToolCallExecuted(status="DENIED") as done if done.call_id not in seen:
                 made = msgspec.structs.replace(done, status="FAILED")
-                found[event.seq] = _Refused(event.seq, made, _reason(read(done.output)), done.denied_by)
+                output = read(done.output)
+                words = said.reason if (said := refused(output)) else None
+                reason = output[words.start : words.end] if words else ""
+                found[event.seq] = _Refused(event.seq, made, reason, done.denied_by)
     return found
 
 
-def _as_failed(events: Iterable[Event], kept_off: dict[int, _Refused]) -> Iterator[Event]:
-    """Yield the events, with refused calls turned into failed calls, so that their purpose is recognised."""
-    for event in events:
-        one = kept_off.get(event.seq)
-        yield msgspec.structs.replace(event, data=one.call) if one else event
+def _of_refusals(
+    kept_off: Iterable[_Refused], moves: Sequence[Move], events: Sequence[Event]
+) -> Iterator[Lesson]:
+    """Yield the refused calls after which another one was accepted; those with a reason first."""
+    for one in sorted(kept_off, key=lambda one: not one.reason):
+        if instead := _accepted(one, moves, events):
+            name = call_name(one.call.tool, one.call.arguments, one.call.command)
+            shown = name[:1].upper() + name[1:] if name.startswith("the ") else name
+            why = f" (“{one_line(one.reason)[:_REASON_CHARACTERS]}”)" if one.reason and not one.by else ""
+            how = f"denied by {_listed(one.by)}" if one.by else "refused"
+            yield Lesson(f"{shown} was {how}{why}; then {instead} was accepted.", one.seq, name)
 
 
 def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> str:
@@ -233,19 +228,6 @@ def _names(text: str) -> set[str]:
     return {word.casefold() for word in _NAME.findall(text)}
 
 
-def _reason(output: str) -> str:
-    """Return the user's words in the output of a harness for a refused call."""
-    found = refused(output)
-    return output[found.reason.start : found.reason.end] if found and found.reason else ""
-
-
-def _of_refusal(one: _Refused, instead: str) -> Lesson:
-    name = call_name(one.call.tool, one.call.arguments, one.call.command)
-    why = f" (“{one_line(one.reason)[:_REASON_CHARACTERS]}”)" if one.reason and not one.by else ""
-    how = f"denied by {_listed(one.by)}" if one.by else "refused"
-    return Lesson(f"{_upper(name)} was {how}{why}; then {instead} was accepted.", one.seq, name)
-
-
 def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
     """Yield the checks that failed and now pass, by the files changed in between; the most failures first.
 
@@ -256,7 +238,9 @@ def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
     fixed: dict[tuple[str, ...], list[HotIssueDetail]] = {}
     for item in state.items.values():
         detail = item.detail
-        if not isinstance(detail, HotIssueDetail) or not _passed_since(item, detail, began):
+        if not isinstance(detail, HotIssueDetail) or began >= item.changed_seq:
+            continue
+        if (item.status, detail.ended, detail.priority) != ("resolved", "passed", "high"):
             continue
         between = (one for one in events if detail.last_seq < one.seq < item.changed_seq)
         paths = tuple(dict.fromkeys(change.path for one in between for change in changes_of(one)))
@@ -272,20 +256,14 @@ def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
         yield Lesson(text, last.last_seq, last.check, "material")
 
 
-def _passed_since(item: MemoryItem, detail: HotIssueDetail, began: int) -> bool:
-    passed = item.status == "resolved" and detail.ended == "passed"
-    return passed and detail.priority == "high" and began < item.changed_seq
-
-
 def _of_commands(moves: Sequence[Move]) -> Iterator[Lesson]:
     """Yield the commands that failed, then worked in another form or after something else had run."""
     for turn in turns_of(Run(0, "", list(moves))):
         failing, working = set(turn.failing.words), set(turn.working.words)
-        is_form = (
-            failing <= working or len(failing & working) >= _IN_COMMON
-        )  # not two different uses of one program
+        # Not two different uses of one program.
+        is_form = failing <= working or len(failing & working) >= _IN_COMMON
         if turn.between is not None or is_form:
-            yield Lesson(told([turn]), turn.working.seq, " ".join(turn.working.words))
+            yield Lesson(fix_described([turn]), turn.working.seq, " ".join(turn.working.words))
 
 
 def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
@@ -311,7 +289,3 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) > _NAMES:
         shown.append(f"{len(names) - _NAMES} more")
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:] if text.startswith("the ") else text

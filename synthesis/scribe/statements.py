@@ -42,13 +42,12 @@ class Statement(NamedTuple):
     over: str = ""
 
 
-class _Shape(NamedTuple):
-    sort: Sort
-    pattern: re.Pattern[str]
-    anywhere: bool = False
-    topic: str = ""
-    whole: bool = False
-    behind: bool = False
+class _Shape:
+    def __init__(
+        self, sort: Sort, pattern: str, *, topic: str = "", whole: bool = False, behind: bool = False
+    ) -> None:
+        self.sort, self.pattern, self.topic = sort, _compiled(pattern), topic
+        self.whole, self.behind = whole, behind
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
@@ -77,190 +76,146 @@ _NUMBERED = (
 SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "knowledge",
-        _compiled(
-            r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note"
-            r"|for the record"
-            r"|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*"
-            r"(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)"
-        ),
+        r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note"
+        r"|for the record"
+        r"|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*"
+        r"(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)",
         behind=True,
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:(?:wait|actually|scratch that|on second thoughts?|i changed my mind)\b[\s,.:–—-]*)?"
-            r"(?:let'?s |we'?ll |i'?ll |please |make (?:it|that) )?(?:use |go with |take )?"
-            r"(?!(?:of|what|why|how|who|when|where|that|this|it|do|doing|is|are|was)\b)[\w.+/-]+"
-            r"(?: [\w.+/-]+){0,2} (?:instead of|rather than) [\w.+/-]+(?: [\w.+/-]+){0,2}[.!]*$"
-        ),
+        r"(?:(?:wait|actually|scratch that|on second thoughts?|i changed my mind)\b[\s,.:–—-]*)?"
+        r"(?:let'?s |we'?ll |i'?ll |please |make (?:it|that) )?(?:use |go with |take )?"
+        r"(?!(?:of|what|why|how|who|when|where|that|this|it|do|doing|is|are|was)\b)[\w.+/-]+"
+        r"(?: [\w.+/-]+){0,2} (?:instead of|rather than) [\w.+/-]+(?: [\w.+/-]+){0,2}[.!]*$",
     ),
     _Shape(
         "decision",
-        _compiled(
-            rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+"
-        ),
+        rf"let'?s (?:just |only |simply |completely |first |then |now |all |really )*(?!{_LOOKING})\w+",
     ),
     _Shape(
         "decision",
-        _compiled(
-            rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)"
-            rf"(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b"
-        ),
+        rf"(?:i'?d|i would|i'?ll|i will|we'?ll|we will|we|i|i'?m|we'?re)"
+        rf"(?: (?:just|rather|now|then|probably|definitely))* (?:am |are )?{_CHOOSE}\b",
     ),
-    _Shape("decision", _compiled(rf"(?:(?:just|then|please|yes|yeah) )*{_CHOOSE}\b(?! through| over)")),
+    _Shape("decision", rf"(?:(?:just|then|please|yes|yeah) )*{_CHOOSE}\b(?! through| over)"),
     _Shape(
         "decision",
-        _compiled(
-            rf"(?:i think |i guess |i like |i prefer |i'd prefer |i'd say |use |do |take |implement "
-            rf"|yes to )?{_NUMBERED}"
-        ),
+        rf"(?:i think |i guess |i like |i prefer |i'd prefer |i'd say |use |do |take |implement "
+        rf"|yes to )?{_NUMBERED}",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?"
-            r"(?:right|fine|correct|best|good|better)\b"
-            r"|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b"
-        ),
+        r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?"
+        r"(?:right|fine|correct|best|good|better)\b"
+        r"|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?"
-            r"(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
-            r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
-            r"(?:right|fine|correct|best|good|better|most)\b"
-        ),
+        r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?"
+        r"(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
+        r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
+        r"(?:right|fine|correct|best|good|better|most)\b",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?"
-            r"(?:decided|agreed|settled|concluded|chose|picked|opted)\b"
-        ),
+        r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?"
+        r"(?:decided|agreed|settled|concluded|chose|picked|opted)\b",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b"
-            r"|final answer\b"
-        ),
+        r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b"
+        r"|final answer\b",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? "
-            r"(?:instead(?: of)?|rather than|and not|for now)\b"
-        ),
+        r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? "
+        r"(?:instead(?: of)?|rather than|and not|for now)\b",
     ),
     _Shape(
         "decision",
-        _compiled(
-            r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) "
-            r"(?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b"
-        ),
+        r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) "
+        r"(?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b",
     ),
     _Shape(
         "learning",
-        _compiled(
-            r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn"
-            r"|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b"
-        ),
+        r"(?:the |a |one )?lessons?(?: learn(?:ed|t))?(?: here| is| was)?\s*[:–—-]|lesson learn"
+        r"|(?:we|i)(?:'ve| have)? learn(?:ed|t) (?:that|the hard|from|not|to)\b|note to self\b",
     ),
     _Shape(
         "learning",
-        _compiled(
-            r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)"
-            r"|the (?:first|second|last) (?:part|point|one) is) "
-            r"(?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b(?=\W*\w)"
-        ),
+        r"(?:no,? )?(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)"
+        r"|the (?:first|second|last) (?:part|point|one) is) "
+        r"(?:(?:not|n't) (?:correct|right|true|how|what)|wrong|incorrect)\b(?=\W*\w)",
         whole=True,
     ),
-    _Shape("discovery", _compiled(r"(?:it |as it )?turn(?:s|ed) out\b")),
+    _Shape("discovery", r"(?:it |as it )?turn(?:s|ed) out\b"),
     _Shape(
         "discovery",
-        _compiled(
-            r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*"
-            r"(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized"
-            r"|figured out"
-            r"|tracked (?:it|this) down)\b(?! time)"
-        ),
+        r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*"
+        r"(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized"
+        r"|figured out"
+        r"|tracked (?:it|this) down)\b(?! time)",
     ),
     _Shape(
         "discovery",
-        _compiled(
-            r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*"
-            r"(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)"
-            r"(?: with [^,.;]{2,60}| here| there)? "
-            r"(?:is|was|seems to be|turned out)\b"
-        ),
+        r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*"
+        r"(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)"
+        r"(?: with [^,.;]{2,60}| here| there)? "
+        r"(?:is|was|seems to be|turned out)\b",
     ),
     _Shape(
         "discovery",
-        _compiled(
-            r"(?:i think |it seems |so |looks like )*(?:we(?:'ve| have)?(?: got)?|there(?:'s| is| are)) "
-            r"(?:an? |another |some )?(?:bugs?|race|regression|leak|deadlock|memory leak|security hole)\b"
-        ),
+        r"(?:i think |it seems |so |looks like )*(?:we(?:'ve| have)?(?: got)?|there(?:'s| is| are)) "
+        r"(?:an? |another |some )?(?:bugs?|race|regression|leak|deadlock|memory leak|security hole)\b",
     ),
     _Shape(
         "discovery",
-        _compiled(
-            r"[^?]{0,120}?\b(?:never (?:actually|really) worked|(?:just )?happened again"
-            r"|keeps? (?:failing|crashing|happening)|always fails"
-            r"|only (?:fails|happens|crashes) (?:when|if|on|with|in))\b"
-        ),
+        r"[^?]{0,120}?\b(?:never (?:actually|really) worked|(?:just )?happened again"
+        r"|keeps? (?:failing|crashing|happening)|always fails"
+        r"|only (?:fails|happens|crashes) (?:when|if|on|with|in))\b",
     ),
     _Shape(
         "context",
-        _compiled(
-            r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time"
-            r"|no (?:rush|hurry)"
-            r"|take your time|time is (?:short|tight|running out)|pressed for time"
-            r"|under (?:a lot of )?(?:time )?pressure)\b"
-        ),
+        r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time"
+        r"|no (?:rush|hurry)"
+        r"|take your time|time is (?:short|tight|running out)|pressed for time"
+        r"|under (?:a lot of )?(?:time )?pressure)\b",
         topic="time",
         whole=True,
     ),
     _Shape(
         "context",
-        _compiled(
-            r"[^?]{0,40}?\b(?:the |our |my |a )(?:hard )?(?:deadline|demo|release|launch|presentation|exam"
-            r"|code freeze|deploy|go-live|submission) (?:is|'s) (?:due |set |planned |scheduled )?"
-            r"(?:on |in |at |for |by )?(?:today|tomorrow|tonight|this|next|monday|tuesday|wednesday|thursday"
-            r"|friday|saturday|sunday|the|\d)"
-        ),
+        r"[^?]{0,40}?\b(?:the |our |my |a )(?:hard )?(?:deadline|demo|release|launch|presentation|exam"
+        r"|code freeze|deploy|go-live|submission) (?:is|'s) (?:due |set |planned |scheduled )?"
+        r"(?:on |in |at |for |by )?(?:today|tomorrow|tonight|this|next|monday|tuesday|wednesday|thursday"
+        r"|friday|saturday|sunday|the|\d)",
         topic="time",
         whole=True,
     ),
     _Shape(
         "context",
-        _compiled(
-            r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit"
-            r"(?:y|ies)"
-            r"(?: (?:now|today|this week|right now))? (?:is|are|now)\b"
-            r"|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b"
-        ),
+        r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit"
+        r"(?:y|ies)"
+        r"(?: (?:now|today|this week|right now))? (?:is|are|now)\b"
+        r"|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b",
         topic="priority",
         whole=True,
     ),
     _Shape(
         "context",
-        _compiled(
-            r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? "
-            r"(?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first"
-            r"|for now)\b"
-        ),
+        r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? "
+        r"(?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first"
+        r"|for now)\b",
         topic="priority",
         whole=True,
     ),
     _Shape(
         "context",
-        _compiled(
-            r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?"
-            r"(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* "
-            r"(?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick"
-            r"|in a (?:good|bad) mood|fed up|worn out|low on energy|full of energy)\b"
-        ),
+        r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?"
+        r"(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* "
+        r"(?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick"
+        r"|in a (?:good|bad) mood|fed up|worn out|low on energy|full of energy)\b",
         topic="mood",
         whole=True,
     ),
@@ -336,7 +291,9 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
             match = shape.pattern.match(words)
             if not match or (asks and (shape.sort != "decision" or clause.end == sentence.end)):
                 continue
-            span = _span_of(shape, match, start, clause, sentence)
+            # From the beginning of the shape, from after its opening, or the full sentence.
+            span = Span(start + match.end(), sentence.end) if shape.behind else Span(start, clause.end)
+            span = sentence if shape.whole else span
             if made := _statement(shape.sort, original, span, shape.topic):
                 over = _OVER.match(made.text) if made.sort == "decision" else None
                 return made._replace(over=over["over"]) if over else made
@@ -344,13 +301,6 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
     if (match := _REQUEST.match(words)) and (not asks or "you" in match.group().lower()):
         return _statement("task", original, Span(start + match.start("verb"), sentence.end))
     return None
-
-
-def _span_of(shape: _Shape, match: re.Match[str], start: int, clause: Span, sentence: Span) -> Span:
-    """Return the words of a shape: from its beginning, from after its opening, or the full sentence."""
-    if shape.whole:
-        return sentence
-    return Span(start + match.end(), sentence.end) if shape.behind else Span(start, clause.end)
 
 
 def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement | None:

@@ -7,7 +7,7 @@ however many words are shared. So do words that changed places: "tabs, not space
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from math import ceil
 from operator import eq
@@ -81,17 +81,6 @@ def meaning(text: str) -> Meaning:
     >>> meaning("Never deploy before the tests pass").denies
     True
     """
-    said = {word.casefold().replace("’", "'") for word in words_of(text)}
-    return Meaning(
-        words=subject_words(text) or content_words(text),
-        denies=bool(said & _NEGATIONS),
-        turns=frozenset(said & _TURNS),
-        names=frozenset(match.casefold().rstrip(".-") for match in _NAME.findall(text)),
-        bound=_bound(text),
-    )
-
-
-def _bound(text: str) -> dict[str, list[tuple[str, ...]]]:
     bound: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
     for part in _PAUSE.split(text):
         behind: tuple[str, ...] = ()
@@ -101,15 +90,13 @@ def _bound(text: str) -> dict[str, list[tuple[str, ...]]]:
                 behind = ()
             else:
                 behind = (*subject_words(word), *behind)[:_BOUND]
-    return dict(bound)
-
-
-def _same_order(first: Meaning, second: Meaning) -> bool:
-    """Return whether each binding word in both texts binds the same words, as far as both go."""
-    return all(
-        all(map(eq, one, other))
-        for binding in first.bound.keys() & second.bound.keys()
-        for one, other in zip(first.bound[binding], second.bound[binding], strict=False)
+    words = {word.casefold().replace("’", "'") for word in words_of(text)}
+    return Meaning(
+        words=subject_words(text) or content_words(text),
+        denies=bool(words & _NEGATIONS),
+        turns=frozenset(words & _TURNS),
+        names=frozenset(match.casefold().rstrip(".-") for match in _NAME.findall(text)),
+        bound=dict(bound),
     )
 
 
@@ -130,7 +117,15 @@ def _alike(one: Meaning, other: Meaning) -> float:
     common = len(first & second)
     least = SWAPPED if common < len(first) and common < len(second) else SAME
     alike = common / (len(first) + len(second) - common) if common else 0.0
-    return alike if alike >= least and _same_order(one, other) else 0.0
+    if alike < least:
+        return 0.0
+    # Each binding word in both texts must bind the same words, as far as both go.
+    same_order = all(
+        all(map(eq, mine, theirs))
+        for binding in one.bound.keys() & other.bound.keys()
+        for mine, theirs in zip(one.bound[binding], other.bound[binding], strict=False)
+    )
+    return alike if same_order else 0.0
 
 
 Likenesses = dict[str, dict[str, float]]
@@ -163,20 +158,15 @@ def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses)
     Two similar sets of words share one of the rarest words of each (prefix filter, Chaudhuri et al. 2006).
     """
     meanings = {item.id: meaning(item.text) for item in group}
-    often = Counter(word for said in meanings.values() for word in said.words)
+    often = Counter(word for one in meanings.values() for word in one.words)
     places: defaultdict[str, list[str]] = defaultdict(list)
     for item in sorted(group, key=lambda item: (item.id in fresh, item.created_seq, item.id)):
-        said = meanings[item.id]
-        rarest = _rarest(said.words, often)
+        own = meanings[item.id]
+        ordered = sorted(own.words, key=lambda word: (often[word], word))
+        rarest = ordered[: len(ordered) - ceil(SAME * len(ordered)) + 1]
         if item.id in fresh:
             for other in dict.fromkeys(name for word in rarest for name in places[word]):
-                if alike := _alike(said, meanings[other]):
+                if alike := _alike(own, meanings[other]):
                     found[item.id][other] = found[other][item.id] = alike
         for word in rarest:
             places[word].append(item.id)
-
-
-def _rarest(words: frozenset[str], often: Mapping[str, int]) -> list[str]:
-    """Return as many of the rarest words as must include one that any similar set shares."""
-    ordered = sorted(words, key=lambda word: (often[word], word))
-    return ordered[: len(ordered) - ceil(SAME * len(ordered)) + 1]

@@ -18,7 +18,7 @@ from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex
 from agentx.synthesis.chunking import chunk_message
 from agentx.synthesis.recall import retrieval
-from agentx.synthesis.recall.retrieval import Weights, retrieve, to_embed
+from agentx.synthesis.recall.retrieval import FusionWeights, retrieve, to_embed
 from tests.eval.conversations import MULTI_HOP, beam_collections, cut, locomo_collections
 from tests.eval.cosqa import cosqa_collection
 from tests.eval.ranked import HITS, Collection, Question, Ranking, embed, mean, recall, reciprocal_rank
@@ -72,7 +72,7 @@ class Change:
     cut: Callable[[str, str, str, str], Sequence[tuple[str, str]]] = cut
     bare: bool = False
     embedded: Callable[[Chunk], str] = to_embed
-    weights: Weights | None = None
+    weights: FusionWeights | None = None
     constants: Mapping[tuple[object, str], object] = field(default_factory=dict)
     ranks: bool = False
 
@@ -83,11 +83,11 @@ def _one_gain(gain: float) -> Mapping[tuple[object, str], object]:
 
 CHANGES = (
     Change("**what runs**"),
-    Change("words alone", weights=Weights(1.0, 0.0)),
-    Change("meaning alone", weights=Weights(0.0, 1.0)),
+    Change("words alone", weights=FusionWeights(1.0, 0.0)),
+    Change("meaning alone", weights=FusionWeights(0.0, 1.0)),
     Change("equal reciprocal ranks", ranks=True),
-    Change("fixed weights, even", weights=Weights(0.5, 0.5)),
-    Change("fixed weights, 0.3 words, 0.7 meaning", weights=Weights(0.3, 0.7)),
+    Change("fixed weights, even", weights=FusionWeights(0.5, 0.5)),
+    Change("fixed weights, 0.3 words, 0.7 meaning", weights=FusionWeights(0.3, 0.7)),
     Change("meaning's gain 2 for files too", ("CoSQA",), constants=_one_gain(2.0)),
     Change("meaning's gain 3 for talks too", TALKS, constants=_one_gain(3.0)),
     Change("an agent's message counts in full", ("BEAM",), constants={(retrieval, "AGENT_SHARE"): 1.0}),

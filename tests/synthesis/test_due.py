@@ -8,7 +8,7 @@ import pytest
 from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
 from agentx.synthesis.scheduling.schedule_times import (
     MOST_COUNTED,
-    Plan,
+    DuePlan,
     ScheduleInvalid,
     check,
     plan,
@@ -78,16 +78,16 @@ def test_what_cannot_be_read_or_is_never_due_is_refused_with_what_is_wrong(cron,
 
 
 def test_nothing_is_due_before_its_time_nor_when_it_is_settled_nor_where_the_clock_was_set_back():
-    assert plan(record(), at("2026-01-01T00:59")) == Plan()
+    assert plan(record(), at("2026-01-01T00:59")) == DuePlan()
     assert plan(record(), at("2026-01-01T01:00")).due == written("2026-01-01T01:00")
     settled = record(settled="2026-01-01T05:00")
     for now in ("2026-01-01T05:00", "2026-01-01T05:59", "2026-01-01T02:00", "2025-12-24T00:00"):
-        assert plan(settled, at(now)) == Plan()
+        assert plan(settled, at(now)) == DuePlan()
     assert upcoming(settled, at("2025-12-24T00:00"), 1) == [written("2026-01-01T06:00")]
 
 
 def test_once_runs_the_latest_for_all_that_were_missed_and_says_how_many_they_were():
-    assert plan(record(), at("2026-01-01T07:30")) == Plan(
+    assert plan(record(), at("2026-01-01T07:30")) == DuePlan(
         passed=DuePassed(
             schedule="a",
             due=written("2026-01-01T06:00"),

@@ -11,7 +11,7 @@ from agentx.synthesis.recall.retrieval import (
     DEPTH,
     MEANING_GAIN,
     QUOTED_DEPTH,
-    Weights,
+    FusionWeights,
     balance,
     exact_needles,
     retrieve,
@@ -61,7 +61,7 @@ def test_what_both_rankings_have_comes_before_what_one_has():
 def test_the_score_is_the_weighted_sum_of_what_each_ranking_gives():
     index = filled(["alpha one", "alpha two two", "beta"], [(0, 1), (1, 0), (0.6, 0.8)])
     vector = np.array([1, 0], dtype=np.float32)
-    hits = retrieve(index, "alpha", vector, 3, ALL, weights=Weights(lexical=0.25, vector=0.75))
+    hits = retrieve(index, "alpha", vector, 3, ALL, weights=FusionWeights(lexical=0.25, vector=0.75))
     best, second = (ranked.score for ranked in index.search_text("alpha", 5, ALL))
     wanted = {"c0": 0.25, "c1": 0.25 * second / best + 0.75, "c2": 0.75 * 0.6}
     assert {hit.id: hit.score for hit in hits} == pytest.approx(wanted, abs=1e-5)
@@ -86,7 +86,7 @@ def test_words_that_tell_nothing_apart_leave_it_to_meaning():
 
 def test_meaning_that_tells_nothing_apart_leaves_it_to_words():
     words = ranking(6.0, *[4.0] * 29)
-    assert balance(words, ranking(*[0.5] * 30), 2.0) == Weights(1.0, 0.0)
+    assert balance(words, ranking(*[0.5] * 30), 2.0) == FusionWeights(1.0, 0.0)
     assert balance(words, ranking(0.9, *[0.3] * 29), 2.0).vector > 0.5
 
 
@@ -104,11 +104,11 @@ def test_what_only_few_chunks_hold_is_found_by_its_words():
 @pytest.mark.parametrize(
     ("words", "cosines", "wanted"),
     [
-        ((), (), Weights(0.5, 0.5)),
-        ((), (0.5, 0.4), Weights(0.0, 1.0)),
-        ((2.0,), (), Weights(1.0, 0.0)),
-        ((2.0,), (-0.1, -0.9), Weights(1.0, 0.0)),
-        ((0.0, 0.0), (0.0,), Weights(0.5, 0.5)),
+        ((), (), FusionWeights(0.5, 0.5)),
+        ((), (0.5, 0.4), FusionWeights(0.0, 1.0)),
+        ((2.0,), (), FusionWeights(1.0, 0.0)),
+        ((2.0,), (-0.1, -0.9), FusionWeights(1.0, 0.0)),
+        ((0.0, 0.0), (0.0,), FusionWeights(0.5, 0.5)),
     ],
 )
 def test_where_a_ranking_says_nothing_the_other_decides(words, cosines, wanted):
@@ -127,8 +127,8 @@ def test_a_question_in_common_words_is_answered_by_meaning_and_a_name_by_words()
 def test_weights_decide_between_the_rankings():
     index = filled(["alpha", "beta"], [(0, 1), (1, 0)])
     vector = np.array([1, 0], dtype=np.float32)
-    assert ids(retrieve(index, "alpha", vector, 2, ALL, weights=Weights(vector=0.001)))[0] == "c0"
-    assert ids(retrieve(index, "alpha", vector, 2, ALL, weights=Weights(lexical=0.001)))[0] == "c1"
+    assert ids(retrieve(index, "alpha", vector, 2, ALL, weights=FusionWeights(vector=0.001)))[0] == "c0"
+    assert ids(retrieve(index, "alpha", vector, 2, ALL, weights=FusionWeights(lexical=0.001)))[0] == "c1"
 
 
 def test_a_quoted_phrase_comes_first_however_common_its_words_are():

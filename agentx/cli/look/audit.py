@@ -14,7 +14,7 @@ from agentx.cli.terminal import PANEL_COLUMNS, Terminal, facts, panel, table
 from agentx.history.audit import Report, begin, look_back, together
 from agentx.storage.errors import AgentXError
 from agentx.storage.text import one_line, plain, shorten
-from agentx.synthesis.learning.auditing import Audit, Cost, Failure, Ran
+from agentx.synthesis.learning.auditing import AgentRuns, Audit, AuditedFailure, Cost
 from agentx.synthesis.learning.maintenance_plan import Done
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 
@@ -119,7 +119,7 @@ def _sections(one: Audit) -> Iterator[RenderableType]:
     yield facts(rows)
 
 
-def _ran(ran: Ran) -> Text:
+def _ran(ran: AgentRuns) -> Text:
     total = sum(ran.ended.values())
     told = Text(f"{ran.agent or 'agent'}: {total} run{'s' * (total != 1)}")
     for number, (status, count) in enumerate(sorted(ran.ended.items())):
@@ -128,7 +128,7 @@ def _ran(ran: Ran) -> Text:
     return told
 
 
-def _failure(failure: Failure) -> Text:
+def _failure(failure: AuditedFailure) -> Text:
     times = f" ×{failure.times}" if failure.times > 1 else ""
     return _dated(failure.at, f"{shorten(one_line(failure.why), _WORDS)}", f"{failure.what}{times}  ", "red")
 

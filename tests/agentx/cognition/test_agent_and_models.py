@@ -75,7 +75,7 @@ RING = [{"id": "a", "text": "harbour", "needs": ["b"]}, {"id": "b", "text": "Vil
     ("answers", "fault"),
     [
         ({"recognize": '{"input_type": "quest'}, "No model could recognize"),
-        ({"recognize": {**GOOD["recognize"], "input_type": "shout"}}, "an input type that there is not"),
+        ({"recognize": {**GOOD["recognize"], "input_type": "shout"}}, "an unknown input type"),
         ({"assess": "I am not sure."}, "No model could assess"),
         ({"expand": "[]"}, "No model could expand"),
         ({"expand": {"queries": RING}}, "that would be a circle"),

@@ -152,10 +152,10 @@ MEMORY = RECOGNIZED["memories"][0]
 @pytest.mark.parametrize(
     ("changes", "field", "value", "fault"),
     [
-        ({"input_type": "order"}, "input_type", "statement", "an input type that there is not"),
-        ({"input_type": None}, "input_type", "statement", "an input type that there is not"),
+        ({"input_type": "order"}, "input_type", "statement", "an unknown input type"),
+        ({"input_type": None}, "input_type", "statement", "an unknown input type"),
         ({"reward": -3}, "reward", -1.0, "out of its bounds"),
-        ({"reward": "nan"}, "reward", 0.0, "no number"),
+        ({"reward": "nan"}, "reward", 0.0, "not a number"),
         ({"rule": "perhaps"}, "rule", False, ""),
         (
             {"utilities": [{"id": "knowledge-1", "score": 7}]},
@@ -168,13 +168,18 @@ MEMORY = RECOGNIZED["memories"][0]
         ({"utilities": [{"id": "knowledge-1", "score": "inf"}]}, "utilities", {"knowledge-1": 1.0}, "bounds"),
         ({"utilities": [{"id": "knowledge-1", "score": True}, 3, {}]}, "utilities", {}, "(2 times)"),
         ({"memories": [{**MEMORY, "quote": "I sold my car"}]}, "memories", (), "does not have"),
-        ({"memories": [{**MEMORY, "text": " \n"}]}, "memories", (), "an entry that is none"),
-        ({"memories": [{**MEMORY, "level": "L1"}]}, "memories", (), "an entry that is none"),
-        ({"memories": "none"}, "memories", (), "an entry that is none"),
+        ({"memories": [{**MEMORY, "text": " \n"}]}, "memories", (), "an invalid entry"),
+        ({"memories": [{**MEMORY, "level": "L1"}]}, "memories", (), "an invalid entry"),
+        ({"memories": "none"}, "memories", (), "an invalid entry"),
         ({"topic": {"action": "update", "id": "topic-9", "summary": "x"}}, "topic", "", "not shown"),
-        ({"topic": {"action": "create", "id": "", "summary": ""}}, "topic_action", "none", "an entry"),
+        (
+            {"topic": {"action": "create", "id": "", "summary": ""}},
+            "topic_action",
+            "none",
+            "an invalid entry",
+        ),
         ({"topic": {"action": "none", "id": "topic-1", "summary": ""}}, "topic", "topic-1", ""),
-        ({"topic": ["topic-1"]}, "topic_action", "none", "an entry"),
+        ({"topic": ["topic-1"]}, "topic_action", "none", "an invalid entry"),
     ],
 )
 def test_what_is_bad_in_a_recognition_is_left_out_and_told(changes, field, value, fault):
@@ -227,7 +232,7 @@ def test_spans_are_found_by_the_words_whatever_places_the_model_gives():
         ({"missing": ["", 3, "Bo's flat", "Bo's flat"]}, "missing", ("Bo's flat",), "(2 times)"),
         ({"missing": ["x"] * 10_000}, "missing", ("x",), "(9,992 times)"),
         ({"clusters": [{"topic": "topic-8", "coverage": 1}]}, "clusters", (), "not shown"),
-        ({"clusters": [{"topic": "topic-1", "coverage": "?"}]}, "clusters", (), "no number"),
+        ({"clusters": [{"topic": "topic-1", "coverage": "?"}]}, "clusters", (), "not a number"),
     ],
 )
 def test_what_is_bad_in_an_assessment_is_left_out_and_told(changes, field, value, fault):
@@ -241,7 +246,7 @@ def test_what_is_bad_in_an_assessment_is_left_out_and_told(changes, field, value
 def test_an_uncertainty_that_is_no_number_leaves_it_to_the_deterministic_form(uncertainty):
     got = asked("assess", ASSESSED, uncertainty=uncertainty)
     assert got.answer is None
-    assert "no number" in got.faults[0]
+    assert "not a number" in got.faults[0]
 
 
 def test_sub_queries_may_run_in_a_circle_and_need_only_such_as_there_are():

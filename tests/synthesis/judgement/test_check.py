@@ -141,14 +141,14 @@ def test_white_space_and_typographic_quotes_do_not_matter():
 def test_a_quote_that_the_user_did_not_say_is_refused(text, quote):
     talk = Talk(text)
     before = talk.state.encode()
-    assert talk.judge(found(quote)) == ["Its quote does not stand in the user's own words of that message."]
+    assert talk.judge(found(quote)) == ["Its quote is not in the user's own words of that message."]
     assert talk.state.encode() == before
 
 
 @pytest.mark.parametrize("field", ["scope", "until"])
 def test_a_scope_or_an_end_that_the_user_did_not_say_is_refused(field):
     talk = Talk(SAID)
-    why = f"Its {field} does not stand in the user's own words of that message."
+    why = f"Its {field} is not in the user's own words of that message."
     assert talk.judge(found("Reviewers choke on one-letter names", **{field: "until Friday"})) == [why]
     assert talk.items() == []
 
@@ -236,7 +236,7 @@ def test_words_end_a_rule_that_they_name():
     ("ends", "why"),
     [
         (("c-1",), "The words do not name what c-1 is about."),
-        (("c-99",), "There is no constraint or rejection c-99 that stands or is proposed."),
+        (("c-99",), "No active or proposed constraint or rejection c-99 was found."),
         ((), "It ends something, and does not say what."),
     ],
 )
@@ -272,14 +272,14 @@ def test_a_model_settles_proposals():
 def test_a_verdict_on_what_is_not_there_is_refused(name):
     talk = Talk("don't use emojis")
     (why,) = talk.judge(verdict(name, "keep"))
-    assert why.startswith("There is no constraint or rejection")
+    assert why.startswith("No active or proposed constraint or rejection")
     assert why.isprintable()
     assert talk.items() == []
 
 
 def test_a_verdict_on_a_rule_is_refused():
     talk = Talk("From now on use tabs.")
-    assert talk.judge(verdict("c-1", "drop")) == ["It is active, no proposal."]
+    assert talk.judge(verdict("c-1", "drop")) == ["It is active, not a proposal."]
     assert len(talk.items()) == 1
 
 
@@ -316,7 +316,7 @@ def test_no_model_overturns_a_person(entry):
     talk = Talk("don't use emojis", "The emojis are fine.")
     talk.conclude(PERSON, Patch(id="c-1", status="active"))
     (why,) = talk.judge(entry)
-    assert why in {"It is active, no proposal.", "A person decided on c-1, and no model overturns that."}
+    assert why in {"It is active, not a proposal.", "A person decided on c-1, and no model overturns that."}
     assert talk.items()[0].status == "active"
 
 
@@ -331,7 +331,7 @@ def test_a_proposal_that_a_person_settled_meanwhile_is_left_alone():
     talk = Talk("don't use emojis")
     talk.conclude(PERSON, Patch(id="c-1", status="retired"))
     assert talk.judge(verdict("c-1", "keep"), found("don't use emojis")) == [
-        "There is no constraint or rejection c-1 that stands or is proposed."
+        "No active or proposed constraint or rejection c-1 was found."
     ]
     assert talk.items() == []
 
