@@ -16,7 +16,7 @@ import msgspec
 
 from agentx.storage.errors import AgentXError, WriterConflict
 from agentx.storage.files import nofollow
-from agentx.storage.files.durable import sync_directory
+from agentx.storage.files.durable import sync_directory, sync_file
 
 BRANCH = "refs/heads/main"
 
@@ -104,7 +104,9 @@ class Branch:
         the lock, whichever commit it names. Runs under the workspace's lock.
         """
         if nofollow.exists(self._scratch):
-            self._remove_left()
+            with contextlib.suppress(FileNotFoundError):
+                if nofollow.same_file(self._scratch, self._lock):  # the engine took it, and then crashed
+                    nofollow.remove(self._lock)
             nofollow.remove(self._scratch)
         nofollow.write(self._scratch, new.encode() + b"\n")
         deadline = time.monotonic() + _WAIT_S
@@ -131,12 +133,6 @@ class Branch:
     def break_lock(self) -> None:
         """Remove the lock, whoever took it: the machine has restarted since."""
         nofollow.remove(self._lock, missing_ok=True)
-
-    def _remove_left(self) -> None:
-        """Remove the lock if the scratch file shows that the engine took it and then crashed."""
-        with contextlib.suppress(FileNotFoundError):
-            if nofollow.same_file(self._scratch, self._lock):
-                nofollow.remove(self._lock)
 
     def _note(self, old: str, new: str, note: str, who: str) -> None:
         line = f"{old} {new} {who} {int(time.time())} +0000\t{note}\n".encode()
@@ -166,11 +162,7 @@ class Branch:
         """Sync the branch and its reflog to disk."""
         for path in (self._path, self._log):
             with contextlib.suppress(FileNotFoundError):
-                fd = nofollow.open_descriptor(path, os.O_RDONLY)
-                try:
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
+                sync_file(path)
                 sync_directory(path.parent)
 
 

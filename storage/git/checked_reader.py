@@ -76,9 +76,12 @@ class ObjectReader:
 
     def __init__(self, git_dir: Path) -> None:
         self._git_dir = git_dir
-        self.folders = [git_dir / "objects", *_alternates(git_dir / "objects")]
+        objects = git_dir / "objects"
+        # Of a shared clone (gitrepository-layout, objects/info/alternates).
+        others = (line for line in _lines(objects / "info" / "alternates") if not line.startswith("#"))
+        self.folders = [objects, *(objects / line for line in others)]
         self._packs: dict[Path, Pack] = {}
-        self._seen: tuple[int, ...] = ()
+        self._seen: list[int] = []
         self._cut: frozenset[str] = frozenset()
         self.entries = lru_cache(_TREES_KEPT)(self._entries)
         self.commit = lru_cache(_COMMITS_KEPT)(self._commit)
@@ -87,7 +90,12 @@ class ObjectReader:
 
     def follow(self) -> bool:
         """Open new packs and close removed ones; return whether anything changed."""
-        seen = tuple(_folder_ns(folder / "pack") for folder in self.folders)
+        seen: list[int] = []
+        for folder in self.folders:
+            try:
+                seen.append(nofollow.status(folder / "pack").st_mtime_ns)
+            except FileNotFoundError:
+                seen.append(0)
         if seen == self._seen:
             return False
         there: dict[Path, Pack] = {}
@@ -279,64 +287,45 @@ class ObjectReader:
         return found
 
     def compare(
-        self, old: str, new: str, on_missing: OnMissing, prefix: str = ""
+        self, old: str, new: str, on_missing: OnMissing | None = None, prefix: str = ""
     ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Yield files that differ between two trees (empty for none), before and after; report missing ones.
+        """Yield files that differ between two trees (empty for none), before and after.
 
-        Shared subtrees are not read. New trees are read; new files are only checked for existence.
+        Shared subtrees are not read.
+
+        Args:
+            old: The tree before.
+            new: The tree after.
+            on_missing: Called with each new tree that cannot be read and each new file that does not exist;
+                an old tree that cannot be read counts as empty. By default an unreadable tree raises, and
+                files are not looked up.
+            prefix: Path of both trees.
         """
-        before = self._known(old)
-        after = self._wanted(new, on_missing, prefix)
-        if after is None:
+        before: dict[str, TreeEntry] = {}
+        try:
+            before = self.entries(old) if old else {}
+        except ObjectDamaged:  # what it lacks was reported when it was new
+            if on_missing is None:
+                raise
+        try:
+            after = self.entries(new) if new else {}
+        except ObjectDamaged as problem:
+            if on_missing is None:
+                raise
+            on_missing(prefix, new, problem)
             return
         gone, fresh = dict(before.items() - after.items()), dict(after.items() - before.items())
-        for name in sorted(gone.keys() | fresh.keys()):
-            yield from self._differing(prefix + name, gone.get(name), fresh.get(name), on_missing)
-
-    def differences(
-        self, old: str, new: str, prefix: str = ""
-    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Yield files that differ between two trees (empty for none), before and after; see :meth:`read`."""
-        before = self.entries(old) if old else {}
-        after = self.entries(new) if new else {}
-        for name in sorted(before.keys() | after.keys()):
-            was, now = before.get(name), after.get(name)
-            if was == now:
-                continue
+        for name in sorted(gone | fresh):
+            path, was, now = prefix + name, gone.get(name), fresh.get(name)
             old_tree = was.oid if was is not None and was.mode == _TREE else ""
             new_tree = now.oid if now is not None and now.mode == _TREE else ""
             if old_tree or new_tree:
-                yield from self.differences(old_tree, new_tree, f"{prefix}{name}/")
+                yield from self.compare(old_tree, new_tree, on_missing, f"{path}/")
             was, now = None if old_tree else was, None if new_tree else now
+            if on_missing and now and now.mode != _SUBMODULE and not self.exists(now.oid):
+                on_missing(path, now.oid, ObjectMissing(f"The Git object {now.oid} is missing."))
             if was is not None or now is not None:
-                yield prefix + name, was, now
-
-    def _differing(
-        self, path: str, old: TreeEntry | None, new: TreeEntry | None, on_missing: OnMissing
-    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        old_tree = old.oid if old is not None and old.mode == _TREE else ""
-        new_tree = new.oid if new is not None and new.mode == _TREE else ""
-        if old_tree or new_tree:
-            yield from self.compare(old_tree, new_tree, on_missing, f"{path}/")
-        before, after = None if old_tree else old, None if new_tree else new
-        if after is not None and after.mode != _SUBMODULE and not self.exists(after.oid):
-            on_missing(path, after.oid, ObjectMissing(f"The Git object {after.oid} is missing."))
-        if before is not None or after is not None:
-            yield path, before, after
-
-    def _known(self, tree: str) -> dict[str, TreeEntry]:
-        """Return the old tree's entries if readable; what it lacks was reported when it was new."""
-        try:
-            return self.entries(tree) if tree else {}
-        except ObjectDamaged:
-            return {}
-
-    def _wanted(self, tree: str, on_missing: OnMissing, path: str) -> dict[str, TreeEntry] | None:
-        try:
-            return self.entries(tree) if tree else {}
-        except ObjectDamaged as problem:
-            on_missing(path, tree, problem)
-            return None
+                yield path, was, now
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
         """Yield every file below a tree, with its path; see :meth:`read`."""
@@ -345,13 +334,6 @@ class ObjectReader:
                 yield from self.files(entry.oid, f"{prefix}{name}/")
             else:
                 yield prefix + name, entry
-
-
-def _folder_ns(folder: Path) -> int:
-    try:
-        return nofollow.status(folder).st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _loose(folder: Path, oid: str) -> Path:
@@ -384,11 +366,6 @@ def _changed_ns(found: os.DirEntry[str]) -> int:
         return found.stat(follow_symlinks=False).st_ctime_ns
     except FileNotFoundError:
         return 0
-
-
-def _alternates(objects: Path) -> list[Path]:
-    """Return other object directories of a shared clone (gitrepository-layout, objects/info/alternates)."""
-    return [objects / line for line in _lines(objects / "info" / "alternates") if not line.startswith("#")]
 
 
 def _lines(path: Path) -> list[str]:

@@ -4,6 +4,7 @@ A pack becomes visible when its index gets its name; both are on disk before tha
 """
 
 import hashlib
+import itertools
 import mmap
 import os
 import struct
@@ -37,7 +38,7 @@ _INDEXED_BYTES = _HASH_BYTES + 4 + 4
 _HEADER = struct.Struct(">4sII")
 _LARGE = 1 << 31
 
-_NAMES = {number: kind for kind, number in KINDS.items()}
+NAMES = {number: kind for kind, number in KINDS.items()}
 _DEEPEST = 4_095
 """Git creates no longer delta chains."""
 
@@ -168,9 +169,9 @@ class Pack:
                 )
             entered.add(at)
             entry = self._entry_at(at)
-            if entry.kind in _NAMES:
-                require_size(oid, _NAMES[entry.kind], entry.size)
-                known = _NAMES[entry.kind], self.content(entry)
+            if entry.kind in NAMES:
+                require_size(oid, NAMES[entry.kind], entry.size)
+                known = NAMES[entry.kind], self.content(entry)
                 break
             waiting.append(entry)
             at = self._base(entry)
@@ -205,13 +206,10 @@ class Pack:
         Raises:
             PackDamaged: It inflates to another size, or not at all.
         """
-        try:
-            content = inflate(zlib.decompressobj(), entry.size, _Reader(self._data, _body(entry)).read)
-        except zlib.error:
-            content = None
-        if content is None:
+        found = unpacked(self._data, entry)
+        if found is None:
             raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
-        return content
+        return found[0]
 
     def _remember(self, at: int, kind: str, content: bytes) -> None:
         """Cache a content that may be the base of other deltas."""
@@ -234,7 +232,7 @@ class Pack:
         end = len(self._data) - _HASH_BYTES
         if not _HEADER.size <= at < end:
             raise PackDamaged(f"{self.path} has no object at byte {at}.")
-        return self._entry(at, end)
+        return read_entry(self._data, at, end)
 
     def _oid(self, place: int) -> bytes:
         at = _OIDS_AT + place * _HASH_BYTES
@@ -262,53 +260,55 @@ class Pack:
             (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
             if not _HEADER.size <= at < end or zlib.crc32(self._data[at:end]) != crc:
                 raise PackDamaged(f"{self.path} is damaged at byte {at}.")
-            entry = self._entry(at, end)
+            entry = read_entry(self._data, at, end)
             if entry.body > end or entry.base < 0:
                 raise PackDamaged(f"{self.path} is damaged at byte {at}.")
             yield self._oid(place), entry
-
-    def _entry(self, at: int, end: int) -> PackEntry:
-        data, place = self._data, at
-        byte = data[place]
-        kind, size, shift = byte >> 4 & 7, byte & 15, 4
-        while byte & 0x80:
-            place += 1
-            byte = data[place]
-            size |= (byte & 0x7F) << shift
-            shift += 7
-        place += 1
-        base = 0
-        if kind == OFFSET_DELTA:
-            byte = data[place]
-            distance = byte & 0x7F
-            while byte & 0x80:
-                place += 1
-                byte = data[place]
-                distance = (distance + 1) << 7 | byte & 0x7F
-            place, base = place + 1, at - distance
-        return PackEntry(at, kind, size, base, place, end)
 
     def raw(self, start: int, end: int) -> bytes:
         """Return the bytes of the file between two offsets."""
         return self._data[start:end]
 
 
+def read_entry(data: bytes | mmap.mmap, at: int, end: int = 0) -> PackEntry:
+    """Read the header of the object at an offset, unchecked; ``end`` is the offset of the next one if known.
+
+    Raises:
+        IndexError: The header is cut off.
+    """
+    byte, place = data[at], at + 1
+    kind, size, shift = byte >> 4 & 7, byte & 15, 4
+    while byte & 0x80:
+        byte, place = data[place], place + 1
+        size |= (byte & 0x7F) << shift
+        shift += 7
+    base = 0
+    if kind == OFFSET_DELTA:
+        byte, place = data[place], place + 1
+        distance = byte & 0x7F
+        while byte & 0x80:
+            byte, place = data[place], place + 1
+            distance = (distance + 1) << 7 | byte & 0x7F
+        base = at - distance
+    return PackEntry(at, kind, size, base, place, end)
+
+
+def unpacked(data: bytes | mmap.mmap, entry: PackEntry) -> tuple[bytes, int] | None:
+    """Inflate an object or delta to its declared size; return it and the offset of its end.
+
+    Returns ``None`` if it inflates to another size, or not at all.
+    """
+    stream, parts = zlib.decompressobj(), itertools.count(_body(entry), _READ_BYTES)
+    try:
+        content = inflate(stream, entry.size, lambda: data[(at := next(parts)) : at + _READ_BYTES])
+    except zlib.error:
+        return None
+    return None if content is None else (content, min(next(parts), len(data)) - len(stream.unused_data))
+
+
 def _body(entry: PackEntry) -> int:
     """Return the offset of the compressed content."""
     return entry.body + (_HASH_BYTES if entry.kind == NAMED_DELTA else 0)
-
-
-class _Reader:
-    """Reads a memory map in parts, from an offset on."""
-
-    def __init__(self, data: mmap.mmap, at: int) -> None:
-        self._data = data
-        self._at = at
-
-    def read(self) -> bytes:
-        """Return the next part; empty at the end."""
-        start, self._at = self._at, self._at + _READ_BYTES
-        return self._data[start : self._at]
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -280,7 +280,7 @@ class GitRepository:
         if old == new:
             return {}
         with self._reading(new):
-            return {path: (was, now) for path, was, now in self._reader.differences(old, new)}
+            return {path: (was, now) for path, was, now in self._reader.compare(old, new)}
 
     # --- commits --------------------------------------------------------------------------------------------
 
@@ -295,13 +295,8 @@ class GitRepository:
         """
         name, address = ("".join(c for c in part if c not in _NOT_IN_A_NAME) for part in author)
         who = f"{name} <{address}> {int(time.time())} +0000"
-        lines = [
-            f"tree {tree}",
-            *([f"parent {parent}"] if parent else []),
-            f"author {who}",
-            f"committer {who}",
-        ]
-        content = "\n".join(lines) + "\n\n" + message.replace("\0", "")
+        above = f"parent {parent}\n" if parent else ""
+        content = f"tree {tree}\n{above}author {who}\ncommitter {who}\n\n" + message.replace("\0", "")
         with self._writing():
             return self._put("commit", content.encode("utf-8", "replace"))
 
@@ -355,8 +350,11 @@ class GitRepository:
             ObjectDamaged: There is no such commit.
         """
         name, steps = _REVISION.fullmatch(revision).groups()  # type: ignore[union-attr]  # matches any text
-        oid = name if _OID.fullmatch(name) else self._of_ref(name) or self._reader.full_id(name)
-        oid = self._reader.peel(oid, "commit")
+        oid = name if _OID.fullmatch(name) else ""
+        if not oid and "\0" not in name:  # libgit2 would stop reading at the NUL
+            with contextlib.suppress(KeyError, ValueError, pygit2.GitError):
+                oid = str(self._repo.lookup_reference_dwim(name).resolve().target)
+        oid = self._reader.peel(oid or self._reader.full_id(name), "commit")
         for kind, number in _STEP.findall(steps):
             for place in [1] * int(number or 1) if kind == "~" else [int(number or 1)]:
                 parents = (oid, *self._reader.commit(oid).parents)
@@ -364,15 +362,6 @@ class GitRepository:
                     raise objects.ObjectDamaged(f"There is no commit {revision} in {self.root}.")
                 oid = parents[place]
         return oid
-
-    def _of_ref(self, name: str) -> str:
-        """Return the object that a ref names; empty if there is no such ref."""
-        try:
-            if "\0" in name:  # libgit2 would stop reading at the NUL
-                return ""
-            return str(self._repo.lookup_reference_dwim(name).resolve().target)
-        except (KeyError, ValueError, pygit2.GitError):
-            return ""
 
     def has_commit(self, commit: str) -> bool:
         """Return whether a commit exists."""

@@ -22,51 +22,20 @@ from agentx.storage.secrets.secret_commands import (
     in_settings,
 )
 from agentx.storage.secrets.secret_contexts import (
-    WORDS,
     in_headers,
     in_netrc,
     in_records,
     in_urls,
     is_secret_value,
-    lower,
     named,
     private_keys,
     word_places,
 )
-from agentx.storage.secrets.secret_formats import long_words, may_hold_format, tokens
+from agentx.storage.secrets.secret_formats import tokens
+from agentx.storage.secrets.secret_signs import long_words, lower, may_encode, may_hold, may_hold_json
 from agentx.storage.secrets.secret_values import Places, Span
-from agentx.storage.secrets.wrapping import (
-    View,
-    commands,
-    decodings,
-    encoded,
-    glued,
-    may_build,
-    may_encode,
-    may_hide,
-)
+from agentx.storage.secrets.wrapping import View, commands, decodings, encoded, glued
 from agentx.storage.text import encodable
-
-_ANCHORS = (
-    "private key",
-    "private-lines",
-    "@",
-    "auth",
-    "bearer ",
-    "/p:",
-    "sudo ",
-    "<<<",
-    "cookie",
-    "identified",
-    "net u",
-    "encrypt_s",
-    "add_user",
-    "/bot",
-)
-"""Every text in which a context rule finds something contains one of these, or one of :data:`WORDS`."""
-
-_SIGNS = re.compile(r"-(?<=[\sn\"'\\]-)(?:[pPawkuUAXb]|-(?:user|proxy-user|stdin))")
-_PORTS = re.compile(r":(?:[0-9]{2,5}|\*):[^\s:0-9]")
 
 _PASSES = 8
 _SHORTEST = 6
@@ -108,14 +77,18 @@ def _find(text: str) -> tuple[SecretMatch, ...]:
 
 def _everywhere(text: str) -> list[SecretMatch]:
     """Return what is found in a text and in its views, with positions in the text."""
-    if not _has_sign(text) and not may_build(text):
+    if not may_hold(text):
         return []
     found = _search(text)
     view: View | None = None
     for layer in decodings(text):
         if view is None:
             # A finding that ends in "=", the padding of base64, keeps its span.
-            found = [_beside(one, layer) if text[one.end - 1] != "=" else one for one in found]
+            found = [
+                one._replace(start=start, end=end) if text[one.end - 1] != "=" else one
+                for one in found
+                for start, end in [layer.narrowed(one.start, one.end)]
+            ]
         view = layer
         found += _through(view, _near(view, _search))
     joined = glued(view.text if view else text, view)
@@ -149,43 +122,12 @@ def _near(view: View, search: Callable[[str], Iterable[SecretMatch]]) -> list[Se
     ]
 
 
-def _beside(one: SecretMatch, layer: View) -> SecretMatch:
-    start, end = layer.narrowed(one.start, one.end)
-    return SecretMatch(one.rule, start, end)
-
-
 def _through(view: View, found: Iterable[SecretMatch]) -> list[SecretMatch]:
     return [SecretMatch(one.rule, *view.span(one.start, one.end)) for one in found]
 
 
 # Cached, because a write checks its content three times.
 _find_again = functools.lru_cache(maxsize=16)(_find)
-
-
-def _may_hold(text: str) -> bool:
-    """Return whether a text, given as JSON, may contain anything that a rule finds.
-
-    Encoding as JSON does not change the keywords and signs that the rules need.
-    """
-    return _has_sign(text) or may_hide(text)
-
-
-def _has_sign(text: str) -> bool:
-    """Return whether a text contains one of the signs without which no rule matches.
-
-    They are a keyword, a flag, a port, the prefix of a token, and base64.
-    """
-    lowered = lower(text)
-    if any(word in lowered for word in (*WORDS[1:], *_ANCHORS)) or lowered.count("pass") > lowered.count(
-        "passed"
-    ):
-        return True
-    if "-" in text and _SIGNS.search(text):
-        return True
-    if ":" in text and _PORTS.search(text):
-        return True
-    words = long_words(text)
-    return may_hold_format(words) or may_encode(words)
 
 
 def _candidates(text: str, words: str) -> Iterator[SecretMatch]:
@@ -198,7 +140,8 @@ def _candidates(text: str, words: str) -> Iterator[SecretMatch]:
     if "PRIVATE KEY" in text or "Private-Lines" in text:
         yield from (SecretMatch("private key", *span) for span in private_keys(text))
     for name, match in tokens(text, words):
-        if not _is_phrase(match[0]) and not _is_masked(match[0]):
+        # Not a name of several words (fc-event-title-container), and not masked (ghp_xxxxxxxx).
+        if not _PHRASE.fullmatch(match[0]) and set(match[0][-_MASKED:]) not in ({"x"}, {"X"}, {"0"}):
             yield SecretMatch(name, *match.span())
     if "://" in text and "@" in text:
         yield from (SecretMatch("password", *span) for span in in_urls(text))
@@ -225,16 +168,6 @@ _PLACES: tuple[tuple[str, Callable[[str, str, Places], Iterator[Span]]], ...] = 
 
 _PIECE = r"(?:[A-Z]?[a-z]{1,14}|[A-Z]{1,14})?[0-9]{0,2}"
 _PHRASE = re.compile(rf"{_PIECE}(?:[-_.]{_PIECE}){{3,}}")
-
-
-def _is_phrase(token: str) -> bool:
-    """Return whether a token is a name of several words: ``fc-event-title-container-sticky-wrapper``."""
-    return _PHRASE.fullmatch(token) is not None
-
-
-def _is_masked(token: str) -> bool:
-    """Return whether a token ends in one repeated character: ``ghp_xxxxxxxx``."""
-    return set(token[-_MASKED:]) <= {"x"} or set(token[-_MASKED:]) <= {"X"} or set(token[-_MASKED:]) <= {"0"}
 
 
 def _is_covered(one: SecretMatch, whole: list[Span]) -> bool:
@@ -329,7 +262,7 @@ def clean_struct(struct: _T) -> _T:
     """Clean every text in a struct; return a new struct, or the same if nothing in it can be a secret."""
     with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
         text = msgspec.json.encode(struct).decode()
-        if not _may_hold(text):
+        if not may_hold_json(text):
             return struct
     return msgspec.convert(clean_value(msgspec.to_builtins(struct)), type(struct))
 

@@ -279,7 +279,13 @@ def in_pairs(text: str, _lowered: str, _places: Places) -> Iterator[Span]:
 
     These are ``user:password@host`` without a scheme, and ``host:port:database:user:password`` lines.
     """
-    ends = [at for at in finds(text, "@") if at and not text[at - 1].isspace() and _has_pair(text, at)]
+    ends = [
+        at
+        for at in finds(text, "@")
+        if at
+        and not text[at - 1].isspace()
+        and any(text.find(one, max(0, at - 130), at) >= 0 for one in ":/")
+    ]
     for start, end in windows(ends, 320, 70, len(text)):
         for match in _PAIR.finditer(text, start, end):
             value, user = match["value"], match["user"].lower()
@@ -299,11 +305,6 @@ def in_pairs(text: str, _lowered: str, _places: Places) -> Iterator[Span]:
         for match in _FIELDS.finditer(text, start, end):
             if is_made_up(match["value"], PASSWORD_LENGTH):
                 yield match.span("value")
-
-
-def _has_pair(text: str, at: int) -> bool:
-    start = max(0, at - 130)
-    return text.find(":", start, at) >= 0 or text.find("/", start, at) >= 0
 
 
 # --- cookies ------------------------------------------------------------------------------------------------

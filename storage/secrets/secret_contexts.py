@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from agentx.storage.secrets.secret_signs import WORDS, lower
 from agentx.storage.secrets.secret_values import (
     LONGEST,
     PASSWORD_LENGTH,
@@ -30,9 +31,6 @@ _TOKEN_LENGTH = 8
 _NAME_CHARACTERS, _LONGEST_PREFIX = 48, 16
 
 # --- names --------------------------------------------------------------------------------------------------
-
-WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
-"""Keywords, in lower case, that occur in the names of secret values."""
 
 _KEYS = tuple(
     """
@@ -78,6 +76,8 @@ _XML = re.compile(rf"([^\s<>]{{6,{_LONGEST_BARE}}})</")
 _FLAG = re.compile(r"(?<![\w-])--?[\w-]*$")
 _LABEL = re.compile(r"([\"'`])[\w -]{0,40}$")
 _ARGUMENT = re.compile(r"\([ \t\n]{0,8}\\{0,3}[\"'`][\w.-]{0,40}$|[\"'`]--?[\w-]{0,40}$")
+"""The end of a call up to its first argument, or of a listed flag: the value is the next argument."""
+
 _INLINE = re.compile(r"[\w+/=.~-]+")
 _COMPARISONS = ("==", "===", "!=", "!==", "||", "??")
 _OPENING = ("(", "[", "{")
@@ -129,14 +129,6 @@ def is_secret_name(name: str) -> bool:
     return any(one.rest.end() == len(text) for one in _names(text, word_places(lower(text))))
 
 
-def lower(text: str) -> str:
-    """Lower-case a text, character for character.
-
-    ``İ`` is replaced first: it is the only letter whose lower case is two characters.
-    """
-    return text.replace("İ", "I").lower()
-
-
 def _names(text: str, places: Places) -> Iterator[_Named]:
     for at, word in places:
         rest = _REST.match(text, at + len(word))
@@ -166,8 +158,9 @@ def _says_secret(before: str, word: str) -> bool:
 def _value(text: str, name: _Named) -> Span | None:
     operator, start = name.rest["operator"].strip(), name.rest.end()
     if operator == ">":
-        return _element(text, start)
-    if operator == "," and not _is_argument(name.before):
+        found = _XML.match(text, start)
+        return found.span(1) if found and is_made_up(found[1], _TOKEN_LENGTH) else None
+    if operator == "," and not _ARGUMENT.search(name.before):
         return None
     if not operator and not _FLAG.search(name.before):
         return None
@@ -178,11 +171,6 @@ def _value(text: str, name: _Named) -> Span | None:
     if opened := _QUOTE.match(text, start):
         return _quoted(text, opened, name)
     return None if operator in _COMPARISONS else _bare(text, name)
-
-
-def _is_argument(before: str) -> bool:
-    """Return whether a name is a call's first argument or a listed flag: its value is the next argument."""
-    return _ARGUMENT.search(before) is not None
 
 
 def _is_setting(text: str, name: _Named) -> bool:
@@ -233,11 +221,6 @@ def _bare(text: str, name: _Named) -> Span | None:
     plain = "." not in value and "_" not in value
     sure = not code or is_random(value) or (plain and loose)
     return found.span() if sure else None
-
-
-def _element(text: str, start: int) -> Span | None:
-    found = _XML.match(text, start)
-    return found.span(1) if found and is_made_up(found[1], _TOKEN_LENGTH) else None
 
 
 # --- a name in one field, its value in another --------------------------------------------------------------

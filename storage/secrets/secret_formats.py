@@ -111,17 +111,13 @@ _INSIDE: tuple[tuple[str, str, str], ...] = (
 _ALONE = frozenset(("SK AC", "key-"))
 """Prefixes that file names and cache keys also have; they count only if nothing else is attached to them."""
 
-_SHORTEST = 20
-_SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
-_LONG = b"x" * _SHORTEST
-_RUN = re.compile(rf"[{_WORD}]{{14}}")
-# Every format has 20 or more characters without white space, including 14 letters, digits, "-" or "_" in a
-# row. Most texts contain no such run.
+RUN = re.compile(rf"[{_WORD}]{{14}}")
+"""Every format has 20 or more characters without white space, including 14 such characters in a row."""
 
-
-def may_hold_format(words: str) -> bool:
-    """Return whether the fixed part of a format occurs in the long words of a text."""
-    return _RUN.search(words) is not None and any(head in words for head, _ in _heads())
+HEADS = tuple(
+    (head, row) for row, (_, heads, _) in enumerate((*_PREFIXED, *_INSIDE)) for head in heads.split()
+)
+"""Fixed parts of the formats, each with the row of its format."""
 
 
 def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
@@ -131,9 +127,9 @@ def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
         text: The text to search.
         words: Its long words.
     """
-    if not _RUN.search(words):
+    if not RUN.search(words):
         return
-    for head, row in _heads():
+    for head, row in HEADS:
         if head not in words:
             continue
         name, pattern = _format(row)
@@ -146,29 +142,6 @@ def tokens(text: str, words: str) -> Iterator[tuple[str, re.Match[str]]]:
             if match:
                 yield name, match
             at = text.find(head, match.end() if match else at + 1)
-
-
-def long_words(text: str) -> str:
-    """Return the words of a text that may be long enough for a format."""
-    return " ".join(_long_words(text))
-
-
-def _long_words(text: str) -> Iterator[str]:
-    # On UTF-8 bytes, where long words are found without looking at each word.
-    data = text.encode("utf-8", "surrogatepass")
-    shape = data.translate(_SHAPE)
-    start = shape.find(_LONG)
-    while start >= 0:
-        end = shape.find(b" ", start)
-        end = len(shape) if end < 0 else end
-        yield data[start:end].decode("utf-8", "surrogatepass")
-        start = shape.find(_LONG, end)
-
-
-@functools.cache
-def _heads() -> tuple[tuple[str, int], ...]:
-    rows = [heads.split() for _, heads, _ in (*_PREFIXED, *_INSIDE)]
-    return tuple((head, row) for row, heads in enumerate(rows) for head in heads)
 
 
 @functools.cache

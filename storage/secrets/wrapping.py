@@ -66,14 +66,11 @@ class View(NamedTuple):
             if end < 0 or first - _REACH > end:
                 if end >= 0:
                     yield start, end
-                start = self._blank(max(0, first - _REACH))
+                at = max(0, first - _REACH)
+                word = max(self.text.rfind(blank, max(0, at - 4 * _REACH), at) for blank in "\n ") + 1
+                start = word or at
             end = min(last + _REACH, len(self.text))
         yield start, end
-
-    def _blank(self, at: int) -> int:
-        """Return where the word at an offset begins."""
-        before = max(0, at - 4 * _REACH)
-        return max(self.text.rfind("\n", before, at), self.text.rfind(" ", before, at)) + 1 or at
 
     def narrowed(self, start: int, end: int) -> tuple[int, int]:
         """Adjust a span of the text before so that it does not cut a replaced piece in half.
@@ -91,17 +88,16 @@ class View(NamedTuple):
 
 # --- encodings ----------------------------------------------------------------------------------------------
 
-_INVISIBLE = (
+INVISIBLE = (
     r"\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
     r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
 )
-_FULLWIDTH = r"\uff01-\uff5e"
+FULLWIDTH = r"\uff01-\uff5e"
 _CONTROL = r"[0-?]{0,64}[ -/]{0,4}[@-~]"
 _BLANK = {9: " ", 10: " ", 13: " ", 12: " ", 11: " ", 27: " "}
 _BREAK = r"\r?\n[ \t]{0,80}"
-_LOST = re.compile(r"\[(?:(?:[0-9]{1,3};){0,4}[0-9]{1,3}m(?=\w)|0m)")
-_UNSEEN = re.compile(f"[{_INVISIBLE}]")
-_WIDE = re.compile(f"[{_FULLWIDTH}]")
+LOST = re.compile(r"\[(?:(?:[0-9]{1,3};){0,4}[0-9]{1,3}m(?=\w)|0m)")
+_WIDE = re.compile(f"[{FULLWIDTH}]")
 _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
     (
         lambda text: "\\" in text,
@@ -122,9 +118,9 @@ _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
     (lambda text: "\x9b" in text, rf"\x9b{_CONTROL}"),
     (lambda text: "^" in text and "m" in text, rf"\^(?:\[\[[0-9;]{{0,16}}[A-Za-z]|[ ]?{_BREAK})"),
     (lambda text: " `" in text, rf"`(?<=[ \t]`)[ ]?{_BREAK}"),
-    (lambda text: "[" in text and _LOST.search(text), _LOST.pattern),
-    (lambda text: not text.isascii() or not text.translate(_BLANK).isprintable(), f"[{_INVISIBLE}]"),
-    (lambda text: not text.isascii() and _WIDE.search(text), f"(?P<wide>[{_FULLWIDTH}])"),
+    (lambda text: "[" in text and LOST.search(text), LOST.pattern),
+    (lambda text: not text.isascii() or not text.translate(_BLANK).isprintable(), f"[{INVISIBLE}]"),
+    (lambda text: not text.isascii() and _WIDE.search(text), f"(?P<wide>[{FULLWIDTH}])"),
     (lambda text: "</" in text, r"</?[A-Za-z][0-9A-Za-z]{0,15}(?:[ ][^<>\n]{0,300})?>"),
     (lambda text: "\b" in text, r"(?P<struck>.\x08)"),
     (
@@ -135,13 +131,9 @@ _ALTERNATIVES: tuple[tuple[Callable[[str], object], str], ...] = (
 """A test whether an encoding can occur, and its pattern, which begins with a literal that is fast to find."""
 
 
-def _encodings(text: str) -> re.Pattern[str] | None:
-    """Return the pattern of the encodings that can occur in a text."""
-    return _joined(tuple(number for number, (can, _) in enumerate(_ALTERNATIVES) if can(text)))
-
-
 @functools.cache
 def _joined(numbers: tuple[int, ...]) -> re.Pattern[str] | None:
+    """Return the pattern of the encodings with some numbers."""
     return re.compile("|".join(_ALTERNATIVES[number][1] for number in numbers)) if numbers else None
 
 
@@ -158,7 +150,9 @@ def _decoded(match: re.Match[str]) -> str | None:
     if kind == "back":
         return _unescaped(match["back"])
     if kind in ("byte", "quoted"):
-        return _of_byte(match[kind])
+        char = chr(int(match[kind], 16))
+        # The remaining bytes of UTF-8 cannot be part of a secret.
+        return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
     if kind == "entity":
         char = html.unescape(match[0])
         return char if char != match[0] else None
@@ -173,15 +167,6 @@ def _unescaped(escape: str) -> str | None:
         return chr(int(escape, 8))
     code = int(escape.strip("uUx{}"), 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else None  # noqa: PLR2004 - Unicode's
-
-
-def _of_byte(digits: str) -> str | None:
-    """Return the ASCII character of a percent-encoded byte; ``None`` for others.
-
-    The remaining bytes of UTF-8 cannot be part of a secret.
-    """
-    char = chr(int(digits, 16))
-    return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
 
 
 # --- split tokens -------------------------------------------------------------------------------------------
@@ -208,6 +193,7 @@ _SPLIT = re.compile(
     r"|`(?<=\w`)(?=[\w$])"
 )
 _SHORT, _RANDOM_DIGITS = 10, 2
+_CAMEL = re.compile("[a-z][A-Z]")
 _WORDS = re.compile(
     r"(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_./](?:[A-Z]?[a-z]+|[A-Z]+|[0-9]{1,4})){0,40}[.]?(?:[0-9]{1,2})?"
 )
@@ -216,41 +202,24 @@ _WORDS = re.compile(
 def _glued(match: re.Match[str]) -> str | None:
     """Return an empty replacement for a break, if the text after it looks like the rest of a token."""
     chunk = match["chunk"]
-    if chunk is None or _is_rest(chunk):
+    if chunk is None:
+        return ""
+    digits = sum(map(str.isdigit, chunk))
+    if not (digits == len(chunk) or _WORDS.fullmatch(chunk) or chunk.count("/") > 2 + len(chunk) // 12) and (
+        digits >= (1 if len(chunk) < _SHORT else _RANDOM_DIGITS) or _CAMEL.search(chunk)
+    ):
         return ""
     # What looks like a numbered word is such a rest if the text before the break is random.
+    end = match.end() + len(chunk)
     head = _TAIL.search(match.string, max(0, match.start() - _HEAD), match.start())
-    numbered = (
-        head
-        and any(map(str.isdigit, chunk))
-        and not chunk.isdigit()
-        and match.end() + len(chunk) <= len(match.string)
-    )
-    ends = match.string[match.end() + len(chunk) : match.end() + len(chunk) + 1] in ("", "\n", "\r", '"', "'")
-    return (
-        ""
-        if head and numbered and ends and sum(map(str.isdigit, head[0])) > 1 and not _WORDS.fullmatch(head[0])
-        else None
-    )
+    if not head or not 0 < digits < len(chunk) or end > len(match.string):
+        return None
+    ends = match.string[end : end + 1] in ("", "\n", "\r", '"', "'")
+    return "" if ends and sum(map(str.isdigit, head[0])) > 1 and not _WORDS.fullmatch(head[0]) else None
 
 
 _HEAD = 64
 _TAIL = re.compile(r"[0-9A-Za-z]{6,}\Z")
-
-
-def _is_rest(chunk: str) -> bool:
-    """Return whether a piece at the start of a line looks random, like the rest of a split token."""
-    if _WORDS.fullmatch(chunk) or chunk.count("/") > 2 + len(chunk) // 12:
-        return False
-    digits = sum(map(str.isdigit, chunk))
-    if digits == len(chunk):
-        return False
-    if len(chunk) < _SHORT:
-        return digits > 0 or _CAMEL.search(chunk) is not None
-    return digits >= _RANDOM_DIGITS or _CAMEL.search(chunk) is not None
-
-
-_CAMEL = re.compile("[a-z][A-Z]")
 
 
 # --- views --------------------------------------------------------------------------------------------------
@@ -264,7 +233,7 @@ def decodings(text: str) -> Iterator[View]:
     view: View | None = None
     for _ in range(_DEPTH):
         source = view.text if view else text
-        pattern = _encodings(source)
+        pattern = _joined(tuple(number for number, (can, _) in enumerate(_ALTERNATIVES) if can(source)))
         view = _replaced(source, pattern, _decoded, view) if pattern else None
         if view is None:
             return
@@ -309,20 +278,15 @@ def commands(text: str) -> Iterator[tuple[int, int]]:
         yield from (match.span(1) for match in _LINK.finditer(text))
 
 
-_BASE64 = re.compile(
+BASE64 = re.compile(
     r"(?<![0-9A-Za-z+/_-])(?:[CI-Za-f][0-9A-Za-z+/_-]{3}){4,}+[0-9A-Za-z+/_-]{0,3}={0,2}(?![0-9A-Za-z+/_=-])"
 )
-# The first of four characters holds six bits of a printable ASCII byte, which rules out digits and hashes.
-
-
-def may_encode(words: str) -> bool:
-    """Return whether one of the long words of a text can be base64."""
-    return _RUN.search(words) is not None and _BASE64.search(words) is not None
+"""The first of four characters holds six bits of a printable ASCII byte, which excludes digits and hashes."""
 
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield base64 texts within a text: start, end, and decoded content."""
-    for match in _BASE64.finditer(text):
+    for match in BASE64.finditer(text):
         piece = match[0].rstrip("=").translate(_URL_SAFE)
         if len(piece) > _ENCODED or len(piece) % 4 == 1:
             continue
@@ -331,36 +295,5 @@ def encoded(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(), shown
 
 
-_RUN = re.compile("[0-9A-Za-z]{14}")
 _URL_SAFE = str.maketrans("-_", "+/")
 _BLANKS = str.maketrans("\n\r\t", "   ")
-
-_TRACES = re.compile(
-    rf"[\\%&^'=[{_INVISIBLE}{_FULLWIDTH}]"
-    r"(?:(?<=\\)(?:u[0-9a-fA-F]{4}|\\[uxe0-9\"'/\n]|[\"'](?<=\w..)(?=\w)|n(?<=\\\\\n))"
-    r"|(?<=%)(?:25)*[0-9a-fA-F]{2}"
-    r"|(?<=&)#?\w{2,8};|(?<=\^)\[\[|(?<=\w')\w|(?<==)(?:3D|\\n)|(?<=\[)[0-9;]{1,12}m"
-    rf"|(?<=[{_INVISIBLE}{_FULLWIDTH}]))"
-)
-
-
-def may_hide(encoded_json: str) -> bool:
-    """Return whether a text, given as JSON, may contain a name or a token that only a view shows."""
-    return _TRACES.search(encoded_json) is not None
-
-
-_HARD = re.compile(
-    r"\\(?:u[0-9a-fA-F{]|U0|x[0-9a-fA-F]{2}|e\[|[01][0-7]{2}|\r?\n)"
-    r"|%(?:25)*[2-7][0-9a-fA-F]|&\#?\w{2,8};|\^\[\["
-    r"|=(?:3D|\r?\n)|''(?<=\w'')(?=\w)|\"\"(?<=\w\"\")(?=\w)"
-)
-_UNUSUAL = str.maketrans("\n\r\t", "   ")
-
-
-def may_build(text: str) -> bool:
-    """Return whether a view of a text may contain a name or a token prefix that the text itself does not."""
-    if not text.isascii() and (_UNSEEN.search(text) or _WIDE.search(text)):
-        return True
-    if text.isascii() and not text.translate(_UNUSUAL).isprintable():
-        return True
-    return _HARD.search(text) is not None or ("[" in text and _LOST.search(text) is not None)

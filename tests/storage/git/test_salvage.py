@@ -2,9 +2,15 @@
 
 import hashlib
 import subprocess
+import sys
+import zlib
 
 import pytest
 
+from agentx.storage.git.delta import delta
+from agentx.storage.git.objects import blob_id
+from agentx.storage.git.pack_file import KINDS, NAMED_DELTA, OFFSET_DELTA, PackWriter, read_entry
+from agentx.storage.git.packs import salvage as module
 from agentx.storage.git.packs.salvage import salvage
 
 
@@ -38,3 +44,51 @@ def test_every_whole_object_behind_a_damaged_one_is_found_by_the_index(tmp_path,
     for oid, text in zip(names, texts, strict=True):
         path = tmp_path / ".git/objects" / oid[:2] / oid[2:]
         assert path.exists() is (oid != damaged), text
+
+
+def chain(git_dir, length, kind=OFFSET_DELTA):
+    """A pack of one object and a chain of deltas, each against the one before."""
+    (git_dir / "objects/pack").mkdir(parents=True)
+    writer = PackWriter(git_dir / "objects/pack")
+    before = b"the first version of a text\n"
+    at = writer.add(bytes.fromhex(blob_id(before)), KINDS["blob"], len(before), zlib.compress(before))
+    for number in range(length):
+        text = before + b"line %d\n" % number
+        made, name = delta(before, text), bytes.fromhex(blob_id(before)) if kind == NAMED_DELTA else b""
+        at = writer.add(bytes.fromhex(blob_id(text)), kind, len(made), name + zlib.compress(made), at)
+        before = text
+    return writer.finish()
+
+
+@pytest.mark.parametrize("kind", [OFFSET_DELTA, NAMED_DELTA])
+def test_the_work_grows_with_the_number_of_objects_not_with_its_square(tmp_path, kind):
+    calls = []
+    for length in (50, 200):
+        git_dir = tmp_path / str(length)
+        pack = chain(git_dir, length, kind)
+        counted = 0
+
+        def count(_frame, event, _argument):
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            saved = salvage(git_dir, pack)
+        finally:
+            sys.setprofile(None)
+        assert saved == (length + 1, 0)
+        calls.append(counted)
+    assert calls[1] < 4.4 * calls[0]
+
+
+def test_each_offset_is_tried_once_though_much_is_damaged(tmp_path, monkeypatch):
+    pack = chain(tmp_path, 40)
+    content = bytearray(pack.read_bytes())
+    content[14:-20] = bytes(len(content) - 34)
+    pack.chmod(0o644)
+    pack.write_bytes(content)
+    tried = []
+    monkeypatch.setattr(module, "read_entry", lambda _data, at: tried.append(at) or read_entry(_data, at))
+    assert salvage(tmp_path, pack) == (0, 41)
+    assert len(tried) == len(set(tried)) == 41
