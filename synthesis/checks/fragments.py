@@ -71,8 +71,6 @@ FRAGMENTS: tuple[Fragment, ...] = (
     ),
     Fragment("node", re.compile(r"^✖ (?P<check>\S.*?) \([\d.]+ms\)$")),
     Fragment("node", re.compile(r"^(?:✖ failing tests:|ℹ (?:fail|cancelled) [1-9]\d*)$")),
-    Fragment("sympy", re.compile(r"^_+ (?P<check>(?P<suite>\S+\.py):test\w*) _+$")),
-    Fragment("sympy", re.compile(r"^=+ tests finished: .*\b(?:failed|exceptions), in .*$")),
     Fragment("junit", re.compile(r"^\s*<(?:failure|error)\b")),
 )
 
