@@ -249,7 +249,6 @@ class Dispatcher:
             step=step,
             round=due.round,
             found=tuple(found),
-            doubts=tuple(self.examiner.doubts(step)),
             tries=due.tries,
             reason=due.reason,
             wish=due.wish,

@@ -199,19 +199,13 @@ class _Rules:
 
     def texts(self, name: str, role: Role) -> None:
         for place, check in checks_of(role):
-            self.check(name, check, ("roles", name, *place))
+            if check.matches and (fault := pattern_fault(check.matches)):
+                self.add(("roles", name, *place, "matches"), f"role {name}: {fault}")
         if role.prompt:
             self.template(name, role.prompt, ("roles", name, "prompt"), IN_PROMPTS)
         for number, write in enumerate(role.writes):
             if write.content:
                 self.content(name, role, write, ("roles", name, "writes", number, "content"))
-
-    def check(self, name: str, check: Check, place: Place) -> None:
-        for key in ("terms", "unused"):
-            if file := getattr(check, key):
-                self.is_file(file, (*place, key), f"role {name} checks against")
-        if check.matches and (fault := pattern_fault(check.matches)):
-            self.add((*place, "matches"), f"role {name}: {fault}")
 
     def content(self, name: str, role: Role, write: Write, place: Place) -> None:
         reads = [one.file for one in role.reads]
