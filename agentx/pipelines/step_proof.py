@@ -22,13 +22,7 @@ from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.definition.checks import (
-    body_of,
-    has_marker,
-    look,
-    marker_fault,
-    verdict_of,
-)
+from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
@@ -189,13 +183,7 @@ class Examiner:
     # --- proving --------------------------------------------------------------------------------------------
 
     def prove(
-        self,
-        due: Due,
-        examined: Examined,
-        *,
-        run: str,
-        before: Sequence[Payload] = (),
-        found: bool = False,
+        self, due: Due, examined: Examined, *, run: str, before: Sequence[Payload] = (), found: bool = False
     ) -> list[Event]:
         """Record in one event that a step is done, and what it adds to the long-term memory.
 

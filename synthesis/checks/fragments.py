@@ -34,8 +34,7 @@ FRAGMENTS: tuple[Fragment, ...] = (
         re.compile(r"^(?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)(?:::\S.*?)?)(?: - (?P<message>.*))?$"),
     ),
     Fragment(
-        "pytest",
-        re.compile(r"^(?P<check>(?P<suite>\S+\.py)::\S.*?) (?:FAILED|ERROR) *(?:\[ *\d+%\])?$"),
+        "pytest", re.compile(r"^(?P<check>(?P<suite>\S+\.py)::\S.*?) (?:FAILED|ERROR) *(?:\[ *\d+%\])?$")
     ),
     Fragment(
         "pytest", re.compile(r"^\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)::\S.*)$")

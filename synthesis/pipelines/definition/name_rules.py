@@ -76,10 +76,7 @@ class _Rules:
         for part, names in (("variables", pipeline.variables), ("items", pipeline.items)):
             for name in names:
                 if name in OWN_NAMES:
-                    self.add(
-                        (part, name),
-                        f"{name!r} is a reserved name in templates; choose another name",
-                    )
+                    self.add((part, name), f"{name!r} is a reserved name in templates; choose another name")
         for name in pipeline.variables.keys() & pipeline.items.keys():
             self.add(("variables", name), f"{name!r} is also the name of items; choose another name")
         for name, given in pipeline.items.items():
@@ -212,8 +209,7 @@ class _Rules:
         for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
             if key not in reads:
                 self.add(
-                    place,
-                    f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}",
+                    place, f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}"
                 )
 
     def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
@@ -232,8 +228,7 @@ class _Rules:
                 )
             elif one in given & (values - {"title"}):
                 self.add(
-                    place,
-                    (f"{one!r} is a reserved name in this template; rename the variable or items"),
+                    place, (f"{one!r} is a reserved name in this template; rename the variable or items")
                 )
         return {key for first, key in named if first == "files" and key}
 

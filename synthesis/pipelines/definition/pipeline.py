@@ -37,11 +37,7 @@ class PipelinePart(BaseModel):
     """Base of the parts of a pipeline: a key that is not known is an error."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        populate_by_name=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
 
