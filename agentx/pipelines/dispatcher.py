@@ -15,14 +15,7 @@ import msgspec
 
 from agentx.agents.run_types import Limits
 from agentx.directing.configured import program_environ
-from agentx.directing.executors import (
-    Assignment,
-    Command,
-    Executor,
-    Loop,
-    Outcome,
-    carry_out,
-)
+from agentx.directing.executors import Assignment, Command, Executor, Loop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.pointed_files import PYTHON, Files, FileText
@@ -249,7 +242,6 @@ class Dispatcher:
             step=step,
             round=due.round,
             found=tuple(found),
-            doubts=tuple(self.examiner.doubts(step)),
             tries=due.tries,
             reason=due.reason,
             wish=due.wish,

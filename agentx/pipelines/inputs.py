@@ -10,10 +10,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from agentx.pipelines.pointed_files import PYTHON, Files, PointerMissing
-from agentx.synthesis.pipelines.definition.name_rules import checks_of
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.pipeline import Read
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
 
 _TOLD = 6
 """Number of files that a message names; of more, it names the directory."""
@@ -23,7 +21,6 @@ class _Absent(msgspec.Struct):
     """A file that a role reads and that does not exist; for a file per item, all of them."""
 
     role: str
-    does: str
     steps: list[str]
     read: ReadFile
     paths: list[str]
@@ -42,45 +39,32 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
     """
     absent: dict[tuple[str, str], _Absent] = {}
     unreadable: list[str] = []
-    for key, role, does, read in _needed(plan, done):
+    for key, role, read in _needed(plan, done):
         if not made and not read.source:
             continue
         try:
             files.of(read)
         except PointerMissing as error:
             if not error.absent:
-                unreadable.append(f"Role {role} (stage {key}) {does} {read.rule.file}: {error}")
+                unreadable.append(f"Role {role} (stage {key}) reads {read.rule.file}: {error}")
                 continue
-            same = absent.setdefault((role, read.rule.file), _Absent(role, does, [], read, []))
+            same = absent.setdefault((role, read.rule.file), _Absent(role, [], read, []))
             same.steps.append(key)
             same.paths.append(error.absent)
     programs = _programs(plan, files, done) if made else []
     return [*(_sentence(one, files) for one in absent.values()), *unreadable, *programs]
 
 
-def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, str, ReadFile]]:
-    """Yield each input that no step writes, once.
-
-    An entry is the step, its role, what the role does with the file, and the file.
-    """
+def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, ReadFile]]:
+    """Yield each input that no step writes, once: the key of the step, its role, and the file."""
     written = {one.path for step in plan.steps.values() for one in step.writes}
     seen = set[tuple[str, tuple[str, ...]]]()
     for key, step in plan.steps.items():
-        reads = [("reads", read) for read in step.reads]
-        held = [("is held to", read) for read in _held_to(plan, step)]
-        for does, read in [*reads, *held] if key not in done else ():
+        for read in step.reads if key not in done else ():
             place = (read.source, read.paths)
             if place not in seen and not _is_written(read, written):
                 seen.add(place)
-                yield key, step.role, does, read
-
-
-def _held_to(plan: Plan, step: Step) -> Iterator[ReadFile]:
-    """Yield the glossaries and registries that checks of a step use and that its role does not read."""
-    own = {read.rule.file for read in step.reads}
-    for _, check in checks_of(plan.role(step)):
-        if (name := check.terms or check.unused) and name not in own:
-            yield ReadFile(Read(file=name), plan.pipeline.files[name].source, plan.paths[name])
+                yield key, step.role, read
 
 
 def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
@@ -114,7 +98,7 @@ def _sentence(one: _Absent, files: Files) -> str:
     them, there = ("them", "are no files") if several else ("it", "is no file")
     add = f"Put {them} there" if one.read.source else f"Add {them}: `{_commands(one.paths, files)}`"
     return (
-        f"Role {one.role} (stage {stages}) {one.does} {one.read.rule.file}: "
+        f"Role {one.role} (stage {stages}) reads {one.read.rule.file}: "
         f"there {there} {named} in {where}, and no role writes {them}. "
         f"{add}; or fix the path under `files`, or mark the pointer `optional`."
     )

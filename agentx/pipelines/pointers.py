@@ -90,8 +90,7 @@ def search_files(
 
 
 def write_file(
-    path: PathArgument,
-    content: Annotated[str, Field(description="The whole content of the file.")],
+    path: PathArgument, content: Annotated[str, Field(description="The whole content of the file.")]
 ) -> None:
     """Write one of the files that you are to write, whole."""
 

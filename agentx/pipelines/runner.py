@@ -245,10 +245,7 @@ class Runner:
     # --- working --------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        with (
-            Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew,
-            self._stoppable(crew),
-        ):
+        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
             self._keep_busy(crew, schedule, tracker)
 
     def _keep_busy(self, crew: Crew, schedule: Schedule, tracker: Tracker) -> None:

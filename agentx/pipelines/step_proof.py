@@ -12,31 +12,24 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.pipelines.pointed_files import Files, FileText
+from agentx.pipelines.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import LOOK_AT, ProvedFile, StageProved
+from agentx.storage.events.pipeline_events import ProvedFile, StageProved
 from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.definition.checks import (
-    body_of,
-    doubts,
-    has_marker,
-    look,
-    marker_fault,
-    verdict_of,
-)
+from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
 from agentx.synthesis.pipelines.proving.markdown import lines_of
 from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.long_term_memory import Appending, appending, remembered, superseded
-from agentx.synthesis.pipelines.running.replaced import Added, in_force
+from agentx.synthesis.pipelines.running.replaced import Added
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
@@ -63,7 +56,7 @@ class Examined(msgspec.Struct, frozen=True):
     Attributes:
         outputs: The files of the step that exist.
         texts: Their texts, by path.
-        held: The checks that passed, a few words each, and remarks for a reviewer.
+        held: The checks that passed, a few words each.
         wrong: The faults, one sentence each; empty where the step is done.
         verdict: The verdict of the file that gives one.
     """
@@ -115,7 +108,6 @@ class Examiner:
             outputs.append(ProvedFile(write.path, file.blob, write.rule.marker))
             held += [] if faults else [f"{write.path}: marker {write.rule.marker}"] * bool(write.rule.marker)
             held += [] if faults else [f"{write.path}: {said}" for said in _held(write, step)]
-            held += [f"{LOOK_AT}{said}" for said in self._doubts(step, write.rule.checks, file)]
             if write.rule.verdict:
                 verdict = verdict_of(file.text)
                 if found and verdict == "PASS":
@@ -149,8 +141,7 @@ class Examiner:
         if check.command:
             return []
         return [
-            one_line(said if path in said else f"{path}: {said}")
-            for said in look(check, body, step.values, lambda alias: self._text_of(step, alias), step.item)
+            one_line(said if path in said else f"{path}: {said}") for said in look(check, body, step.values)
         ]
 
     def findings(self, step: Step) -> list[str]:
@@ -164,35 +155,9 @@ class Examiner:
                         found.append(said)
         return found
 
-    def doubts(self, step: Step) -> list[str]:
-        """Return doubtful places in what a step's role reads, for the role to examine."""
-        return [
-            said
-            for read in step.reads
-            if read.rule.checks
-            for file in self._files.of(read)
-            for said in self._doubts(step, read.rule.checks, file)
-        ]
-
-    def _doubts(self, step: Step, checks: Iterable[Check], file: FileText) -> list[str]:
-        body = self.body(file.path, file.text)
-        found = (
-            said for one in checks for said in doubts(one, body, lambda alias: self._text_of(step, alias))
-        )
-        return [one_line(f"{file.path}: {said}") for said in found]
-
     def body(self, path: str, text: str) -> str:
         """Return the text of a pipeline's file without its marker."""
         return body_of(text, self._markers.get(path, ""), path)
-
-    def _text_of(self, step: Step, alias: str) -> str:
-        """Return the text of a pipeline's file for a check; empty where the file does not exist yet."""
-        paths = self._plan.paths.get(alias, ())
-        own = next((read.paths for read in step.reads if read.rule.file == alias), paths)
-        source = self._plan.pipeline.files[alias].source
-        files = (self._files.text(path, source) for path in own if "*" not in path)
-        texts = [in_force(file.text) for file in files if file]
-        return "\n".join(texts)
 
     def _command(self, check: Check, path: str) -> str:
         """Return what a command finds wrong with a file; empty where it exits with 0."""
@@ -218,13 +183,7 @@ class Examiner:
     # --- proving --------------------------------------------------------------------------------------------
 
     def prove(
-        self,
-        due: Due,
-        examined: Examined,
-        *,
-        run: str,
-        before: Sequence[Payload] = (),
-        found: bool = False,
+        self, due: Due, examined: Examined, *, run: str, before: Sequence[Payload] = (), found: bool = False
     ) -> list[Event]:
         """Record in one event that a step is done, and what it adds to the long-term memory.
 

@@ -228,10 +228,7 @@ LINTERS: tuple[Linter, ...] = (
 )
 
 _BUILDERS = {"make", "gmake", "ninja", "cmake"}
-_BUILDING = {
-    "go": {"build", "vet", "install"},
-    "cargo": {"build", "b", "check", "c", "clippy"},
-}
+_BUILDING = {"go": {"build", "vet", "install"}, "cargo": {"build", "b", "check", "c", "clippy"}}
 """Subcommands that build without running anything."""
 
 _GENERIC = re.compile(rf"^{_PLACE}(?::\d+)?: (?P<message>\S.*?)(?: \[(?P<rule>[\w./-]{{1,60}})\])?$")

@@ -34,8 +34,7 @@ FRAGMENTS: tuple[Fragment, ...] = (
         re.compile(r"^(?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)(?:::\S.*?)?)(?: - (?P<message>.*))?$"),
     ),
     Fragment(
-        "pytest",
-        re.compile(r"^(?P<check>(?P<suite>\S+\.py)::\S.*?) (?:FAILED|ERROR) *(?:\[ *\d+%\])?$"),
+        "pytest", re.compile(r"^(?P<check>(?P<suite>\S+\.py)::\S.*?) (?:FAILED|ERROR) *(?:\[ *\d+%\])?$")
     ),
     Fragment(
         "pytest", re.compile(r"^\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (?P<check>(?P<suite>\S+\.py)::\S.*)$")
@@ -71,8 +70,6 @@ FRAGMENTS: tuple[Fragment, ...] = (
     ),
     Fragment("node", re.compile(r"^✖ (?P<check>\S.*?) \([\d.]+ms\)$")),
     Fragment("node", re.compile(r"^(?:✖ failing tests:|ℹ (?:fail|cancelled) [1-9]\d*)$")),
-    Fragment("sympy", re.compile(r"^_+ (?P<check>(?P<suite>\S+\.py):test\w*) _+$")),
-    Fragment("sympy", re.compile(r"^=+ tests finished: .*\b(?:failed|exceptions), in .*$")),
     Fragment("junit", re.compile(r"^\s*<(?:failure|error)\b")),
 )
 

@@ -18,7 +18,6 @@ from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
 from agentx.synthesis.checks.output import Output, read_output
 from agentx.synthesis.checks.pytest_output import parse_pytest
-from agentx.synthesis.checks.sympy_output import parse_sympy
 from agentx.synthesis.checks.unittest_output import parse_unittest
 
 
@@ -41,7 +40,6 @@ PARSERS: tuple[Parser, ...] = (
     Parser(
         "pytest", (" in ", "test session starts", "conftest '", "ERROR: ", ": error: ", "%]"), parse_pytest
     ),
-    Parser("sympy", ("test process starts",), parse_sympy),
     Parser(
         "django and unittest",
         ("Ran ", "Testing against Django", "Found ", "test database", " ... "),
@@ -58,7 +56,7 @@ PARSERS: tuple[Parser, ...] = (
 )
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
 
-_SUMS_UP_LAST = frozenset({"pytest", "unittest", "django", "sympy"})
+_SUMS_UP_LAST = frozenset({"pytest", "unittest", "django"})
 """Runners whose last line gives the result of the whole run."""
 
 _SUMS_UP = _SUMS_UP_LAST | {"jest", "vitest", "rspec", "go test"}

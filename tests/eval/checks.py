@@ -113,6 +113,9 @@ def logs(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     yield from _name_figures(read)
     yield from _pairs(data, told)
     yield Figure("test_logs.runs", "Logs: runs", len(read), more_is_better=True)
+    other = Counter(log.kind for log in read if log.report.runner == "exit")
+    yield Figure("test_logs.unrecognised_runs", "Logs: runs whose runner is not recognised", other.total(), more_is_better=False,
+                 beside=", ".join(f"{kind} {count}" for kind, count in other.most_common()))  # fmt: skip
     for kind in sorted({log.kind for log in read}):
         some = [log for log in read if log.kind == kind]
         named = _names(some)

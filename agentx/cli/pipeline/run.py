@@ -25,16 +25,13 @@ from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker
 from agentx.storage.errors import UsageError
-from agentx.storage.events.pipeline_events import LOOK_AT, PipelineStarted, StageProved
+from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
-
-_TOLD = 6
-"""Maximum number of doubts to print."""
 
 _LOOKS_PER_SECOND = 2
 """How often the display is refreshed, including the elapsed seconds."""
@@ -68,7 +65,6 @@ def run_pipeline(
         )
         tracker = Tracker(ws.engine, runner.name)
         look = functools.partial(_seen, runner.plan, tracker)
-        begun = ws.state.seq
         ws.engine.indexer.start()
         try:
             with ws.watching(), _watched(terminal, look):
@@ -76,22 +72,11 @@ def run_pipeline(
         finally:
             tracker.close()
         _show(terminal, look(), ended)
-        _say_doubts(terminal, ws, begun)
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
-
-
-def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
-    """Note what was proved after an event but deserves the user's attention."""
-    proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
-    doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
-    for one in doubts[:_TOLD]:
-        terminal.note(f"Perhaps {one}")
-    if len(doubts) > _TOLD:
-        terminal.note(f"and {len(doubts) - _TOLD} more: see `agentx log`.")
 
 
 def _show(terminal: Terminal, board: Board, document: object) -> None:

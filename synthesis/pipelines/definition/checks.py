@@ -5,7 +5,7 @@ Every check takes time linear in the length of the file: nothing in it can make 
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,9 +16,15 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.pipelines.definition.pipeline import Check, Length
-from agentx.synthesis.pipelines.proving.consistency import reused, terms_doubts, terms_faults
 from agentx.synthesis.pipelines.proving.markdown import lines_of, prose, sections, title_words
-from agentx.synthesis.pipelines.proving.phrase_search import Words, count, is_longer, phrase, told_lines
+from agentx.synthesis.pipelines.proving.phrase_search import (
+    Words,
+    count,
+    is_longer,
+    is_one_word,
+    phrase,
+    told_lines,
+)
 from agentx.synthesis.pipelines.templates import fill
 
 _COMMENTS = {
@@ -161,9 +167,7 @@ def _squeezed(line: str) -> str:
 # --- checks -------------------------------------------------------------------------------------------------
 
 
-def look(
-    check: Check, text: str, values: Mapping[str, Any], file: Callable[[str], str], item: str
-) -> list[str]:
+def look(check: Check, text: str, values: Mapping[str, Any]) -> list[str]:
     """Return the faults of a file by one check, each as a sentence that its writer can act on.
 
     Handles all checks except ``command``.
@@ -172,8 +176,6 @@ def look(
         check: The check.
         text: The file without its marker line.
         values: Values for the templates of the check.
-        file: Returns the text of another file of the pipeline by its name; empty if it does not exist yet.
-        item: Key of the item that the file belongs to; empty for none.
 
     Returns:
         Empty if the check passes. The sentences do not name the file; the caller does.
@@ -186,25 +188,11 @@ def look(
         return list(_length_faults(check.length, text, values))
     if check.sections:
         return list(_section_faults([fill(title, values) for title in check.sections], text))
-    if check.terms:
-        uses = fill(check.uses, values)
-        return list(terms_faults(text, file(check.terms), check.terms, uses, item, values))
-    if check.unused:
-        return list(reused(text, file(check.unused), check.unused, item, values))
+    if check.uses:
+        return list(_uses_faults([fill(terms, values) for terms in check.uses], text))
     if check.absent:
         return list(_absent_faults([fill(words, values) for words in check.absent], text))
     return list(_pattern_faults(check.matches, text)) if check.matches else []
-
-
-def doubts(check: Check, text: str, file: Callable[[str], str]) -> list[str]:
-    """Return possible faults of a file by a check, each as a sentence for a reviewer. They block nothing.
-
-    Args:
-        check: The check.
-        text: The file without its marker line.
-        file: Returns the text of another file of the pipeline by its name; empty if it does not exist yet.
-    """
-    return list(terms_doubts(text, file(check.terms), check.terms)) if check.terms else []
 
 
 def count_words(text: str) -> int:
@@ -270,6 +258,13 @@ def _says_something(lines: tuple[str, ...]) -> bool:
         flags=re.DOTALL,
     )
     return any(not _UNWRITTEN.fullmatch(line) for line in kept.split("\n"))
+
+
+def _uses_faults(required: list[str], text: str) -> Iterator[str]:
+    found = Words("\n".join(prose(text, spans=True)))
+    for term in re.split(r"[,;\n]", "\n".join(required)):
+        if (wanted := phrase(term)) and next(found.find(wanted, is_one_word), None) is None:
+            yield f"The term {one_line(term)!r} does not occur in it: use it."
 
 
 def _absent_faults(forbidden: list[str], text: str) -> Iterator[str]:

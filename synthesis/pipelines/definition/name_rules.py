@@ -76,10 +76,7 @@ class _Rules:
         for part, names in (("variables", pipeline.variables), ("items", pipeline.items)):
             for name in names:
                 if name in OWN_NAMES:
-                    self.add(
-                        (part, name),
-                        f"{name!r} is a reserved name in templates; choose another name",
-                    )
+                    self.add((part, name), f"{name!r} is a reserved name in templates; choose another name")
         for name in pipeline.variables.keys() & pipeline.items.keys():
             self.add(("variables", name), f"{name!r} is also the name of items; choose another name")
         for name, given in pipeline.items.items():
@@ -199,27 +196,20 @@ class _Rules:
 
     def texts(self, name: str, role: Role) -> None:
         for place, check in checks_of(role):
-            self.check(name, check, ("roles", name, *place))
+            if check.matches and (fault := pattern_fault(check.matches)):
+                self.add(("roles", name, *place, "matches"), f"role {name}: {fault}")
         if role.prompt:
             self.template(name, role.prompt, ("roles", name, "prompt"), IN_PROMPTS)
         for number, write in enumerate(role.writes):
             if write.content:
                 self.content(name, role, write, ("roles", name, "writes", number, "content"))
 
-    def check(self, name: str, check: Check, place: Place) -> None:
-        for key in ("terms", "unused"):
-            if file := getattr(check, key):
-                self.is_file(file, (*place, key), f"role {name} checks against")
-        if check.matches and (fault := pattern_fault(check.matches)):
-            self.add((*place, "matches"), f"role {name}: {fault}")
-
     def content(self, name: str, role: Role, write: Write, place: Place) -> None:
         reads = [one.file for one in role.reads]
         for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
             if key not in reads:
                 self.add(
-                    place,
-                    f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}",
+                    place, f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}"
                 )
 
     def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
@@ -238,8 +228,7 @@ class _Rules:
                 )
             elif one in given & (values - {"title"}):
                 self.add(
-                    place,
-                    (f"{one!r} is a reserved name in this template; rename the variable or items"),
+                    place, (f"{one!r} is a reserved name in this template; rename the variable or items")
                 )
         return {key for first, key in named if first == "files" and key}
 

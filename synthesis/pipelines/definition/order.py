@@ -106,10 +106,7 @@ class Order:
             which = " and ".join(f"role {role}" for role, _ in found) or "none of its stages"
             self.add(place, f"{ends}, but {which} writes it; exactly one stage of the loop must")
         elif not found[0][1].verdict:
-            self.add(
-                place,
-                f"{ends}, but role {found[0][0]} writes none; set `verdict: true` on its pointer",
-            )
+            self.add(place, f"{ends}, but role {found[0][0]} writes none; set `verdict: true` on its pointer")
         elif found[0][1].only != "every":
             self.add(place, f"{ends}, but role {found[0][0]} writes it only for the {found[0][1].only} item")
 

@@ -37,11 +37,7 @@ class PipelinePart(BaseModel):
     """Base of the parts of a pipeline: a key that is not known is an error."""
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        populate_by_name=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
+        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
 
 
@@ -109,12 +105,8 @@ class Check(PipelinePart):
     """Number of words."""
     sections: Texts = ()
     """Headings, each with text below."""
-    terms: str = ""
-    """A glossary under `files`: no forbidden words, no term redefined."""
-    uses: str = ""
-    """With `terms`: required terms, with commas between them."""
-    unused: str = ""
-    """A registry under `files`: no entry of other items is used again."""
+    uses: Texts = ()
+    """Required terms; one text may hold several, with commas between them."""
     absent: Texts = ()
     """Forbidden words."""
     matches: str = ""
@@ -124,11 +116,9 @@ class Check(PipelinePart):
 
     @model_validator(mode="after")
     def _is_one(self) -> "Check":
-        given = [name for name in type(self).model_fields if name != "uses" and getattr(self, name)]
+        given = [name for name in type(self).model_fields if getattr(self, name)]
         if len(given) != 1:
             raise ValueError(f"a check must have exactly one key, not {' and '.join(given) or 'none'}")
-        if self.uses and not self.terms:
-            raise ValueError("`uses` requires `terms`, the glossary that defines the terms")
         return self
 
 

@@ -83,6 +83,12 @@ _SAID = {
 }
 """Message for a fault, by its pydantic type."""
 
+_REMOVED = {
+    "terms": "the check `terms` was removed; name forbidden words in `absent` and required terms in `uses`",
+    "unused": "the check `unused` was removed; name the words that must not occur again in `absent`",
+}
+"""Message for a check of earlier versions."""
+
 _NAMES = "a name consists of at most 64 letters, digits, - and _, and begins with a letter or digit"
 _PATTERNS = (
     ("A-Z0-9_]*)?$", "a marker consists of capital letters, digits and _, like DRAFT_COMPLETE"),
@@ -132,6 +138,8 @@ def _said(error: "ErrorDetails") -> str:
         return f"{shown!r} is not allowed here: {rule}"
     if kind == "extra_forbidden":
         key = str(error["loc"][-1])
+        if key in _REMOVED and "checks" in error["loc"]:
+            return _REMOVED[key]
         if ":" in key:
             return f"unknown key; put a space after the `:`, as in {key.replace(':', ': ', 1)}"
         return f"unknown key{hint(key, shape_at(error['loc'][:-1]).get('properties', {}))}"

@@ -313,8 +313,7 @@ class _Filled:
             for key in ("section", "under", "topic"):
                 self.text(getattr(append, key), (*place, "appends", number, key), f"appends to {append.to}")
         for inner, check in checks_of(role):
-            self.text(check.uses, (*place, *inner, "uses"), "is checked for terms")
-            for key in ("sections", "absent"):
+            for key in ("sections", "uses", "absent"):
                 for number, one in enumerate(getattr(check, key)):
                     self.text(one, (*place, *inner, key, number), f"is checked for `{key}`")
             if check.length is not None:

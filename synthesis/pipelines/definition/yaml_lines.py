@@ -26,15 +26,9 @@ _OPEN_BRACES = re.compile(r"(?:^|[:,\[{-]\s)\s*\{\{")
 _SAID = (
     (r"found character '\\t'", "found a tab; indent YAML with spaces"),
     (r"found character '(.+)' that cannot start", r"a text that begins with `\1` must be quoted"),
-    (
-        r"mapping values are not allowed",
-        "unexpected `: `; put the text in quotes, or fix the indentation",
-    ),
+    (r"mapping values are not allowed", "unexpected `: `; put the text in quotes, or fix the indentation"),
     (r"sequence entries are not allowed", "unexpected `- `; begin the list on a new line"),
-    (
-        r"expected <block end>",
-        "this line does not match the lines above; fix its indentation or its quotes",
-    ),
+    (r"expected <block end>", "this line does not match the lines above; fix its indentation or its quotes"),
     (r"could not find expected ':'", "a key without a `:`"),
     (r"undefined alias '(.*)'", r"undefined alias `*\1`: there is no `&\1` above"),
     (r"escape", r"`\\` begins an escape in double quotes; double it, or use single quotes"),

@@ -84,13 +84,6 @@ Round {{ round }}: the last round was not accepted. Read what was asked for, and
 {% endfor %}
 A verdict cannot be PASS while these stand.
 {% endif %}
-{% if doubts %}
-
-**Look at these, of which the engine is not sure:**
-{% for one in doubts %}
-- {{ one }}
-{% endfor %}
-{% endif %}
 {% if reason %}
 
 Attempt {{ tries + 1 }}: an agent before you was sent with this task, and what it wrote was not \
@@ -141,7 +134,6 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
         given: The files that it is given.
         left_out: Secondary files, and why they are not given.
         found: Faults that the engine found in what the role reads.
-        doubts: Possible faults there.
         tries: Number of agents that failed before. ``reason`` says why the last one did.
         wish: Why it has to be done again, although it was done before.
         rules: What the user demands or has ruled out, for everything that is written.
@@ -153,7 +145,6 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     given: tuple[Given, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     found: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
     tries: int = 0
     reason: str = ""
     wish: str = ""
@@ -193,7 +184,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
         ],
         "round": sending.round,
         "found": sending.found,
-        "doubts": sending.doubts,
+        "doubts": (),  # for a role's own prompt written for an earlier version
         "tries": sending.tries,
         "reason": sending.reason,
         "wish": sending.wish,
@@ -233,11 +224,9 @@ def in_words(check: Check, values: Mapping[str, Any]) -> str:
         return f"Length: {fill(check.length.words, values)} words ± {check.length.within:.0%}."
     if check.sections:
         return f"It has these sections: {', '.join(check.sections)}."
-    if check.terms:
-        uses = fill(check.uses, values)
-        return f"Terms are those of {check.terms}." + (f" It uses: {uses}." if uses.strip() else "")
-    if check.unused:
-        return f"Nothing of other items that stands in {check.unused} stands in it again."
+    if check.uses:
+        uses = ", ".join(filled for one in check.uses if (filled := fill(one, values).strip()))
+        return f"It uses: {uses}." if uses else ""
     if check.absent:
         return f"These words do not stand in it: {', '.join(check.absent)}."
     return ""

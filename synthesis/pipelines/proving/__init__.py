@@ -1,4 +1,4 @@
-"""Check that an agent's text is what was asked for: markers, terms, glossary.
+"""Check that an agent's text is what was asked for: its prose, sections and words.
 
 May import: synthesis.chunking, synthesis.language.
 """

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -14,8 +14,6 @@ _LETTER = rf"[^\W_{_UNSPACED}][\u0300-\u036f\u200c\u200d]*+"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER})++(?:['’](?:{_LETTER})++)*+")
 _COUNTED = re.compile(rf"[{_UNSPACED}]|(?:{_LETTER}|_)++(?:['’.,/‐‑-](?:{_LETTER}|_)++)*+")
 _JOIN = re.compile(r"[ \t*_~]*+(?:[-‐‑/]|\n[ \t>]*)?[ \t*_~]*+")
-_PAUSE = re.compile(r"[,;:()|—–\"“”«»]|[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
-_SENTENCE = re.compile(r"[.!?…](?:\W|\Z)|\n\s*\n|\n\s*(?:[-*+>#|]|\d+[.)])")
 _TOLD = 5
 
 
@@ -40,16 +38,6 @@ class Token(msgspec.Struct, frozen=True):
         return plain(self.text)
 
     @property
-    def pauses(self) -> bool:
-        """Whether a sentence, or a part of one, begins with it."""
-        return _PAUSE.search(self.before) is not None
-
-    @property
-    def begins(self) -> bool:
-        """Whether a sentence begins with it."""
-        return _SENTENCE.search(self.before) is not None
-
-    @property
     def joins(self) -> bool:
         """Whether it can form a phrase with the previous word."""
         return _JOIN.fullmatch(self.before) is not None
@@ -72,18 +60,8 @@ class Words:
     def __init__(self, text: str) -> None:
         self.all = tokens(text)
         self._places: dict[str, list[int]] = {}
-        self._sentences: list[set[str]] = []
-        stems: set[str] = set()
         for place, token in enumerate(self.all):
             self._places.setdefault(token.stem, []).append(place)
-            stems = set() if token.begins else stems
-            stems.add(token.stem)
-            self._sentences.append(stems)
-
-    @property
-    def stems(self) -> KeysView[str]:
-        """The stems of all words."""
-        return self._places.keys()
 
     def find(self, wanted: Phrase, same: Form) -> Iterator[int]:
         """Yield the places of a phrase: the index of its first word in ``all``."""
@@ -92,14 +70,6 @@ class Words:
             matches = len(said) == len(wanted) and all(map(same, wanted, said))
             if matches and all(token.joins for token in said[1:]):
                 yield place
-
-    def places(self, stem_of_word: str) -> Sequence[int]:
-        """Return the places of the words with a stem."""
-        return self._places.get(stem_of_word, ())
-
-    def sentence(self, place: int) -> set[str]:
-        """Return the stems of the words in the sentence of a place."""
-        return self._sentences[place]
 
 
 def tokens(text: str) -> list[Token]:

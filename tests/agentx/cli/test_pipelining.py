@@ -207,23 +207,6 @@ def test_a_program_that_is_not_there_is_told_before_anything_runs(call, root, tm
     assert (done.code, "tokens       none: no model is used" in done.out) == (0, True)
 
 
-def test_what_is_worth_a_look_is_told_when_the_pipeline_ends(call, root, tmp_path):
-    (tmp_path / "p.yaml").write_text(
-        "pipeline: p\nfiles: {a: {path: a.md}, terms: {path: terms.md}}\nstages: [{id: s, role: x}]\n"
-        "roles: {x: {by: [python, tell.py], reads: [{file: terms}], writes: [{file: a, checks: [{terms: terms}]}]}}\n",
-        "utf-8",
-    )
-    (tmp_path / "tell.py").write_text("print('She broke the record.')\n", "utf-8")
-    (root / "artifacts" / "terms.md").write_text(
-        "- **posting**: one side of an entry (not: record)\n", "utf-8"
-    )
-    done = call("pipeline", "run", tmp_path / "p.yaml", "-C", root)
-    assert (done.code, done.err.count("Perhaps")) == (0, 1)
-    assert "Perhaps look at a.md: Line 1: if 'record' is said for what the glossary" in done.err
-    assert "look at a.md" in call("log", "-C", root).out
-    assert "Perhaps" not in call("pipeline", "run", tmp_path / "p.yaml", "-C", root).err
-
-
 @pytest.mark.parametrize("columns", ["60", "100"])
 def test_a_share_of_the_window_stands_in_one_line(call, essays, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)

@@ -122,24 +122,6 @@ def test_the_next_agent_is_told_what_came_of_the_calls_of_the_last_one(desk, cal
     assert [one.status for one in desk.facts("RunEnded")] == ["COMPLETED", *["FAILED"] * 3]
 
 
-def test_a_check_whose_glossary_cannot_be_read_ends_the_run_all_the_same(desk):
-    desk.path.write_text(
-        BOOK.replace("checks: [{sections", "checks: [{terms: terms}, {sections").replace(
-            "files:\n", "files:\n  terms: {path: terms.md}\n"
-        )
-    )
-    glossary = desk.ws.artifacts / "terms.md"
-    glossary.write_text("- **cat**: a beast\n", "utf-8")
-
-    def act(*given):
-        glossary.write_bytes(b"\0")  # meanwhile
-        return honest(*given)
-
-    ended = run(desk, act)
-    assert "terms.md is not UTF-8 text" in ended.failed["write[01]"]
-    assert not desk.ws.state.leases
-
-
 TWO_STATIC = BOOK.replace("files:\n", "files:\n  style: {path: style.md, class: static}\n").replace(
     "[{file: outline, marker: OUTLINE_DONE}]",
     "[{file: outline, marker: OUTLINE_DONE}, {file: style, marker: OUTLINE_DONE}]",

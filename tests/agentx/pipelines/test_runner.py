@@ -77,26 +77,6 @@ def test_a_review_that_fails_leads_to_another_round_that_reads_it(desk):
     assert "Verdict: FAIL" in second
 
 
-def test_a_doubt_about_a_term_is_told_to_the_reviewer_and_stands_on_record_and_fails_nothing(desk):
-    check = "checks: [{terms: glossary}]"
-    text = desk.path.read_text("utf-8").replace(
-        "reads: [{file: draft}]", f"reads: [{{file: draft, {check}}}]"
-    )
-    desk.path.write_text(text.replace("New terms]}", "New terms]}, {terms: glossary}"), "utf-8")
-    glossary = desk.ws.artifacts / "meta" / "glossary.md"
-    glossary.parent.mkdir()
-    glossary.write_text("- **posting**: one side of an entry (not: record)\n", "utf-8")
-    ended = desk.run(lambda path, prompt: well(path, prompt).replace("About 02.", "She broke the record."))
-    assert ended.status == "COMPLETED"
-    doubt = "drafts/02.md: Line 5: if 'record' is said for what the glossary"
-    (told,) = [one for one in desk.author.prompts if doubt in one]
-    assert "You are reviewer" in told
-    assert "of which the engine is not sure" in told
-    proved = [event for event in desk.ws.events() if event.type == "StageProved" and doubt in str(event.data)]
-    assert [(one.data.stage, one.data.item) for one in proved] == [("write", "02")]
-    assert f"look at {doubt}" in proved[0].describe()
-
-
 def test_a_loop_ends_at_its_limit(desk):
     ended = desk.run(lambda path, prompt: well(path, prompt).replace("PASS", "FAIL"))
     assert ended.status == "FAILED"
@@ -193,22 +173,6 @@ def test_a_file_that_nobody_writes_and_that_is_not_there_is_told_before_anything
     (desk.ws.artifacts / "breif.md").unlink()
     with pytest.raises(PipelineStopped, match=r"reads brief: there is no file br\*\*f.md"):
         desk.run()
-
-
-def test_a_glossary_that_drafts_are_held_to_has_to_be_there_and_may_lie_in_a_source(desk):
-    book = desk.path.read_text("utf-8").replace("files:", "files:\n  words: {path: words.md}")
-    book = book.replace("checks: [{sections", "checks: [{terms: words}, {sections")
-    desk.path.write_text(book, "utf-8")
-    with pytest.raises(
-        PipelineStopped, match=r"Role writer .stage write.01.. is held to words: there is no file"
-    ):
-        desk.run()
-    desk.path.write_text(
-        book.replace("words.md}", "words.md, source: ours}") + "sources: {ours: .}\n", "utf-8"
-    )
-    (desk.path.parent / "words.md").write_text("- **matter**: what a draft is about (not: topic)\n", "utf-8")
-    ended = desk.run(lambda path, prompt: well(path, prompt).replace("About 01.", "Every topic is here."))
-    assert "drafts/01.md: Line 5: 'topic' is said for what the glossary (words, line 1)" in ended.reason
 
 
 @pytest.mark.parametrize(

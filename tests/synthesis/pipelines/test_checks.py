@@ -6,7 +6,6 @@ from agentx.synthesis.pipelines.definition.checks import (
     CheckInvalid,
     body_of,
     count_words,
-    doubts,
     has_marker,
     look,
     marker_fault,
@@ -15,44 +14,14 @@ from agentx.synthesis.pipelines.definition.checks import (
     verdict_of,
 )
 from agentx.synthesis.pipelines.definition.pipeline import Check
-from agentx.synthesis.pipelines.proving.glossary import read_glossary
 
 MARK = "<!-- DRAFT_COMPLETE -->"
 FENCE = "```"
 
-GLOSSARY = """\
-# Glossary
 
-## Chapter 02
-
-- **posting**: one side of an entry (not: record, line item)
-- **data store** — where files lie. Not: repository.
-
-## Chapter 12
-
-* **ledger**: what holds the postings (not: book)
-* **balance**: what the amounts of an account come to (not: state, total)
-* **stage**: what a recipe has several of (not: step, point)
-"""
-
-REGISTRY = """\
-## Chapter 02
-
-- conveyor belt: how events move (chapter 02)
-- **river**: the flow of postings
-- a librarian who files cards in drawers: the index
-"""
-
-
-def found(text, values=None, *, item="05", glossary=GLOSSARY, **check):
+def found(text, values=None, **check):
     """What a check finds in a text."""
-    files = {"glossary": glossary, "metaphors": REGISTRY}
-    return look(Check.model_validate(check), text, values or {}, lambda name: files.get(name, ""), item)
-
-
-def doubtful(text):
-    """What a check of terms leaves to be looked at."""
-    return doubts(Check(terms="glossary"), text, lambda name: GLOSSARY)
+    return look(Check.model_validate(check), text, values or {})
 
 
 # --- markers and verdicts
@@ -188,213 +157,19 @@ def test_a_pattern_is_looked_for_at_every_line_and_none_can_take_for_ever():
         found("a", matches="[")
 
 
-# --- terms and metaphors
+# --- exact terms
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "A report lists each record of a month.",
-        "Records are sorted by date.",
-        "The ledger records are sorted.",
-        "The parser hands the first record of an entry on.",
-        "## Records in a report",
-        "It sums the line-items, then\nprints them.",
-        "Each **line\nitem** has a date.",
-        "They lie in a repository.",
-        "Open the book of postings at its last page.",
-        "The state of an account is its last amount; print that state.",
-    ],
-)
-def test_a_word_that_the_glossary_avoids_is_found_where_it_stands_for_the_concept(sentence):
-    (told,) = found(f"# Reports\n\n{sentence}\n", terms="glossary")
-    assert told.startswith("Line 3: ")
-    assert "(glossary, line " in told
-    assert "write '" in told
+@pytest.mark.parametrize("uses", ["{{ own }}", ["{{ own }}"], ["posting", "data store"]])
+def test_required_terms_are_found_in_the_singular_and_plural_and_in_code(uses):
+    values = {"own": "posting, data store"}
+    assert not found("Postings lie in\ndata stores.", values, uses=uses)
+    assert not found("A posting lies in a `data store`.", values, uses=uses)
+    (told,) = found("It is posted in a data store.", values, uses=uses)
+    assert told == "The term 'posting' does not occur in it: use it."
+    assert len(found(f"{FENCE}\nposting, data store\n{FENCE}", values, uses=uses)) == 2
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "We record each payment, and it records the sum.",
-        "The ledger records every posting; the ledger records postings at night.",
-        "Recording a payment is quick; payments are recorded.",
-        "A posting is not a record.",
-        "What others call a record is a posting here.",
-        'The word "record" is not used.',
-        "Call `record()`, or ledger.record(), or see record.py and record_id.",
-        f"{FENCE}\nfor record in records:\n{FENCE}",
-        "- **posting**: one side of an entry (not: record, line item)",
-        "This is a record-breaking month, and this book is about it.",
-        "See [the page](https://example.org/record-store).",
-    ],
-)
-def test_the_same_word_as_a_verb_in_code_or_spoken_of_is_no_fault(sentence):
-    assert found(sentence, terms="glossary", item="02") == []
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The next step is to read on.",
-        "At this point, take a step back.",
-        "It is a matter of record, in total as in part; for the record, it is off the record.",
-        "The point is that the account is late.",
-        "The United States has no such law.",
-    ],
-)
-def test_a_word_in_a_fixed_phrase_or_a_name_has_another_sense(sentence):
-    assert found(sentence, terms="glossary") == doubtful(sentence) == []
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "She broke the record for the mile.",
-        "The book on her desk was heavy.",
-        "The program was in a poor state.",
-    ],
-)
-def test_a_word_that_may_have_another_sense_is_a_doubt_and_no_fault(sentence):
-    assert found(sentence, terms="glossary") == []
-    (told,) = doubtful(sentence)
-    assert told.startswith("Line 1: if '")
-
-
-def test_a_word_has_one_sense_in_a_text():
-    alone, told = "Print the record.", "A posting has a side, and the record has two.\n\nPrint the record."
-    assert (len(found(alone, terms="glossary")), len(doubtful(alone))) == (0, 1)
-    assert [one[:14] for one in found(told, terms="glossary")] == ["Lines 1 and 3:"]
-    assert doubtful(told) == []
-
-
-def test_a_word_that_is_said_again_and_again_names_a_thing():
-    told = "An account has a state.\n\n" + "Print the point. " * 4
-    assert [one[:6] for one in found(f"Of a recipe.\n\n{told}", terms="glossary")] == ["Line 5"]
-    assert found(told, terms="glossary") == []
-
-
-TABLE = """\
-## Words
-
-| NOT to be said | What it means \\| says | Term |
-|:--|---|--:|
-| record; line item | one side of an `entry` | **posting** |
-| – | what holds postings (not: tome) | ledger |
-
-Say | Avoid
---- | ---
-voucher | coupon, code
-
-| File | Size |
-|---|---|
-| records | 12 |
-
-```
-| Term | Not |
-|---|---|
-| hidden | anything |
-```
-"""
-
-DEFINITIONS = """\
-Some words first.
-
-posting
-: one side of an entry
-: Not: record, line item
-
-ledger
-
-:   what holds the postings,
-    all of them
-    (not: tome)
-
-voucher
-~ what lowers a price (avoid: coupon, code)
-"""
-
-
-@pytest.mark.parametrize("glossary", [TABLE, TABLE.replace("\n", "\r\n"), DEFINITIONS])
-def test_a_glossary_may_be_a_table_or_a_list_of_definitions(glossary):
-    terms = read_glossary(glossary)
-    assert {one.term: [word for word, _ in one.avoided] for one in terms} == {
-        "posting": ["record", "line item"],
-        "ledger": ["tome"],
-        "voucher": ["coupon", "code"],
-    }
-    assert all(one.term in glossary.splitlines()[one.line - 1] for one in terms)
-    (told,) = found("Line items have a date.", glossary=glossary, terms="glossary")
-    assert f"(glossary, line {terms[0].line}) calls 'posting'" in told
-
-
-def test_a_glossary_of_whatever_shape_is_read_in_time_that_grows_with_its_length():
-    wide = " " * 100_000
-    for line in (
-        f"-{wide}x",
-        f"|{'-|' * 50_000}x",
-        f"- **a**: b{wide}c (not:{wide}d)",
-        f": {wide}",
-        f"a\n:{wide}b",
-    ):
-        assert len(read_glossary(f"| Term | Not |\n{line}\n|{line}|\n")) <= 2
-
-
-def test_a_term_of_another_item_is_not_defined_anew():
-    text = "- **Posting**: a line of text\n\nA **posting** is bold here.\n\n**ledger** is a list\n"
-    told = found(text, terms="glossary")
-    assert [one[:7] for one in told] == ["Line 1:", "Line 5:"]
-    assert "(glossary, line 5) defines it already" in told[0]
-    assert len(found(text, terms="glossary", item="02")) == 1
-    assert not found("- **posting**: one side of an entry (not: record, line item)", terms="glossary")
-
-
-def test_an_entry_is_of_the_item_that_its_heading_names_by_key_number_or_title():
-    text, values = "- **posting**: anew", {"chapter": {"id": "b", "title": "The ledger"}}
-    for heading, item in [("Chapter 2", "02"), ("02 · 12 ways", "02"), ("The ledger", "b"), ("Part b", "b")]:
-        glossary = f"## {heading}\n\n### Terms\n\n- **posting**: one side\n"
-        assert not found(text, values, glossary=glossary, terms="glossary", item=item), heading
-        assert found(text, values, glossary=glossary, terms="glossary", item="07"), heading
-
-
-def test_terms_that_are_asked_for_stand_in_the_text_and_in_the_glossary_or_are_introduced():
-    uses = {"terms": "glossary", "uses": "{{ own }}"}
-    assert not found("Postings lie in data stores.", {"own": "posting, data store"}, **uses)
-    assert not found("Nothing.", {"own": ""}, **uses)
-    (told,) = found("It is posted.", {"own": "posting"}, **uses)
-    assert "'posting' stands nowhere" in told
-    (told,) = found("An accrual is late.", {"own": "accrual"}, **uses)
-    assert "'accrual' stands in no entry" in told
-    assert not found("An **accrual** is late.", {"own": "accrual"}, **uses)
-    assert not found("An **accrual** is late.", {"own": "accrual"}, glossary="", **uses)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Events travel on conveyor belts.",
-        "Think of a conveyor-\nbelt in a bakery.",
-        "Postings flow like a river.",
-        "The river of postings never ends.",
-        "Like a librarian filing cards into a drawer, it sorts.",
-    ],
-)
-def test_a_metaphor_of_another_item_may_not_come_twice(sentence):
-    (told,) = found(f"\n{sentence}\n", unused="metaphors", item="04")
-    assert told.startswith("Line 2: ")
-    assert "a metaphor of 'Chapter 02' (metaphors, line " in told
-    assert not found(sentence, unused="metaphors", item="02")
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The conveyor stops. Belts are not used.",
-        "The belt is fastened before the conveyor starts.",
-        "`conveyor belt`",
-        "Rivers have a class of their own.",
-        "A card is filed by a clerk; the drawer holds cards.",
-    ],
-)
-def test_the_words_of_a_metaphor_in_another_order_or_sense_are_none(sentence):
-    assert found(sentence, unused="metaphors", item="04") == []
+def test_an_empty_list_of_terms_asks_for_nothing():
+    assert not found("Nothing.", {"own": ""}, uses="{{ own }}")
+    assert not found("Nothing.", {"own": ""}, absent="{{ own }}")

@@ -1,5 +1,8 @@
 """Long-term memory grows behind its end, by what is new, each item under its own heading; and its facts are found by search."""
 
+import re
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 
@@ -10,11 +13,9 @@ from agentx.storage.events.types import Draft, Event
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.memory.conclusions import Add
 from agentx.synthesis.memory.items import Link
-from agentx.synthesis.pipelines.definition.checks import look
-from agentx.synthesis.pipelines.definition.pipeline import Append, Check
+from agentx.synthesis.pipelines.definition.pipeline import Append
 from agentx.synthesis.pipelines.definition.plan import AppendFile
-from agentx.synthesis.pipelines.proving.glossary import read_glossary
-from agentx.synthesis.pipelines.proving.markdown import entries
+from agentx.synthesis.pipelines.proving.markdown import entries, sections
 from agentx.synthesis.pipelines.running import replaced as replaced_lines
 from agentx.synthesis.pipelines.running.learned import Learned
 from agentx.synthesis.pipelines.running.long_term_memory import MAX_FACT, appending, superseded
@@ -54,6 +55,16 @@ def appended(written, before="", *, item="02", earlier=(), **rule):
     assert made.path == "meta/g.md"
     assert not made.text or made.text.endswith("\n")
     return made.text, [fact.text for fact in made.learned]
+
+
+def listed(text):
+    """The terms in the lists of a text, with their meanings, lines and headings."""
+    return tuple(
+        SimpleNamespace(term=found[1], meaning=found[2], line=entry.line, under=section.above)
+        for section in sections(text)
+        for entry in entries(section.own, section.first)
+        if (found := re.fullmatch(r"\*\*(.+?)\*\*: (.*)", entry.text))
+    )
 
 
 def headings(text):
@@ -122,7 +133,7 @@ def test_what_a_stage_writes_can_neither_forge_the_heading_of_an_item_nor_hide_t
     assert not [*fenced([*whole.split("\n"), ""])][-1]
     assert "<!--" not in whole
     assert "<pre" not in whole
-    assert look(Check(terms="g"), "Open each tome.\n", {}, lambda _: whole, "05")
+    assert [one.term for one in listed(whole)][-1] == "ledger"
 
 
 def test_a_fence_that_a_person_left_open_is_closed_before_anything_is_added():
@@ -156,25 +167,24 @@ def test_what_is_done_again_comes_in_place_of_what_was_added_before_and_says_so(
     text, facts = appended(AGAIN, before, earlier=[first])
     assert text.startswith("\n## Chapter 02\n\n<!-- In place of lines 3-6 (")
     assert facts == ["posting: one side of an entry (not: record)"]
-    assert [(one.term, one.under[-1]) for one in read_glossary(in_force(before + text))] == [
+    assert [(one.term, one.under[-1]) for one in listed(in_force(before + text))] == [
         ("entry", "Chapter 03"),
         ("posting", "Chapter 02"),
     ]
     assert in_force(before + text).splitlines()[2] == "[lines 3-6 were replaced: see below]"
     assert len(in_force(before + text).splitlines()) == len((before + text).splitlines())
-    found = look(Check(terms="g"), "Each record counts.\n", {}, lambda _: in_force(before + text), "04")
-    assert ["line 16" in one for one in found] == [True]
+    assert [one.line for one in listed(in_force(before + text))] == [10, 16]
 
 
 def test_what_is_done_again_with_the_same_result_adds_nothing_and_nothing_can_come_in_place_of_something():
     first, facts = appended(FIRST)
     assert appended(FIRST, first, earlier=[first]) == ("", facts)
     none, facts = appended("## New terms\n\nNone.\n", first, earlier=[first])
-    assert (facts, read_glossary(in_force(first + none))) == ([], ())
+    assert (facts, listed(in_force(first + none))) == ([], ())
     assert headings(in_force(first + none)) == [(2, "Chapter 02")]
     third, facts = appended(FIRST, first + none, earlier=[first, none])
     assert facts == ["posting: a record", "ledger: what holds them"]
-    assert [one.line for one in read_glossary(in_force(first + none + third))] == [14, 15]
+    assert [one.line for one in listed(in_force(first + none + third))] == [14, 15]
 
 
 def test_only_the_engine_can_say_that_lines_hold_no_more():
@@ -214,7 +224,7 @@ def test_an_entry_that_a_person_amended_gains_no_words_from_what_was_replaced_be
     held = "## Chapter 02\n\n- **a**: one\n- **b**: two\n- **c**: three\n"
     amended = held.replace("two", "what a person says")
     text, _ = appended("## New terms\n\n- **d**: four\n", amended, earlier=[held])
-    terms = read_glossary(in_force(amended + text))
+    terms = listed(in_force(amended + text))
     assert [(term.term, term.meaning) for term in terms] == [("b", "what a person says"), ("d", "four")]
 
 
@@ -227,7 +237,7 @@ def test_what_was_replaced_is_told_apart_from_what_says_the_same_later():
         text, _ = appended(f"## New terms\n\n{said}\n", held, earlier=earlier if ours else [])
         held += text
         earlier.extend([text] if ours else [])
-        return [term.term for term in read_glossary(in_force(held))]
+        return [term.term for term in listed(in_force(held))]
 
     assert add("- **a**: one") == ["b", "a"]
     assert add("- **a**: one", "- **c**: three") == ["b", "a", "c"]
@@ -252,11 +262,11 @@ def test_what_others_say_under_the_same_heading_stays_and_so_does_what_a_person_
     mine, _ = appended(FIRST, under="Terms")
     others, _ = appended("## New terms\n\n- **entry**: two postings\n", mine, item="03", under="Terms")
     text, _ = appended(AGAIN, mine + others, under="Terms", earlier=[mine])
-    terms = read_glossary(in_force(mine + others + text))
+    terms = listed(in_force(mine + others + text))
     assert [(one.term, one.under) for one in terms] == [("entry", ("Terms",)), ("posting", ("Terms",))]
     amended = (mine + others).replace("what holds them", "a book, says the editor")
     text, _ = appended(AGAIN, amended, under="Terms", earlier=[mine])
-    terms = [one.meaning for one in read_glossary(in_force(f"# Terms\n\n{amended}{text}"))]  # lines moved
+    terms = [one.meaning for one in listed(in_force(f"# Terms\n\n{amended}{text}"))]  # lines moved
     assert terms == ["a book, says the editor", "two postings", "one side of an entry (not: record)"]
 
 

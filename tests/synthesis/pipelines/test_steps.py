@@ -89,9 +89,12 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
         ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is only for roles played by the engine; set `by: engine` for role reviewer."),
         ("marker: DRAFT", "checks: [{matches: (}]",
          "24: roles.writer.writes[0].checks[0].matches: role writer: `matches` is not a valid regular expression: '(': unclosed group."),
-        ("marker: DRAFT", "checks: [{terms: glossary}]",
-         ("24: roles.writer.writes[0].checks[0].terms: role writer checks against the file 'glossary', which is not defined under `files`; "
-         "known: style, summaries, draft, review.")),
+        ("marker: DRAFT", "checks: [{terms: glossary, uses: entry}]",
+         ("24: roles.writer.writes[0].checks[0].terms: the check `terms` was removed; "
+          "name forbidden words in `absent` and required terms in `uses`.")),
+        ("marker: DRAFT", "checks: [{unused: metaphors}]",
+         ("24: roles.writer.writes[0].checks[0].unused: the check `unused` was removed; "
+          "name the words that must not occur again in `absent`.")),
         ("marker: DRAFT", "checks: [{length: {words: many}}]",
          "24: roles.writer.writes[0].checks[0].length.words: role writer (stage write, item 01) cannot be checked: `length.words` is 'many'; it must be a number greater than 0."),
         ("files:\n", "files:\n  code: {path: x, source: code}\n",
