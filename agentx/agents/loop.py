@@ -231,12 +231,7 @@ class _Run:
         """Record how the run ended, and what it used."""
         used = self.bounds.usage
         self.record(
-            RunEnded(
-                status=status,
-                reason=reason,
-                steps=self.bounds.steps,
-                **msgspec.structs.asdict(used),
-            )
+            RunEnded(status=status, reason=reason, steps=self.bounds.steps, **msgspec.structs.asdict(used))
         )
         self.grade(status, violations)
         return RunResult(

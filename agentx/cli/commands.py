@@ -3,9 +3,13 @@
 Nothing of a command is imported before it is called.
 """
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import typer
 
 DAILY, RECURRING, BACK, SAFE, SETUP = (
     "Every day",
@@ -72,7 +76,7 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        function: ``MODULE:NAME`` of its function, below this package.
+        function: ``MODULE:NAME`` of its function, below this package; its first parameter is the terminal.
         example: Arguments of one call, as its help shows them.
         reads: Whether it only reads and does not speak for the user, so that an agent's own command or
             program may call it.
@@ -83,10 +87,18 @@ class Command(NamedTuple):
     reads: bool = False
 
     def load(self) -> Callable[..., None]:
-        """Import its function."""
+        """Import its function, in the form that Typer calls: with a context that has the terminal."""
         module, name = self.function.split(":")
-        found: Callable[..., None] = getattr(import_module(f"agentx.cli.{module}"), name)
-        return found
+        function = getattr(import_module(f"agentx.cli.{module}"), name)
+
+        def command(ctx: typer.Context, **options: Any) -> None:
+            function(ctx.obj, **options)
+
+        functools.update_wrapper(command, function, assigned=("__name__", "__doc__"))
+        terminal, *options = inspect.signature(function).parameters.values()
+        context = terminal.replace(name="ctx", annotation=typer.Context)
+        command.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+        return command
 
 
 _READS = True

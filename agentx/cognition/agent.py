@@ -586,11 +586,7 @@ class _Turn:
                 final=True,
                 model=self.agent.responder.name if self.agent.responder else "",
             )
-            done = msgspec.structs.replace(
-                done,
-                metrics=self.beside(metrics),
-                snapshot=self.beside(snapshot),
-            )
+            done = msgspec.structs.replace(done, metrics=self.beside(metrics), snapshot=self.beside(snapshot))
             seq = self.ws.engine.write_path.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))

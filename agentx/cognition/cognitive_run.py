@@ -15,11 +15,7 @@ NO_MODEL = "deterministic"
 
 
 def run_cognitive(
-    ws: Workspace,
-    message: str,
-    model: ModelClient | None,
-    *,
-    session: str = SESSION,
+    ws: Workspace, message: str, model: ModelClient | None, *, session: str = SESSION
 ) -> RunResult:
     """Answer a message as a run.
 

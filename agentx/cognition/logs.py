@@ -21,12 +21,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_temporary
 from agentx.storage.log.history import told_already
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.metrics import (
-    ActivatorSnapshot,
-    BufferedMemory,
-    DecayerSnapshot,
-    Metrics,
-)
+from agentx.synthesis.cognition.metrics import ActivatorSnapshot, BufferedMemory, DecayerSnapshot, Metrics
 
 FOLDER = f"{CACHE}/metrics"
 """Directory of the files, relative to the workspace."""

@@ -352,7 +352,4 @@ def _note_failed(ws: Workspace, rule: ScheduleSet, due: Due, error: AgentXError)
         due=due.at,
     )
     ended = RunEnded(status="FAILED", reason=one_line(str(error)))
-    ws.record(
-        Draft(data=started, actor=actor, run=run, key=due.key),
-        Draft(data=ended, actor=actor, run=run),
-    )
+    ws.record(Draft(data=started, actor=actor, run=run, key=due.key), Draft(data=ended, actor=actor, run=run))

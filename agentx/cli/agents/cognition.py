@@ -17,10 +17,9 @@ from agentx.storage.text import plain
 
 
 def report(
-    ctx: typer.Context,
+    terminal: Terminal,
     session: Annotated[
-        str,
-        typer.Option(metavar="NAME", show_default=False, help="The session; the latest by default."),
+        str, typer.Option(metavar="NAME", show_default=False, help="The session; the latest by default.")
     ] = "",
     to: Annotated[
         Path | None,
@@ -30,7 +29,6 @@ def report(
     ] = None,
 ) -> None:
     """Draw a session: decay and use of each memory, fetches, time and cost."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         seen = overview(ws.engine, session)
         if seen is None:

@@ -40,7 +40,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def direct(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     why: Annotated[
         bool, typer.Option("--why", help="Only show whether the next run asks the director, and why.")
@@ -59,7 +59,6 @@ def direct(
     sees that prompt alone. Without a model the directive is composed of what you said, the rules in effect,
     what was done already and what failed.
     """
-    terminal: Terminal = ctx.obj
     if why + now + run > 1:
         raise UsageError("Give one of --why, --now and --run.")
     with opened(terminal) as ws:
@@ -107,12 +106,7 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
     terminal.show(_why(stands.decision))
     issued = stands.issued
     if issued is None:
-        terminal.show(
-            Text(
-                "`--now` has a directive written, `--run` carries one out.",
-                "dim",
-            )
-        )
+        terminal.show(Text("`--now` has a directive written, `--run` carries one out.", "dim"))
         return
     policy = issued.policy
     rows: list[tuple[str, str | Text]] = [

@@ -46,10 +46,9 @@ Domain = Annotated[str, typer.Option(metavar="NAME", help="Its domain, such as p
 
 
 def look_before(
-    ctx: typer.Context,
+    terminal: Terminal,
     action: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
+        str, typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words.")
     ] = "",
     tool: Annotated[str, typer.Option(metavar="NAME", help="The tool that will be called.")] = "",
     arguments: Annotated[
@@ -59,7 +58,6 @@ def look_before(
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "",
 ) -> None:
     """Check an action before it is taken: flow, rejections, rules, resources. Exit status: 3 ask, 4 deny."""
-    terminal: Terminal = ctx.obj
     given = _arguments(arguments)
     with opened(terminal) as ws:
         verdict = ws.gates.before(
@@ -123,14 +121,13 @@ def _row(part: VerdictSection, line: Line) -> tuple[str, Text]:
 
 
 def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
-    ctx: typer.Context,
+    terminal: Terminal,
     task: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="What was done, in one sentence.")
     ],
     *,
     passed: Annotated[
-        bool | None,
-        typer.Option("--pass/--fail", show_default=False, help="The result (required)."),
+        bool | None, typer.Option("--pass/--fail", show_default=False, help="The result (required).")
     ] = None,
     flow: Annotated[str, typer.Option(metavar="ID", help="The flow that was followed.")] = "",
     lesson: Annotated[str, typer.Option(metavar="TEXT", help="What was learned, in one sentence.")] = "",
@@ -157,7 +154,6 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
     ] = "",
 ) -> None:
     """Grade a task: update the records of its flow and rules, and keep its lesson."""
-    terminal: Terminal = ctx.obj
     if passed is None:
         raise UsageError("Say how it went: `--pass` or `--fail`.")
     with opened(terminal) as ws:
@@ -210,9 +206,8 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
 # --- lessons without an automated check ---------------------------------------------------------------------
 
 
-def list_lessons(ctx: typer.Context) -> None:
+def list_lessons(terminal: Terminal) -> None:
     """List lessons and rules that nothing enforces yet, each with what would enforce it."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = ws.gates.lessons()
     if terminal.json:
@@ -235,9 +230,8 @@ def list_lessons(ctx: typer.Context) -> None:
 # --- capabilities -------------------------------------------------------------------------------------------
 
 
-def list_capabilities(ctx: typer.Context) -> None:
+def list_capabilities(terminal: Terminal) -> None:
     """List tools and credentials with their last check, and variables that look like credentials."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items, names = ws.capabilities.all(), ws.capabilities.credentials()
     if terminal.json:
@@ -249,7 +243,7 @@ def list_capabilities(ctx: typer.Context) -> None:
 
 
 def add_capability(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="NAME", show_default=False, help="Its name, such as GitHub access.")
     ],
@@ -262,7 +256,6 @@ def add_capability(
     ] = "",
 ) -> None:
     """Add a tool or credential with the command that checks it, and run that command."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         item = ws.capabilities.add(
             encodable(name), encodable(command), domain=encodable(domain), agent=encodable(agent)
@@ -272,14 +265,12 @@ def add_capability(
 
 
 def check_capabilities(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID...]", show_default=False, help="IDs; all by default."),
+        list[str] | None, typer.Argument(metavar="[ID...]", show_default=False, help="IDs; all by default.")
     ] = None,
 ) -> None:
     """Run the checks of capabilities and record the results; exit 1 if one fails."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         items = ws.capabilities.check(names or ())
     _tell(terminal, items)

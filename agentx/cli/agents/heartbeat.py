@@ -22,7 +22,7 @@ _COLOURS: dict[Pulse, str] = {
 
 
 def heartbeat(
-    ctx: typer.Context,
+    terminal: Terminal,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="PROVIDER/NAME, as litellm writes it, or script:FILE.")
     ] = "",
@@ -31,7 +31,6 @@ def heartbeat(
 
     Exit 1 if the user must act; after a resumed run, as `agentx run`.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("A pulse …"):
         found = beat(ws, lambda: models.model(ws.engine, model))
     _show(terminal, found)

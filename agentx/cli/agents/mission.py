@@ -20,21 +20,19 @@ Role = Annotated[
 ]
 
 
-def list_missions(ctx: typer.Context) -> None:
+def list_missions(terminal: Terminal) -> None:
     """List the agents' missions; each start of an agent and each directive includes its mission."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = listed(ws.engine)
     _show(terminal, found)
 
 
 def set_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The mission.")],
     agent: Role = "",
 ) -> None:
     """Set or replace the mission of an agent."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = set_mission(ws.engine, encodable(text), encodable(agent))
     _show(terminal, [item])
@@ -51,11 +49,10 @@ def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
 
 
 def dispatch_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     asked: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The task, in any words.")],
 ) -> None:
     """Find the flow and the agent for a task, check its capabilities, print the command; start nothing."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = dispatch(ws.engine, encodable(asked))
     if terminal.json:

@@ -27,9 +27,8 @@ _TASK_WORDS = 12
 _REASON_WORDS = 20
 
 
-def list_schedules(ctx: typer.Context) -> None:
+def list_schedules(terminal: Terminal) -> None:
     """List recurring tasks: the next due time, the result of the last run, and skipped due times."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = schedules.standing(ws, _now())
     if terminal.json:
@@ -68,7 +67,7 @@ def _now() -> datetime:
 
 
 def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
-    ctx: typer.Context,
+    terminal: Terminal,
     cron: Annotated[
         str,
         typer.Argument(
@@ -87,10 +86,7 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     ] = "UTC",
     catch_up: Annotated[
         str,
-        typer.Option(
-            metavar="POLICY",
-            help="Missed runs: `once` runs the latest, `all` each, `none` none.",
-        ),
+        typer.Option(metavar="POLICY", help="Missed runs: `once` runs the latest, `all` each, `none` none."),
     ] = "once",
     jitter: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Maximum random delay.")] = 0.0,
     time_limit: Annotated[
@@ -108,7 +104,6 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
 ) -> None:
     """Add or replace a recurring task. `agentx schedule daemon` or `agentx schedule run-due` runs it."""
-    terminal: Terminal = ctx.obj
     rule = _rule(
         id=name or schedules.id_of(task or "heartbeat"),
         cron=" ".join(cron.split()),
@@ -141,11 +136,10 @@ def _rule(**parts: str | float) -> ScheduleSet:
 
 
 def remove_schedule(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name.")],
 ) -> None:
     """Remove a schedule; its past runs stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         schedules.remove(ws, name)
     if terminal.json:
@@ -155,12 +149,11 @@ def remove_schedule(
 
 
 def list_due(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(metavar="[ID]", help="Only this schedule.")] = "",
     most: Annotated[int, typer.Option(min=1, max=1_000, help="Number for each schedule.")] = 5,
 ) -> None:
     """List the next due times."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         known = ws.state.schedules
     if name and name not in known:
@@ -175,11 +168,10 @@ def list_due(
 
 
 def run_due(
-    ctx: typer.Context,
+    terminal: Terminal,
     most: Annotated[int, typer.Option(min=0, help="Maximum number of runs; 0 for all.")] = 0,
 ) -> None:
     """Run the tasks that are due now, one after another (for cron and systemd timers)."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         try:
             with terminal.busy("Running what is due …"):
@@ -212,13 +204,11 @@ def told(carried: Carried, workspace: str = "") -> Text:
 
 
 def daemon(
-    ctx: typer.Context,
+    terminal: Terminal,
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[DIR…]",
-            show_default=False,
-            help="Workspaces, or directories that contain some.",
+            metavar="[DIR…]", show_default=False, help="Workspaces, or directories that contain some."
         ),
     ] = None,
     *,
@@ -240,7 +230,6 @@ def daemon(
     ] = 30.0,
 ) -> None:
     """Run the due tasks of many workspaces until SIGTERM or Ctrl-C; runs in progress are finished first."""
-    terminal: Terminal = ctx.obj
     roots = workspaces(folders or [find_root(terminal.directory)])
     runs = 0
 

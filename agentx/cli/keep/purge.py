@@ -25,7 +25,7 @@ _EVERYWHERE = (
 
 
 def purge(
-    ctx: typer.Context,
+    terminal: Terminal,
     event: Annotated[
         list[int],
         typer.Option("--event", metavar="SEQ", show_default=False, help="Event to purge (repeatable)."),
@@ -50,7 +50,6 @@ def purge(
 
     This is the only command that rewrites history: commits get new IDs. It cannot be undone.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         with terminal.busy("Looking for every copy"):
             plan = ws.plan_purge(*event, also=also)

@@ -14,7 +14,7 @@ from agentx.trust.trust import Trust, restricted
 
 
 def fork(
-    ctx: typer.Context,
+    terminal: Terminal,
     new: Annotated[
         Path, typer.Argument(metavar="NEW", show_default=False, help="An empty or new directory.")
     ],
@@ -28,7 +28,6 @@ def fork(
     ] = None,
 ) -> None:
     """Create a new workspace with the history up to a moment; it shares nothing with this one."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
         state, files = made.state, len(made.engine.write_path.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
@@ -56,17 +55,15 @@ _Url = Annotated[
 ]
 
 
-def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+def push(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Push to a Git remote. Its branch main only moves forward; it is never overwritten."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.push(remote, url=_seen_from_here(url), progress=told)
     _show(terminal, done, "pushed to")
 
 
-def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+def pull(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Pull from a Git remote, whose history is checked first; nothing here is overwritten."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.pull(remote, url=_seen_from_here(url), progress=told)
     _show(terminal, done, "pulled from")

@@ -54,7 +54,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def allow(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Only show.")] = False,
@@ -68,7 +68,6 @@ def allow(
     Trust holds for this directory, this history and these settings. Your own
     `agentx config set` keeps it; any other change of such a setting, a copy and a move end it.
     """
-    terminal: Terminal = ctx.obj
     if show + revoke + yes > 1:
         raise UsageError("Give one of --show, --revoke and --yes.")
     with opened(terminal) as ws:
@@ -186,9 +185,8 @@ def _document(terminal: Terminal, ws: Workspace, claims: list[Claim]) -> None:
     terminal.document({"root": str(ws.root), "trusted": not why, "restricted": why, "claims": claims})
 
 
-def list_trusted(ctx: typer.Context) -> None:
+def list_trusted(terminal: Terminal) -> None:
     """List the workspaces that you trust, and those that changed since you trusted them."""
-    terminal: Terminal = ctx.obj
     found = trusted_workspaces(terminal.settings)
     if terminal.json:
         terminal.document(
@@ -219,13 +217,12 @@ def list_trusted(ctx: typer.Context) -> None:
 
 
 def issue(
-    ctx: typer.Context,
+    terminal: Terminal,
     days: Annotated[
         float, typer.Option("--for", metavar="DAYS", min=0.001, max=_DAYS, help="Days that it is valid.")
     ],
     call: Annotated[
-        str,
-        typer.Option(metavar="CALL_ID", help="Approve this pending call instead of the workspace."),
+        str, typer.Option(metavar="CALL_ID", help="Approve this pending call instead of the workspace.")
     ] = "",
     *,
     commands: Annotated[
@@ -237,7 +234,6 @@ def issue(
     It holds for this history and these settings, wherever the workspace is. The machine reads it from
     the file that AGENTX_TRUST_RECORD names, and accepts it if it has your key: `agentx trust key`.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if call:
             found = next((one for one in ws.state.pending.values() if one.call_id == call), None)
@@ -251,12 +247,11 @@ def issue(
 
 
 def key(
-    ctx: typer.Context,
+    terminal: Terminal,
     add: Annotated[str, typer.Option(metavar="KEY", help="Accept records signed with this key.")] = "",
     remove: Annotated[str, typer.Option(metavar="KEY", help="Stop accepting this key.")] = "",
 ) -> None:
     """Print your public key, which signs records, and the keys that are accepted here."""
-    terminal: Terminal = ctx.obj
     store = Store(terminal.settings.state_dir)
     if add:
         records.accept(store, add, terminal.settings)

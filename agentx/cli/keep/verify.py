@@ -18,7 +18,7 @@ from agentx.storage.text import one_line
 
 
 def verify(
-    ctx: typer.Context,
+    terminal: Terminal,
     since: Annotated[
         str,
         typer.Option(
@@ -30,7 +30,6 @@ def verify(
 
     Exit 1, with one line per finding, if something is damaged.
     """
-    terminal: Terminal = ctx.obj
     root = find_root(_directory(terminal))
     with terminal.progress() as told:
         found = verify_workspace(root, since=since, progress=told)
@@ -43,7 +42,7 @@ def verify(
 
 
 def repair(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     accept_loss: Annotated[
@@ -57,7 +56,6 @@ def repair(
 
     Replaced files are kept in .agentx/repaired. Exit 1 if something cannot be restored.
     """
-    terminal: Terminal = ctx.obj
     root = find_root(_directory(terminal))
     with terminal.progress() as told:
         done = repair_workspace(root, dry_run=dry_run, accept_loss=accept_loss, progress=told)

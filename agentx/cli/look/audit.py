@@ -29,7 +29,7 @@ Row = tuple[str, str | Text]
 
 
 def audit(
-    ctx: typer.Context,
+    terminal: Terminal,
     workspaces: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[DIR...]", show_default=False, help="Workspaces; by default that of -C."),
@@ -39,7 +39,6 @@ def audit(
     ] = "yesterday",
 ) -> None:
     """Report what ran, failed, was learned and decayed since yesterday, the cost, and what to do now."""
-    terminal: Terminal = ctx.obj
     after = begin(since, datetime.now().astimezone())
     found: list[Audit] = []
     for directory in workspaces or [terminal.directory]:

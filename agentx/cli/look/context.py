@@ -32,12 +32,11 @@ Explain = Annotated[
 
 
 def context(
-    ctx: typer.Context,
+    terminal: Terminal,
     message: Annotated[
         str,
         typer.Argument(
-            metavar="[MESSAGE]",
-            help="What the agent will work on; the user's last message by default.",
+            metavar="[MESSAGE]", help="What the agent will work on; the user's last message by default."
         ),
     ] = "",
     max_tokens: Annotated[
@@ -66,7 +65,6 @@ def context(
     explain: Explain = False,
 ) -> None:
     """Print the context that an agent would get now: the user's rules first, then what is relevant."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         then = encodable(as_of) or None
 
@@ -87,7 +85,7 @@ def context(
 
 
 def boot(
-    ctx: typer.Context,
+    terminal: Terminal,
     agent: Annotated[
         str, typer.Option(metavar="ROLE", help="The agent's role; also include what is for that role only.")
     ] = "",
@@ -99,7 +97,6 @@ def boot(
     explain: Explain = False,
 ) -> None:
     """Print what an agent is given at its start: mission, rules, rejections, flows, capabilities, lessons."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         seq = ws.moment(encodable(as_of)) if as_of else None
 
@@ -199,7 +196,7 @@ def _said(text: str) -> str:
 
 
 def search(  # noqa: PLR0913, PLR0917 - each narrows the search
-    ctx: typer.Context,
+    terminal: Terminal,
     query: Annotated[
         str,
         typer.Argument(
@@ -221,7 +218,6 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     ] = True,
 ) -> None:
     """Search files, messages, tool output, memory and the read-only sources."""
-    terminal: Terminal = ctx.obj
     if not query.strip():
         raise UsageError("The query is empty.")
     with opened(terminal, look=not as_of) as ws:

@@ -35,7 +35,7 @@ _LINES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def diff(
-    ctx: typer.Context,
+    terminal: Terminal,
     first: Annotated[
         str,
         typer.Argument(
@@ -47,7 +47,6 @@ def diff(
     patch: Annotated[bool, typer.Option("--patch", "-p", help="Also show changed lines.")] = False,
 ) -> None:
     """Show what changed between two moments, in files and in memory."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not last) as ws:
         made = ws.diff(encodable(first) or None, encodable(last) or None, patches=patch or terminal.json)
     if terminal.json:
@@ -141,7 +140,7 @@ def _patch(file: FileDiff) -> Text:
 
 
 def bisect(
-    ctx: typer.Context,
+    terminal: Terminal,
     item: Annotated[
         str, typer.Option(metavar="ID", help="A memory item, from `agentx memory list --all`.")
     ] = "",
@@ -152,7 +151,6 @@ def bisect(
     ] = False,
 ) -> None:
     """Find the event that made an item or a file what it is, with its causes back to the user's message."""
-    terminal: Terminal = ctx.obj
     if bool(item) == bool(path):
         raise UsageError("Give either `--item ID` or `--path PATH`.")
     with opened(terminal, look=bool(path)) as ws:

@@ -43,9 +43,8 @@ _COLOURS = {
 }
 
 
-def status(ctx: typer.Context) -> None:
+def status(terminal: Terminal) -> None:
     """Show the state of the workspace; edits made outside AgentX are recorded first."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         stands = ws.status()
         issues, calls, pipeline = ws.memory("hot_issue"), ws.state.pending, _pipeline(ws)
@@ -95,10 +94,7 @@ def _facts(
     if waiting:
         yield "waiting", Text(f"{one_line(', '.join(waiting))}: agentx approve", "yellow")
     if unknown:
-        yield (
-            "unknown",
-            Text(f"outcome of {one_line(', '.join(unknown))}: its process ended", "yellow"),
-        )
+        yield ("unknown", Text(f"outcome of {one_line(', '.join(unknown))}: its process ended", "yellow"))
     if stands.outside:
         yield "edited", f"{one_line(list_paths(stands.outside))}: now recorded"
     if stands.damage:
@@ -122,7 +118,7 @@ def _issue(item: MemoryItem) -> str:
 
 
 def log(
-    ctx: typer.Context,
+    terminal: Terminal,
     count: Annotated[int, typer.Option("-n", "--number", min=1, help="Number of latest events.")] = 20,
     after: Annotated[
         int | None, typer.Option(metavar="SEQ", min=0, help="All events after this one instead.")
@@ -141,7 +137,6 @@ def log(
 
     With --json each line is one event as recorded, and all types are shown.
     """
-    terminal: Terminal = ctx.obj
     wanted = _types(kind or [])
     with opened(terminal) as ws:
         whole = everything or terminal.json or bool(wanted)

@@ -33,15 +33,13 @@ _EXCERPT = 60
 
 
 def explain_message(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
-        str,
-        typer.Argument(metavar="MESSAGE", show_default=False, help="Any message; '-' reads stdin."),
+        str, typer.Argument(metavar="MESSAGE", show_default=False, help="Any message; '-' reads stdin.")
     ] = "",
     event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
 ) -> None:
     """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
-    terminal: Terminal = ctx.obj
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
     message = _recorded(terminal, event) if event else encodable(sys.stdin.read() if text == "-" else text)

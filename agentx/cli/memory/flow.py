@@ -37,12 +37,11 @@ Triggers = Annotated[
 
 
 def list_flows(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Also proposed and retired flows.")] = False,
 ) -> None:
     """List flows, proven ones first, with their success rates."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items = sorted(ws.flows.all(None if everything else "active"), key=_rank)
         state = ws.state
@@ -89,9 +88,8 @@ def _tell_proposed(terminal: Terminal, count: int) -> None:
         terminal.note(f"{count} proposed flow{'s' * (count != 1)} to settle: `agentx memory review`.")
 
 
-def show_flow(ctx: typer.Context, name: Name) -> None:
+def show_flow(terminal: Terminal, name: Name) -> None:
     """Show a flow: steps, triggers, success rate."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item, _ = ws.flows.find(name)
     _show(terminal, item)
@@ -105,7 +103,7 @@ def _show(terminal: Terminal, item: MemoryItem) -> None:
 
 
 def add_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="NAME", show_default=False, help="Its name, as a user would ask for it.")
     ],
@@ -119,7 +117,6 @@ def add_flow(
     ] = False,
 ) -> None:
     """Record a procedure; agents get its steps when a task calls for it."""
-    terminal: Terminal = ctx.obj
     steps = _steps(step, source) or []
     with opened(terminal) as ws:
         triggers = [encodable(one) for one in trigger or ()]
@@ -143,7 +140,7 @@ def _steps(given: list[str] | None, source: str) -> list[str] | None:
 
 
 def edit_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     flow: Name,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Its new name.")] = None,
     step: Steps = None,
@@ -156,7 +153,6 @@ def edit_flow(
     ] = None,
 ) -> None:
     """Replace the given parts of a flow; new steps reset its success rate."""
-    terminal: Terminal = ctx.obj
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
         raise UsageError("Nothing to change; see `agentx flow edit --help`.")
@@ -171,14 +167,12 @@ def edit_flow(
 
 
 def retire_flows(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx flow list`."),
+        list[str], typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx flow list`.")
     ],
 ) -> None:
     """Retire flows: agents no longer get them, and they stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             ws.flows.find(name)
@@ -190,14 +184,12 @@ def retire_flows(
 
 
 def check_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
+        str, typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words.")
     ],
 ) -> None:
     """Find the flow that a task calls for, if any, with its steps and success rate."""
-    terminal: Terminal = ctx.obj
     if not text.strip():
         raise UsageError("Describe the task: `agentx flow check TEXT`.")
     with opened(terminal) as ws:
@@ -241,13 +233,12 @@ def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text:
 
 
 def backtest(
-    ctx: typer.Context,
+    terminal: Terminal,
     since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after {MOMENT}.")] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the proposals.")] = False,
 ) -> None:
     """Replay past runs, and propose flows from what worked and lessons from what failed first."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Replaying past runs …"):
         found = ws.backtest(encodable(since) or None, dry_run=dry_run)
     if terminal.json:

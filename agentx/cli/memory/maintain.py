@@ -33,12 +33,11 @@ _MOST = 12
 
 
 def maintain(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     back: Annotated[
-        bool,
-        typer.Option("--undo", help="Undo the latest maintenance; repeat for earlier ones."),
+        bool, typer.Option("--undo", help="Undo the latest maintenance; repeat for earlier ones.")
     ] = False,
 ) -> None:
     """Run the nightly maintenance of memory for each night since the last time.
@@ -46,7 +45,6 @@ def maintain(
     Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
     and what is resolved is archived. A second run on the same day does nothing more.
     """
-    terminal: Terminal = ctx.obj
     if dry_run and back:
         raise UsageError("--dry-run and --undo exclude each other.")
     with opened(terminal) as ws:

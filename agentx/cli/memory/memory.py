@@ -12,12 +12,7 @@ from agentx.cli.terminal import Terminal, table
 from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
-from agentx.synthesis.memory.items import (
-    Kind,
-    MemoryItem,
-    Scope,
-    Status,
-)
+from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
 _TAKEN_BACK = ("retired", "superseded")
@@ -39,7 +34,7 @@ AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As of {MOMENT}.")]
 
 
 def list_items(
-    ctx: typer.Context,
+    terminal: Terminal,
     kind: Annotated[str, typer.Option(help=f"Only of this kind: {', '.join(get_args(Kind))}.")] = "",
     status: Annotated[
         str,
@@ -56,7 +51,6 @@ def list_items(
 
     A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
-    terminal: Terminal = ctx.obj
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     refusals = kind == "rejection" and not status and not everything
     status = status or "active"
@@ -116,9 +110,8 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
     return name
 
 
-def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
+def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it is based on."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
     if terminal.json:
@@ -128,7 +121,7 @@ def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
 
 
 def add(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="A sentence that an agent can act on.")
     ],
@@ -146,7 +139,6 @@ def add(
     score: Annotated[float, typer.Option(min=1, max=10, help="Importance.")] = 5.0,
 ) -> None:
     """Add an item in your own words; a constraint that code can check is checked from now on."""
-    terminal: Terminal = ctx.obj
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
     wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
     with opened(terminal) as ws:
@@ -155,12 +147,11 @@ def add(
 
 
 def edit(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The new text.")],
 ) -> None:
     """Change the text of an item; its check is derived again."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
     tell(terminal, [item])
@@ -171,9 +162,8 @@ Names = Annotated[
 ]
 
 
-def retire(ctx: typer.Context, names: Names) -> None:
+def retire(terminal: Terminal, names: Names) -> None:
     """Retire items: they no longer apply, and stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             find(ws.engine, name)
@@ -182,13 +172,12 @@ def retire(ctx: typer.Context, names: Names) -> None:
 
 
 def pin(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Names,
     *,
     off: Annotated[bool, typer.Option("--off", help="Unpin them.")] = False,
 ) -> None:
     """Pin items, so that every context includes them."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             find(ws.engine, name)

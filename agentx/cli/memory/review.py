@@ -30,7 +30,7 @@ _COLOURS = {"active": "green", "proposed": "yellow"}
 
 
 def review(
-    ctx: typer.Context,
+    terminal: Terminal,
     accept: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Accept this proposal (repeatable).")
     ] = None,
@@ -41,7 +41,6 @@ def review(
     by_model: Annotated[bool, typer.Option("--model", help="Let the configured model decide.")] = False,
 ) -> None:
     """Accept or reject proposals: with one key each at a terminal, by option, or by the model."""
-    terminal: Terminal = ctx.obj
     chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
     if chosen and by_model:
         raise UsageError("--accept and --reject cannot be combined with --model.")

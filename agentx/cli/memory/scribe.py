@@ -18,17 +18,15 @@ _LOOK_S = 0.5
 
 
 def scribe(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     pending: Annotated[bool, typer.Option("--pending", help="Only show how much is not yet read.")] = False,
     due: Annotated[
-        bool,
-        typer.Option("--due", help="Run only if a run is due, within scribe.active_hours (for cron)."),
+        bool, typer.Option("--due", help="Run only if a run is due, within scribe.active_hours (for cron).")
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep running, until Ctrl-C.")] = False,
 ) -> None:
     """Extract notes from what happened since the last run: by code, and by the configured model."""
-    terminal: Terminal = ctx.obj
     if pending + due + keep > 1:
         raise UsageError("Choose one of --pending, --due and --keep.")
     with opened(terminal) as ws:

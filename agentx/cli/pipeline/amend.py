@@ -1,22 +1,20 @@
 """``agentx pipeline amend`` and ``redo``: accept a changed file, and repeat a stage."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
 from agentx.cli.pipeline.run import started_plan
+from agentx.cli.terminal import Terminal
 from agentx.pipelines.runner import redo
 from agentx.policy.amendments import amend
 from agentx.storage.text import encodable, plain
 
-if TYPE_CHECKING:
-    from agentx.cli.terminal import Terminal
-
 
 def amend_file(
-    ctx: typer.Context,
+    terminal: Terminal,
     path: Annotated[
         str, typer.Argument(metavar="PATH", show_default=False, help="The file, relative to the artifacts.")
     ],
@@ -25,7 +23,6 @@ def amend_file(
     ],
 ) -> None:
     """Accept your change to a static or append-only file; the amendment is recorded."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)
     if terminal.json:
@@ -35,7 +32,7 @@ def amend_file(
 
 
 def redo_stage(
-    ctx: typer.Context,
+    terminal: Terminal,
     stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="ID of the stage.")],
     item: Annotated[
         str, typer.Argument(metavar="[ITEM]", help="Key of the item; all items by default.")
@@ -44,7 +41,6 @@ def redo_stage(
     name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
 ) -> None:
     """Mark a stage, and all that depends on it, to be done again in the next run."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
     keys = [step.key for step in steps]

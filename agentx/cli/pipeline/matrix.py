@@ -38,9 +38,8 @@ def planned(path: Path) -> Plan:
     return resolve(*read(path))
 
 
-def show_matrix(ctx: typer.Context, file: File) -> None:
+def show_matrix(terminal: Terminal, file: File) -> None:
     """Show which role reads and writes which file."""
-    terminal: Terminal = ctx.obj
     matrix = matrix_of(planned(file).pipeline)
     if terminal.json:
         terminal.document(matrix)

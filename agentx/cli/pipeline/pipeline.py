@@ -3,7 +3,7 @@
 import shlex
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -11,6 +11,7 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.pipeline.matrix import planned
 from agentx.cli.pipeline.run import started_plan
+from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
 from agentx.pipelines.tracked import pipelines
@@ -18,14 +19,11 @@ from agentx.storage.errors import UsageError
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.schema import schema
 
-if TYPE_CHECKING:
-    from agentx.cli.terminal import Terminal
-
 # --- graph --------------------------------------------------------------------------------------------------
 
 
 def draw(
-    ctx: typer.Context,
+    terminal: Terminal,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -40,7 +38,6 @@ def draw(
     ] = None,
 ) -> None:
     """Draw the stages as an SVG: dependencies, loops, items, and the progress of a started pipeline."""
-    terminal: Terminal = ctx.obj
     svg = picture(planned(file)) if file is not None else _started_picture(terminal)
     if to is not None:
         _write(to, svg)
@@ -52,7 +49,7 @@ def draw(
         terminal.show(Text.assemble(("✓ ", "green"), str(to)))
 
 
-def _started_picture(terminal: "Terminal") -> str:
+def _started_picture(terminal: Terminal) -> str:
     with opened(terminal) as ws:
         plan = started_plan(ws)
         return picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
@@ -71,20 +68,18 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
 # --- schema and new -----------------------------------------------------------------------------------------
 
 
-def show_schema(ctx: typer.Context) -> None:
+def show_schema(terminal: Terminal) -> None:
     """Print the JSON schema of pipeline files, for editors that complete and check YAML."""
-    terminal: Terminal = ctx.obj
     terminal.document(schema())
 
 
 def write_new(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; the file is NAME.yaml.")
     ],
 ) -> None:
     """Create a small example pipeline: a researcher, a writer, and a review loop."""
-    terminal: Terminal = ctx.obj
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
     text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
     parse(text, str(path))  # refuses a name that is invalid for a pipeline

@@ -44,7 +44,7 @@ _LOOKS_PER_SECOND = 2
 
 
 def run_pipeline(
-    ctx: typer.Context,
+    terminal: Terminal,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")
     ],
@@ -57,7 +57,6 @@ def run_pipeline(
     retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
     """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         runner = Runner(
             ws.engine,
@@ -125,18 +124,14 @@ def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
 
 
 def show_status(
-    ctx: typer.Context,
-    name: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The pipeline; by default the latest one."),
-    ] = "",
+    terminal: Terminal,
+    name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
 ) -> None:
     """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):
             _say_none(terminal)

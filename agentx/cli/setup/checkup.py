@@ -145,9 +145,7 @@ def at_rest(root: Path, settings: Settings) -> Iterator[CheckupResult]:
         )
     else:
         yield CheckupResult(
-            "config",
-            "ok",
-            f"{FILE} can be read" if (root / FILE).exists() else "all settings are default",
+            "config", "ok", f"{FILE} can be read" if (root / FILE).exists() else "all settings are default"
         )
         if why := Trust.read(root, settings).why_restricted():
             yield CheckupResult("trust", "warning", restricted(why), "Review it with `agentx trust --show`.")
@@ -313,7 +311,5 @@ def _index(ws: Workspace) -> CheckupResult:
     ]
     more = "; ".join(part for part in left if part)
     return CheckupResult(
-        "index",
-        "ok",
-        f"{count:,} passages" + (f", {more} by the next search" if more else ", up to date"),
+        "index", "ok", f"{count:,} passages" + (f", {more} by the next search" if more else ", up to date")
     )

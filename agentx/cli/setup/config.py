@@ -23,9 +23,8 @@ Name = Annotated[
 ]
 
 
-def show(ctx: typer.Context) -> None:
+def show(terminal: Terminal) -> None:
     """Show every setting, its value, and whether agentx.toml sets it."""
-    terminal: Terminal = ctx.obj
     root, values = _settings(terminal)
     if terminal.json:
         terminal.document(read_config(root).model_dump())
@@ -42,9 +41,8 @@ def show(ctx: typer.Context) -> None:
     terminal.show(table("setting", "value", f"in {FILE}", rows=rows))
 
 
-def get(ctx: typer.Context, name: Name) -> None:
+def get(terminal: Terminal, name: Name) -> None:
     """Print one setting."""
-    terminal: Terminal = ctx.obj
     _, values = _settings(terminal)
     if name not in values:
         raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
@@ -55,7 +53,7 @@ def get(ctx: typer.Context, name: Name) -> None:
 
 
 def set_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Name,
     value: Annotated[
         str,
@@ -63,7 +61,6 @@ def set_one(
     ],
 ) -> None:
     """Change one setting in agentx.toml; the rest of the file stays, and the change is recorded."""
-    terminal: Terminal = ctx.obj
     root, values = _settings(terminal)
     if name not in values:
         raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")

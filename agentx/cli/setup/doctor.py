@@ -20,9 +20,8 @@ _MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
 }
 
 
-def doctor(ctx: typer.Context) -> None:
+def doctor(terminal: Terminal) -> None:
     """Check Python, Git, and the history, repository, index and settings; exit 1 if something is broken."""
-    terminal: Terminal = ctx.obj
     if not terminal.directory.is_dir():
         raise UsageError(f"There is no directory {terminal.directory}.")
     findings: list[CheckupResult] = []

