@@ -145,7 +145,7 @@ COMMANDS: dict[str, Command] = {
     "schedule next": Command("agents.schedule:list_due", "schedule next --most 5", _READS),
     "schedule run-due": Command("agents.schedule:run_due", "schedule run-due"),
     "schedule daemon": Command("agents.schedule:daemon", "schedule daemon report ../news"),
-    "schedule heartbeat": Command("agents.heartbeat:heartbeat", "schedule heartbeat"),
+    "schedule heartbeat": Command("agents.schedule:heartbeat", "schedule heartbeat"),
     "schedule audit": Command("look.audit:audit", "schedule audit --since yesterday", _READS),
     "pipeline status": Command("pipeline.run:show_status", "pipeline status", _READS),
     "pipeline new": Command("pipeline.pipeline:write_new", "pipeline new essays"),

@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, panel, table
+from agentx.cli.terminal import Terminal, facts, minute, panel, table
 from agentx.policy.workspace_gates import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
@@ -38,6 +38,8 @@ _MARKS = {
     "tools": ("⌂", "blue"),
     "lessons": ("·", "dim"),
 }
+
+_WORKS = {True: ("yes", "green"), False: ("no", "red"), None: ("not checked", "yellow")}
 
 Domain = Annotated[str, typer.Option(metavar="NAME", help="Its domain, such as payments.")]
 
@@ -166,26 +168,21 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
             broke=broke or (),
             kept=kept or (),
             domain=encodable(domain),
-            actor=_grader(terminal, encodable(agent)),
+            # Without a terminal it is an agent who grades, even if unnamed; an empty actor is the user.
+            actor=f"agent:{encodable(agent) or 'shell'}" if agent or not terminal.interactive else "",
         )
     for name in graded.unknown:
         terminal.note(f"{name} is no {'flow' if name == flow else 'rule'} known here; ignored.")
     if graded.unmade:
         terminal.note(graded.unmade)
-    if terminal.json:
-        terminal.document(graded)
-        return
     colour = "green" if graded.passed else "red"
     title = Text("passed" if graded.passed else "failed", f"bold {colour}")
-    terminal.show(panel(facts(_told(graded)), title=title, width=terminal.out.width, style=colour))
+    terminal.result(
+        graded, panel(facts(_changes(graded)), title=title, width=terminal.out.width, style=colour)
+    )
 
 
-def _grader(terminal: Terminal, agent: str) -> str:
-    """Return the actor who grades; empty for the user. Without a terminal it is an agent, even if unnamed."""
-    return f"agent:{agent or 'shell'}" if agent or not terminal.interactive else ""
-
-
-def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
+def _changes(graded: Graded) -> Iterator[tuple[str, str | Text]]:
     if graded.task is not None:
         yield "state", f"{graded.task.id} {'is new' if graded.new else 'was updated'}: {graded.task.text}"
     if graded.flow is not None and isinstance(graded.flow.detail, FlowDetail):
@@ -210,12 +207,6 @@ def list_lessons(terminal: Terminal) -> None:
     """List lessons and rules that nothing enforces yet, each with what would enforce it."""
     with opened(terminal) as ws:
         found = ws.gates.lessons()
-    if terminal.json:
-        terminal.document({"lessons": found})
-        return
-    if not found:
-        terminal.show("Every lesson is enforced.")
-        return
     rows = [
         (
             Text(one.item.id, "bold cyan"),
@@ -224,7 +215,8 @@ def list_lessons(terminal: Terminal) -> None:
         )
         for one in found
     ]
-    terminal.show(table("ID", "Make it a", "Lesson, and the command that enforces it", rows=rows))
+    listed = table("ID", "Make it a", "Lesson, and the command that enforces it", rows=rows)
+    terminal.result({"lessons": found}, listed if found else "Every lesson is enforced.")
 
 
 # --- capabilities -------------------------------------------------------------------------------------------
@@ -234,12 +226,8 @@ def list_capabilities(terminal: Terminal) -> None:
     """List tools and credentials with their last check, and variables that look like credentials."""
     with opened(terminal) as ws:
         items, names = ws.capabilities.all(), ws.capabilities.credentials()
-    if terminal.json:
-        terminal.document({"capabilities": items, "credentials": names})
-        return
-    _show(terminal, items)
-    if names:
-        terminal.show(Text(plain(f"Set in the environment, by name: {', '.join(names)}"), "dim"))
+    set_by = [Text(plain(f"Set in the environment, by name: {', '.join(names)}"), "dim")] if names else []
+    terminal.result({"capabilities": items, "credentials": names}, _listed(items), *set_by)
 
 
 def add_capability(
@@ -261,7 +249,7 @@ def add_capability(
             encodable(name), encodable(command), domain=encodable(domain), agent=encodable(agent)
         )
         items = ws.capabilities.check([item.id])
-    _tell(terminal, items)
+    terminal.result({"capabilities": items}, _listed(items))
 
 
 def check_capabilities(
@@ -273,43 +261,26 @@ def check_capabilities(
     """Run the checks of capabilities and record the results; exit 1 if one fails."""
     with opened(terminal) as ws, terminal.busy("Checking …"):
         items = ws.capabilities.check(names or ())
-    _tell(terminal, items)
+    terminal.result({"capabilities": items}, _listed(items))
     if not all(_detail(item).works for item in items):
         raise typer.Exit(1)
 
 
-def _tell(terminal: Terminal, items: list[MemoryItem]) -> None:
-    if terminal.json:
-        terminal.document({"capabilities": items})
-    else:
-        _show(terminal, items)
-
-
-def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
+def _listed(items: list[MemoryItem]) -> RenderableType:
     if not items:
-        terminal.show(
-            "There are no capabilities. Add one: `agentx agent capability add NAME --command LINE`."
-        )
-        return
+        return "There are no capabilities. Add one: `agentx agent capability add NAME --command LINE`."
     rows = [
         (
             Text(item.id, "bold cyan"),
-            _works(detail),
+            Text(*_WORKS[detail.works]),
             f"{item.text} ({item.agent})" if item.agent else item.text,
-            detail.checked_at[:16].replace("T", " "),
+            minute(detail.checked_at),
             detail.said or detail.command,
         )
         for item in items
         for detail in [_detail(item)]
     ]
-    terminal.show(table("ID", "Works", "What", "Checked", "Said", rows=rows))
-
-
-def _works(detail: CapabilityDetail) -> Text:
-    word, colour = {True: ("yes", "green"), False: ("no", "red"), None: ("not checked", "yellow")}[
-        detail.works
-    ]
-    return Text(word, colour)
+    return table("ID", "Works", "What", "Checked", "Said", rows=rows)
 
 
 def _detail(item: MemoryItem) -> CapabilityDetail:

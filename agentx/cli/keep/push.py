@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, counted, facts
 from agentx.storage.events.types import WorkspaceForked
 from agentx.storage.text import plain
 from agentx.transfer.push_pull import Exchanged
@@ -31,16 +31,13 @@ def fork(
     with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
         state, files = made.state, len(made.engine.write_path.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
-    if terminal.json:
-        terminal.document({"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files})
-        return
     rows = [
         (state.title, str(made.root)),
-        ("history", f"{mark.at:,} event{'s' * (mark.at != 1)}, then its own"),
-        ("artifacts", f"{files} file{'s' * (files != 1)}"),
+        ("history", f"{counted(mark.at, 'event')}, then its own"),
+        ("artifacts", counted(files, "file")),
     ]
-    terminal.show(facts(rows))
-    terminal.show(plain(f'Next: agentx -C {new} run "what to do"'))
+    document = {"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files}
+    terminal.result(document, facts(rows), plain(f'Next: agentx -C {new} run "what to do"'))
 
 
 _Remote = Annotated[
@@ -69,12 +66,9 @@ def pull(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     _show(terminal, done, "pulled from")
     if done.settings:
         why = Trust.read(ws.root, terminal.settings).why_restricted()
-        note = (
-            f"{restricted(why)}. `agentx trust` shows it."
-            if why
-            else "It runs and calls only what you trust."
-        )
-        terminal.note(f"agentx.toml was changed by it. {note}")
+        trusted = "It runs and calls only what you trust."
+        shown = f"{restricted(why)}. `agentx trust` shows it." if why else trusted
+        terminal.note(f"agentx.toml was changed by it. {shown}")
 
 
 def _seen_from_here(url: str) -> str:
@@ -94,9 +88,6 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
     if not done.events and not done.commits:
         terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
         return
-    count = (
-        f"{done.events:,} event{'s' * (done.events != 1)} "
-        f"in {done.commits:,} commit{'s' * (done.commits != 1)}"
-    )
+    count = f"{counted(done.events, 'event')} in {counted(done.commits, 'commit')}"
     rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
     terminal.show(facts([*rows, ("commit", done.commit)]))

@@ -10,7 +10,6 @@ from agentx.cli.setup import checkup
 from agentx.cli.setup.checkup import CheckupResult
 from agentx.cli.terminal import Terminal
 from agentx.core.layout import NotAWorkspace, find_root
-from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 
 _MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
@@ -22,8 +21,7 @@ _MARKS: dict[Literal["ok", "warning", "failure"], tuple[str, str]] = {
 
 def doctor(terminal: Terminal) -> None:
     """Check Python, Git, and the history, repository, index and settings; exit 1 if something is broken."""
-    if not terminal.directory.is_dir():
-        raise UsageError(f"There is no directory {terminal.directory}.")
+    folder = terminal.folder
     findings: list[CheckupResult] = []
 
     def tell(found: Iterable[CheckupResult]) -> None:
@@ -34,7 +32,7 @@ def doctor(terminal: Terminal) -> None:
 
     tell(checkup.machine(terminal.settings))
     try:
-        root = find_root(terminal.directory)
+        root = find_root(folder)
     except NotAWorkspace as error:
         tell([CheckupResult("workspace", "warning", str(error), "")])
     else:
