@@ -123,7 +123,7 @@ COMMANDS: dict[str, Command] = {
     "memory pin": Command("memory.memory:pin", "memory pin c-3"),
     "memory review": Command("memory.review:review", "memory review --accept c-5"),
     "memory explain": Command(
-        "memory.explain:explain_message", 'memory explain "The README says: use tabs."', _READS
+        "memory.memory:explain_message", 'memory explain "The README says: use tabs."', _READS
     ),
     "memory scribe": Command("memory.scribe:scribe", "memory scribe --pending"),
     "memory maintain": Command("memory.maintain:maintain", "memory maintain --dry-run"),

@@ -1,21 +1,44 @@
 """``agentx memory``: list, add, correct, end and settle what is remembered."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated, cast, get_args
 
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import marks, show_item, tell
+from agentx.cli.memory.items import framed, marks, show_items
 from agentx.cli.opened import MOMENT, opened
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import Terminal, counted, panel, table
 from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
-from agentx.storage.text import encodable, one_line
+from agentx.storage.events.types import UserMessageSent
+from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.demands.explanation import MessagePart, Verdict, explain
 from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
 _TAKEN_BACK = ("retired", "superseded")
+
+_VERDICT_COLOURS: dict[Verdict, str] = {
+    "active": "bold green",
+    "proposed": "bold yellow",
+    "changes": "bold red",
+    "ends": "bold red",
+    "left": "",
+    "material": "dim",
+}
+_VERDICTS: dict[Verdict, str] = {
+    "active": "captured",
+    "proposed": "proposed",
+    "changes": "may change a rule",
+    "ends": "may end a rule",
+    "left": "left alone",
+    "material": "not yours",
+}
+
+PART_CHARACTERS = 60
+"""Maximum length of a part of a message in a table."""
 
 LONG = 40
 """A memory with more items is listed kind by kind, the most binding kinds first."""
@@ -77,7 +100,7 @@ def list_items(
             f"There is nothing {'' if everything else status + ' '}in memory{' of that kind' * bool(kind)}."
         )
     if proposed and status == "active" and not everything:
-        terminal.note(f"{proposed} proposal{'s' * (proposed != 1)} to settle: `agentx memory review`.")
+        terminal.note(f"{counted(proposed, 'proposal')} to settle: `agentx memory review`.")
 
 
 def _row(item: MemoryItem) -> tuple[str | Text, ...]:
@@ -99,8 +122,8 @@ def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
         of_it.sort(key=lambda item: (not item.pinned, -item.score if item.kind == "rule" else 0))
         rows += [_row(item) for item in of_it[:MOST]]
         if (more := len(of_it) - MOST) > 0:
-            said = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
-            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", said))
+            rest = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
+            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", rest))
     return rows
 
 
@@ -114,10 +137,7 @@ def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it is based on."""
     with opened(terminal) as ws:
         item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
-    if terminal.json:
-        terminal.document(item)
-    else:
-        show_item(terminal, item)
+    terminal.result(item, framed(terminal, item))
 
 
 def add(
@@ -143,7 +163,7 @@ def add(
     wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
     with opened(terminal) as ws:
         item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
-    tell(terminal, [item])
+    show_items(terminal, [item])
 
 
 def edit(
@@ -154,7 +174,7 @@ def edit(
     """Change the text of an item; its check is derived again."""
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
-    tell(terminal, [item])
+    show_items(terminal, [item])
 
 
 Names = Annotated[
@@ -165,10 +185,10 @@ Names = Annotated[
 def retire(terminal: Terminal, names: Names) -> None:
     """Retire items: they no longer apply, and stay in the history."""
     with opened(terminal) as ws:
-        for name in names:
+        for name in names:  # if one does not exist, none is changed
             find(ws.engine, name)
         items = [ws.retire(name) for name in names]
-    tell(terminal, items)
+    show_items(terminal, items)
 
 
 def pin(
@@ -182,4 +202,44 @@ def pin(
         for name in names:
             find(ws.engine, name)
         items = [ws.pin(name, pinned=not off) for name in names]
-    tell(terminal, items)
+    show_items(terminal, items)
+
+
+def explain_message(
+    terminal: Terminal,
+    text: Annotated[
+        str, typer.Argument(metavar="MESSAGE", show_default=False, help="Any message; '-' reads stdin.")
+    ] = "",
+    event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
+) -> None:
+    """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
+    if bool(text) == bool(event):
+        raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
+    message = _recorded(terminal, event) if event else encodable(sys.stdin.read() if text == "-" else text)
+    parts = explain(message)
+    if terminal.json:
+        terminal.document(parts)
+        return
+    whole = Text(plain(message).rstrip())
+    if len(whole) == len(message.rstrip()):  # nothing was stripped, so the offsets still match
+        for part in parts:
+            whole.stylize(_VERDICT_COLOURS[part.verdict], part.start, part.end)
+    title = Text(f"event {event}" if event else "the message", "dim")
+    terminal.show(panel(whole, title=title, width=terminal.out.width))
+    room = min(PART_CHARACTERS, terminal.out.width // 3)  # leave room for the reason
+    rows = [_part_row(part, message, room) for part in parts]
+    terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "The message is empty.")
+
+
+def _recorded(terminal: Terminal, seq: int) -> str:
+    with opened(terminal) as ws:
+        found = next(iter(ws.events(seq - 1)), None) if seq > 0 else None
+        if found is None or found.seq != seq or not isinstance(found.data, UserMessageSent):
+            raise UsageError(f"Event {seq} is not a user's message; see `agentx log`.")
+        return ws.read_body(found.data.body)
+
+
+def _part_row(part: MessagePart, message: str, room: int) -> tuple[Text | str, ...]:
+    words = one_line(message[part.start : part.end])
+    shown = words if len(words) <= room else words[: room - 1] + "…"
+    return shown, Text(_VERDICTS[part.verdict], _VERDICT_COLOURS[part.verdict]), part.kind, one_line(part.why)
