@@ -74,7 +74,7 @@ def run_pipeline(
                 ended = runner.run(retry=retry)
         finally:
             tracker.close()
-        _show(terminal, look(), ended)
+        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
         _say_doubts(terminal, ws, begun)
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
@@ -91,13 +91,6 @@ def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
         terminal.note(f"Perhaps {one}")
     if len(doubts) > _TOLD:
         terminal.note(f"and {len(doubts) - _TOLD} more: see `agentx log`.")
-
-
-def _show(terminal: Terminal, board: Board, document: object) -> None:
-    if terminal.json:
-        terminal.document(document)
-    else:
-        terminal.show(shown(board, terminal.out.width, datetime.now(UTC)))
 
 
 @contextlib.contextmanager
@@ -134,13 +127,14 @@ def show_status(
     """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):
-            _say_none(terminal)
+            nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
+            terminal.result({"pipelines": []}, Text(nothing, "dim"))
             return
         plan = started_plan(ws, name)
         tracker = Tracker(ws.engine, plan.pipeline.pipeline)
         look = functools.partial(_seen, plan, tracker)
         with _watched(terminal, look) if follow else contextlib.nullcontext():
-            while follow and _goes_on(ws, tracker):
+            while follow and tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine):
                 time.sleep(1 / _LOOKS_PER_SECOND)
                 ws.engine.write_path.refresh()
         board = look()
@@ -149,16 +143,12 @@ def show_status(
                 tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
             )
             board = board_of(plan, nobody)
-        _show(terminal, board, board)
+        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC)))
 
 
 def _seen(plan: Plan, tracker: Tracker) -> Board:
     with tracker.lock:
         return board_of(plan, tracker.progress)
-
-
-def _goes_on(ws: Workspace, tracker: Tracker) -> bool:
-    return tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine)
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:
@@ -178,11 +168,3 @@ def started_plan(ws: Workspace, name: str = "") -> Plan:
         known = f"; there are: {', '.join(names)}" if names else " yet: `agentx pipeline run FILE` starts one"
         raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{known}.")
     return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
-
-
-def _say_none(terminal: Terminal) -> None:
-    if terminal.json:
-        terminal.document({"pipelines": []})
-    else:
-        told = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
-        terminal.show(Text(told, "dim"))

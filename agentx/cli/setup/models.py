@@ -27,32 +27,20 @@ def list_models(terminal: Terminal) -> None:
         "model": {"name": name, "set_in": origin},
         "embeddings": {"name": config.embeddings.model, "installed": is_whole(folder), "folder": str(folder)},
     }
-    if terminal.json:
-        terminal.document(found)
-        return
     embeds = config.embeddings.model
     missing = embeds == MINILM and not is_whole(folder)
+    where = {"none": "off, so search is lexical", MINILM: f"installed in {folder}"}.get(embeds, "hosted")
+    if missing:
+        where = "not installed, so search is lexical: agentx models install minilm"
     rows = [
         (
             "answers",
             Text(name or "none", "cyan" if name else "yellow"),
             f"set in {origin}" if name else "agentx config set model.name PROVIDER/NAME",
         ),
-        (
-            "embeds",
-            Text(embeds, "yellow" if missing else "cyan"),
-            _embeds(embeds, str(folder), missing=missing),
-        ),
+        ("embeds", Text(embeds, "yellow" if missing else "cyan"), where),
     ]
-    terminal.show(table("", "model", "", rows=rows))
-
-
-def _embeds(name: str, folder: str, *, missing: bool) -> str:
-    if name == "none":
-        return "off, so search is lexical"
-    if missing:
-        return "not installed, so search is lexical: agentx models install minilm"
-    return f"installed in {folder}" if name == MINILM else "hosted"
+    terminal.result(found, table("", "model", "", rows=rows))
 
 
 def install(
@@ -68,9 +56,5 @@ def install(
     there = is_whole(folder)
     with terminal.busy("Installing"):
         install_minilm(terminal.settings.cache_dir, report=lambda sentence: terminal.note(sentence, "·"))
-    if terminal.json:
-        terminal.document({"model": name, "folder": str(folder), "installed": not there})
-    elif there:
-        terminal.show(f"✓ {name} is installed in {folder}")
-    else:
-        terminal.show(f"✓ {name} is ready: semantic search is on")
+    state = f"is installed in {folder}" if there else "is ready: semantic search is on"
+    terminal.result({"model": name, "folder": str(folder), "installed": not there}, f"✓ {name} {state}")

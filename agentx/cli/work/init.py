@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, counted, facts
 from agentx.storage.text import one_line, plain
 from agentx.workspace import Workspace
 
@@ -47,7 +47,7 @@ def init(
     if terminal.json:
         terminal.document({"root": str(ws.root), "title": made, "files": files, "left_out": left_out})
         return
-    count = f"{files:,} file{'s' * (files != 1)} in {ws.artifacts}" if files else f"empty, in {ws.artifacts}"
+    count = f"{counted(files, 'file') if files else 'empty,'} in {ws.artifacts}"
     terminal.show(facts([(made, str(ws.root)), ("artifacts", count)]))
     _left_out(terminal, left_out)
     where = "" if root.absolute() == Path.cwd() else f" -C {root}"
