@@ -11,7 +11,7 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts
 from agentx.cognition.logs import FOLDER
 from agentx.cognition.overview import Overview, overview
-from agentx.cognition.pictures.report import message, write_report
+from agentx.cognition.pictures.report import summary, write_report
 from agentx.cognition.pictures.spending import duration
 from agentx.storage.text import plain
 
@@ -39,7 +39,7 @@ def report(
             return
         with terminal.busy("Drawing"):
             page, *pictures = map(str, write_report(seen, to or ws.root / FOLDER / "report"))
-    headline = str(message(seen))
+    headline = str(summary(seen))
     document = {
         "session": seen.session,
         "message": headline,

@@ -10,7 +10,7 @@ from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, minute
 from agentx.memory.model_extraction import Judged
-from agentx.memory.note_taking import Pending, Ran
+from agentx.memory.note_taking import Pending, ScribeRun
 from agentx.storage.errors import UsageError
 
 _LOOK_S = 0.5
@@ -37,7 +37,7 @@ def scribe(
                 while True:
                     time.sleep(_LOOK_S)
         elif due and not ws.scribe.pending().due:
-            _show_ran(terminal, Ran(left=ws.scribe.pending().messages), ws.scribe.model)
+            _show_ran(terminal, ScribeRun(left=ws.scribe.pending().messages), ws.scribe.model)
         else:
             with terminal.busy("Taking notes …"):
                 ran = ws.scribe.run()
@@ -66,7 +66,7 @@ def _next(pending: Pending) -> str:
     return "not due yet (scribe.every_minutes)" if pending.active else "outside the active hours"
 
 
-def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:
+def _show_ran(terminal: Terminal, ran: ScribeRun, model: str) -> None:
     if terminal.json:
         terminal.document(ran)
         return
