@@ -161,13 +161,13 @@ GATES = {"require", "require_commands", "require_item", "sandbox_policy", "trust
 """What a function that makes such a call asks first: whether a person trusts the workspace."""
 
 UNGATED = {
-    "agentx/cli/setup/checkup.py:_model": "the doctor looks at the model of a workspace that is trusted",
+    "agentx/cli/setup/doctor.py:_model": "the doctor looks at the model of a workspace that is trusted",
     "agentx/cli/work/play_runs.py:play_runs": "a sample runs in a workspace that it has just made",
 }
 """Functions that start something without asking themselves, and why."""
 
 PROGRAMS = {
-    "agentx/cli/setup/checkup.py": "asks git for its version",
+    "agentx/cli/setup/doctor.py": "asks git for its version",
     "agentx/directing/piped_program.py": "runs a Command, which is gated",
     "agentx/quality/bubblewrap.py": "tries whether bubblewrap works",
     "agentx/quality/confine.py": "tries whether Landlock works, and becomes what run_in_copy is given",

@@ -27,7 +27,7 @@ class RunStops(Exception):  # not an error: a run ends
         self.waiting = waiting
 
 
-class Bounds:
+class RunLimiter:
     """Counts what a run uses, and stops it where a limit is reached.
 
     Args:

@@ -63,7 +63,16 @@ class Conversation:
     @property
     def messages(self) -> list[ChatMessage]:
         """The messages so far; what the user wrote while tools ran follows their results."""
-        return [*self._closed, *self._open_step()]
+        heard = [ChatMessage("user", text) for text in self._heard]
+        # Text without calls was never acted upon: the process ended before the calls were recorded
+        if not self._calls:
+            return [*self._closed, *heard]
+        results = (
+            ChatMessage("tool", self._results.get(call_id, UNKNOWN_OUTCOME), tool_call_id=call_id)
+            for call_id in self._calls
+        )
+        called = ChatMessage("assistant", self._text, tuple(self._calls.values()))
+        return [*self._closed, called, *results, *heard]
 
     def belongs(self, run: str) -> bool:
         """Return whether a run is part of this conversation."""
@@ -124,20 +133,6 @@ class Conversation:
         if objection:
             self._closed.append(ChatMessage("user", objection))
 
-    def _open_step(self) -> list[ChatMessage]:
-        heard = [ChatMessage("user", text) for text in self._heard]
-        # Text without calls was never acted upon: the process ended before the calls were recorded
-        if not self._calls:
-            return heard
-        return [
-            ChatMessage("assistant", self._text, tuple(self._calls.values())),
-            *(
-                ChatMessage("tool", self._results.get(call_id, UNKNOWN_OUTCOME), tool_call_id=call_id)
-                for call_id in self._calls
-            ),
-            *heard,
-        ]
-
     # --- the same from history ------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
@@ -167,8 +162,8 @@ class Conversation:
             case ToolCallExecuted(call_id=call_id, tool=tool, arguments=arguments) as done:
                 if call_id not in self._calls:
                     self.call(ToolCall(call_id, tool, msgspec.json.encode(arguments).decode()))
-                answered = self._read_body(done.output)
-                self.result(call_id, f"{answered}\n{done.noted}" if done.noted else answered)
+                result = self._read_body(done.output)
+                self.result(call_id, f"{result}\n{done.noted}" if done.noted else result)
 
 
 def _size(message: ChatMessage) -> int:

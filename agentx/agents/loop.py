@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx.agents.bounds import Bounds, RunStops
+from agentx.agents.bounds import RunLimiter, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.run_types import AskPerson, Limits, Observer, RunResult
-from agentx.agents.turn import Due, alone
+from agentx.agents.turn import DueTime, alone
 from agentx.context.assembler import BUDGETS
 from agentx.context.rendering import provided
 from agentx.policy import approvals
@@ -80,7 +80,7 @@ def run_task(
     observer: Observer | None = None,
     ask_person: AskPerson | None = None,
     agent: str = "main",
-    due: Due = Due(),  # noqa: B008 - a value
+    due: DueTime = DueTime(),  # noqa: B008 - a value
 ) -> RunResult:
     """Let a model work on a message until it answers or something stops it.
 
@@ -111,19 +111,11 @@ def run_task(
     with alone(ws.engine):
         if due.is_settled(ws.state):
             raise NothingToDo(f"Schedule {due.schedule} has already run for {due.at}.")
-        run = _Run(
-            ws,
-            model,
-            limits or Limits.of(ws.config),
-            observer or Observer(),
-            ask_person,
-            f"agent:{agent}",
-            due,
-        )
-        return run.work(message)
+        limits, observer = limits or Limits.of(ws.config), observer or Observer()
+        return _AgentRun(ws, model, limits, observer, ask_person, f"agent:{agent}", due).work(message)
 
 
-class _Run:
+class _AgentRun:
     def __init__(
         self,
         ws: "Workspace",
@@ -132,13 +124,13 @@ class _Run:
         observer: Observer,
         ask_person: AskPerson | None,
         actor: str,
-        due: Due,
+        due: DueTime,
     ) -> None:
         self.ws, self.model, self.observer, self.due = ws, model, observer, due
         self.ask_person, self.actor = ask_person, actor
         self.context_tokens = limits.context_tokens
         self.conversation_characters = limits.conversation_tokens * CHARACTERS_PER_TOKEN
-        self.bounds = Bounds(limits)
+        self.bounds = RunLimiter(limits)
         self.id = f"r-{ws.state.counts.get('RunStarted', 0) + 1}"
         self.seen = 0
         self.sent_back = 0
@@ -186,8 +178,8 @@ class _Run:
         opened = 0 if self.due.key else self.unfinished()
         before = self.ws.state.seq
         if message:
-            said = self.ws.say(message)
-            opened = opened or said.seq
+            recorded = self.ws.say(message)
+            opened = opened or recorded.seq
         if not opened:
             raise NothingToDo('There is no unfinished run to resume; give a task: agentx run "…".')
         resumed = opened <= before
@@ -231,12 +223,7 @@ class _Run:
         """Record how the run ended, and what it used."""
         used = self.bounds.usage
         self.record(
-            RunEnded(
-                status=status,
-                reason=reason,
-                steps=self.bounds.steps,
-                **msgspec.structs.asdict(used),
-            )
+            RunEnded(status=status, reason=reason, steps=self.bounds.steps, **msgspec.structs.asdict(used))
         )
         self.grade(status, violations)
         return RunResult(
@@ -310,10 +297,10 @@ class _Run:
         if reply.text.strip():
             self.record(AgentThoughtProcess(body=self.ws.body(reply.text), model=reply.model))
             self.conversation.think(reply.text)
-        for number, said in enumerate(reply.tool_calls, start=1):
-            self.bounds.check_repeats(said.name, said.arguments)
+        for number, requested in enumerate(reply.tool_calls, start=1):
+            self.bounds.check_repeats(requested.name, requested.arguments)
             self.bounds.check_time()
-            call = self.named(said, number)
+            call = self.named(requested, number)
             self.conversation.call(call)
             self.execute(call, call.arguments)
 
@@ -391,8 +378,8 @@ class _Run:
 
     def deliver(self, reply: Reply, violations: tuple[Violation, ...]) -> RunResult:
         """Deliver the answer to the user, and report where it still breaks a rule."""
-        said = AgentMessageSent(body=self.ws.body(reply.text), final=True, model=reply.model)
-        self.record(said, cause=self.sent_back)
+        answer = AgentMessageSent(body=self.ws.body(reply.text), final=True, model=reply.model)
+        self.record(answer, cause=self.sent_back)
         reason = ""
         if violations:
             broken = "; ".join(f"{violation.item_id}: {violation.reason}" for violation in violations)

@@ -59,13 +59,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, config: Config) -> "Limits":
         """Return the limits that ``agentx.toml`` sets."""
-        said = config.limits
+        limits = config.limits
         return cls(
-            max_steps=said.max_steps,
-            max_tokens=said.max_tokens,
-            max_cost_usd=said.max_cost_usd,
-            max_time_s=said.max_time_s,
-            context_tokens=said.context_tokens,
+            max_steps=limits.max_steps,
+            max_tokens=limits.max_tokens,
+            max_cost_usd=limits.max_cost_usd,
+            max_time_s=limits.max_time_s,
+            context_tokens=limits.context_tokens,
             answer_time_s=config.model.timeout_s,
         )
 

@@ -16,7 +16,7 @@ LOOK_S = 0.2
 """Timeout of the run lock; longer than a process that only checks for a running run holds it."""
 
 
-class Due(msgspec.Struct, frozen=True):
+class DueTime(msgspec.Struct, frozen=True):
     """The schedule and time that caused a run.
 
     Attributes:

@@ -3,9 +3,13 @@
 Nothing of a command is imported before it is called.
 """
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import typer
 
 DAILY, RECURRING, BACK, SAFE, SETUP = (
     "Every day",
@@ -72,7 +76,7 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        function: ``MODULE:NAME`` of its function, below this package.
+        function: ``MODULE:NAME`` of its function, below this package; its first parameter is the terminal.
         example: Arguments of one call, as its help shows them.
         reads: Whether it only reads and does not speak for the user, so that an agent's own command or
             program may call it.
@@ -83,10 +87,18 @@ class Command(NamedTuple):
     reads: bool = False
 
     def load(self) -> Callable[..., None]:
-        """Import its function."""
+        """Import its function, in the form that Typer calls: with a context that has the terminal."""
         module, name = self.function.split(":")
-        found: Callable[..., None] = getattr(import_module(f"agentx.cli.{module}"), name)
-        return found
+        function = getattr(import_module(f"agentx.cli.{module}"), name)
+
+        def command(ctx: typer.Context, **options: Any) -> None:
+            function(ctx.obj, **options)
+
+        functools.update_wrapper(command, function, assigned=("__name__", "__doc__"))
+        terminal, *options = inspect.signature(function).parameters.values()
+        context = terminal.replace(name="ctx", annotation=typer.Context)
+        command.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+        return command
 
 
 _READS = True
@@ -111,7 +123,7 @@ COMMANDS: dict[str, Command] = {
     "memory pin": Command("memory.memory:pin", "memory pin c-3"),
     "memory review": Command("memory.review:review", "memory review --accept c-5"),
     "memory explain": Command(
-        "memory.explain:explain_message", 'memory explain "The README says: use tabs."', _READS
+        "memory.memory:explain_message", 'memory explain "The README says: use tabs."', _READS
     ),
     "memory scribe": Command("memory.scribe:scribe", "memory scribe --pending"),
     "memory maintain": Command("memory.maintain:maintain", "memory maintain --dry-run"),
@@ -133,14 +145,14 @@ COMMANDS: dict[str, Command] = {
     "schedule next": Command("agents.schedule:list_due", "schedule next --most 5", _READS),
     "schedule run-due": Command("agents.schedule:run_due", "schedule run-due"),
     "schedule daemon": Command("agents.schedule:daemon", "schedule daemon report ../news"),
-    "schedule heartbeat": Command("agents.heartbeat:heartbeat", "schedule heartbeat"),
+    "schedule heartbeat": Command("agents.schedule:heartbeat", "schedule heartbeat"),
     "schedule audit": Command("look.audit:audit", "schedule audit --since yesterday", _READS),
     "pipeline status": Command("pipeline.run:show_status", "pipeline status", _READS),
     "pipeline new": Command("pipeline.pipeline:write_new", "pipeline new essays"),
     "pipeline plan": Command("pipeline.plan:show_plan", "pipeline plan essays.yaml", _READS),
     "pipeline run": Command("pipeline.run:run_pipeline", "pipeline run essays.yaml"),
-    "pipeline redo": Command("pipeline.amend:redo_stage", 'pipeline redo write --reason "Too long."'),
-    "pipeline amend": Command("pipeline.amend:amend_file", 'pipeline amend style.md --reason "New rule."'),
+    "pipeline redo": Command("pipeline.pipeline:redo_stage", 'pipeline redo write --reason "Too long."'),
+    "pipeline amend": Command("pipeline.pipeline:amend_file", 'pipeline amend style.md --reason "New rule."'),
     "pipeline matrix": Command("pipeline.matrix:show_matrix", "pipeline matrix essays.yaml", _READS),
     "pipeline graph": Command("pipeline.pipeline:draw", "pipeline graph essays.yaml --to essays.svg", _READS),
     "pipeline schema": Command("pipeline.pipeline:show_schema", "pipeline schema", _READS),

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from agentx.cli.terminal import Terminal
+from agentx.cli.terminal import Terminal, counted
 from agentx.recording.write_path import ReadOnly
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Event
@@ -27,36 +27,26 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         UsageError: There is no such directory.
         NotAWorkspace: There is no workspace there or above.
     """
-    if not terminal.directory.is_dir():
-        raise UsageError(f"There is no directory {terminal.directory}.")
-    with Workspace.find(terminal.directory, settings=terminal.settings) as ws:
-        if look and not ws.engine.write_path.read_only:
-            ws.engine.edits.scan()
-        why = ws.engine.write_path.read_only
-        said = _say(terminal, ws, 0, without=why)
-        if ws.engine.log.damage:
-            count = len(ws.engine.log.damage)
-            terminal.note(
-                f"{count} line{'s' * (count != 1)} of the history cannot be read; see `agentx doctor`."
-            )
+    with Workspace.find(terminal.folder, settings=terminal.settings) as ws:
+        write_path, why = ws.engine.write_path, ws.engine.write_path.read_only
+        if look and not why:
+            write_path.edits.scan()
+        for note in write_path.notes:
+            if note != why:
+                terminal.note(note)
+        printed = len(write_path.notes)
+        if count := len(write_path.log.damage):
+            terminal.note(f"{counted(count, 'line')} of the history cannot be read; see `agentx doctor`.")
         try:
             yield ws
+            if why:
+                terminal.note(why)
         except ReadOnly:
-            raise  # the error itself states the reason
-        except BaseException:
-            _say(terminal, ws, said)
+            printed = len(write_path.notes)  # the error itself states the reason
             raise
-        if why:
-            terminal.note(why)
-        _say(terminal, ws, said)
-
-
-def _say(terminal: Terminal, ws: Workspace, said: int, without: str = "") -> int:
-    notes = ws.engine.write_path.notes
-    for note in notes[said:]:
-        if note != without:
-            terminal.note(note)
-    return len(notes)
+        finally:
+            for note in write_path.notes[printed:]:
+                terminal.note(note)
 
 
 def say_restricted(terminal: Terminal, ws: Workspace) -> None:

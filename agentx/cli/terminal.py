@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentx.settings import Settings
+from agentx.storage.errors import UsageError
 from agentx.storage.progress import Progress as ReportProgress
 from agentx.storage.text import plain
 
@@ -27,6 +28,9 @@ PIPE_COLUMNS = 160
 
 PANEL_COLUMNS = 100
 """Maximum width of a panel: longer lines are hard to read."""
+
+RUN_COLOURS = {"COMPLETED": "green", "RUNNING": "cyan", "WAITING": "yellow", "INTERRUPTED": "yellow"}
+"""Colour of a run's status; all others are red."""
 
 _GAP = 2
 """Columns between two columns of a table."""
@@ -68,7 +72,39 @@ class Terminal:
         """Whether there is a user at the terminal who can be asked."""
         return not self.unattended and sys.stdin.isatty() and self.err.is_terminal
 
+    @property
+    def folder(self) -> Path:
+        """The directory of ``-C``.
+
+        Raises:
+            UsageError: It does not exist.
+        """
+        if not self.directory.is_dir():
+            raise UsageError(f"There is no directory {self.directory}.")
+        return self.directory
+
+    def confirms(self, question: str, word: str, refusal: UsageError) -> bool:
+        """Return whether the user types a word to agree.
+
+        Raises:
+            UsageError: Nobody can be asked: the given refusal.
+        """
+        if self.json or not self.interactive:
+            raise refusal
+        self.err.print(question, style="bold red", end="")
+        try:
+            return input().strip().lower() == word
+        except EOFError:
+            return False
+
     # --- results --------------------------------------------------------------------------------------------
+
+    def result(self, value: Any, *parts: RenderableType) -> None:
+        """Print a result: as JSON on request, otherwise its parts for people."""
+        if self.json:
+            self.document(value)
+        else:
+            self.show(*parts)
 
     def show(self, *parts: RenderableType) -> None:
         """Print results; strings are printed literally, without markup.
@@ -174,6 +210,20 @@ class _Table(Table):
             for column in self.columns[1:-1]:
                 column.no_wrap, column.overflow = False, "fold"
         yield from super().__rich_console__(console, options)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "event"), counted(1_234, "event")
+    ('1 event', '1,234 events')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def minute(at: str) -> str:
+    """Return a UTC timestamp in readable form, to the minute."""
+    return at[:16].replace("T", " ")
 
 
 def table(*columns: str, rows: Sequence[Sequence[str | Text]], title: str = "") -> Table:

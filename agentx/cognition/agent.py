@@ -12,6 +12,7 @@ drives the same steps. There is always an answer, and faults are counted.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -124,7 +125,9 @@ class CognitiveAgent:
         self.config = config or ws.config.cognition
         self.session = session
         self.model = model
-        self.responder = responder or _responder(ws, self.config, model)
+        self.responder = responder or model
+        if responder is None and model is not None and "response_model" in self.config.model_fields_set:
+            self.responder = named_models(ws.engine, "cognition.response_model")(self.config.response_model)
         self.timeout_s = timeout_s
         self.last_metrics = Metrics()
         self._ws = ws
@@ -146,21 +149,13 @@ class CognitiveAgent:
         Raises:
             UsageError: The message is empty.
         """
-        said = self._ws.say(message)
-        turn = _Turn(self, self._ws, clean(message), said.seq, run)
-        answered = turn.work()
+        recorded = self._ws.say(message)
+        answered = _Turn(self, self._ws, clean(message), recorded.seq, run).work()
         self.last_metrics = answered.metrics
         ended = self._ws.engine.log.state.at
         emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
         self._logs.write()
         return answered
-
-
-def _responder(ws: "Workspace", config: ExecutorConfig, model: ModelClient | None) -> ModelClient | None:
-    """Return the model that answers: that of ``response_model`` where it is set, else the agent's own."""
-    if model is None or "response_model" not in config.model_fields_set:
-        return model
-    return named_models(ws.engine, "cognition.response_model")(config.response_model)
 
 
 class _Turn:
@@ -283,8 +278,8 @@ class _Turn:
             What was recorded, and the new memories that follow from it.
         """
         utilities = {name: slot.utility for name, slot in self.mind.buffer.items()}
-        found, told = recognizer.bounded(grounded(found, self.message, model), utilities)
-        self.metrics.faults += told
+        found, faults = recognizer.bounded(grounded(found, self.message, model), utilities)
+        self.metrics.faults += faults
         recognized = Recognized(
             session=self.agent.session,
             interaction=self.number,
@@ -296,13 +291,8 @@ class _Turn:
         )
         (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
         self.look()
-        made = []
-        for item in reversed(self.state.items.values()):
-            if item.created_seq <= event.seq:
-                break
-            if item.kind in LEVELS:
-                made.append(memories.remembered(item))
-        return found, made[::-1]
+        new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
+        return found, [memories.remembered(item) for item in reversed(new) if item.kind in LEVELS]
 
     def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered], linked: int) -> None:
         """Copy what was recognised into the metrics."""
@@ -431,15 +421,11 @@ class _Turn:
             self.metrics.faults += retrieval.faults
             self.metrics.dag_node_count = len(graph.nodes)
             self.metrics.dag_edge_count = graph.edge_count
+            results = {name: tuple(one.id for one in hits[:20]) for name, hits in found.results.items()}
             self.activator.append(
                 ActivatorSnapshot(
                     nodes=tuple(
-                        QueryNode(
-                            node.id,
-                            node.text,
-                            node.needs,
-                            tuple(one.id for one in found.results.get(node.id, ())[:20]),
-                        )
+                        QueryNode(node.id, node.text, node.needs, results.get(node.id, ()))
                         for node in graph.nodes
                     ),
                     retrieved=tuple(one.id for one in found.ranked)[:MOST_NAMED],
@@ -491,28 +477,28 @@ class _Turn:
                 self.took(asked, "response")
                 if asked.answer is not None:
                     return asked.answer
-            return self.told(shown)
+            return self.remembered(shown)
 
     def recent(self) -> list[Exchange]:
         """Return the text of the latest interactions, oldest first."""
-        said = {message.seq: message.text for message in self.state.messages}
+        texts = {message.seq: message.text for message in self.state.messages}
         most = max(0, min(self.config.k_recent_context, self.config.max_interaction_history))
         return [
-            Exchange(said[one.message], said.get(one.answer, ""))
+            Exchange(texts[one.message], texts.get(one.answer, ""))
             for one in (self.mind.recent[-most:] if most else ())
-            if one.message in said
+            if one.message in texts
         ]
 
-    def told(self, shown: Sequence[Remembered]) -> str:
+    def remembered(self, shown: Sequence[Remembered]) -> str:
         """Return what is remembered about the question, in the original words."""
         if self.metrics.input_type == "feedback":
             return "Thank you; I keep that in mind."
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
         items = self.state.items
-        said = {one.text: items[one.id].created_seq for one in shown if one.level != "L1"}
-        said |= {item.text: item.created_seq for item in self.state.active("constraint")}
-        best = telling(self.message, said, ANSWERED_WITH)
+        texts = {one.text: items[one.id].created_seq for one in shown if one.level != "L1"}
+        texts |= {item.text: item.created_seq for item in self.state.active("constraint")}
+        best = telling(self.message, texts, ANSWERED_WITH)
         if not best:
             return "I remember nothing of that."
         return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
@@ -546,11 +532,11 @@ class _Turn:
 
     def used(self, text: str, shown: Sequence[Remembered]) -> list[str]:
         """Return the ids of the memories that an answer used."""
-        said = terms_of(text)
+        terms = terms_of(text)
         return [
             one.id
             for one in shown
-            if one.level != "L1" and (own := terms_of(one.text)) and len(own & said) / len(own) >= USED_SHARE
+            if one.level != "L1" and (own := terms_of(one.text)) and len(own & terms) / len(own) >= USED_SHARE
         ]
 
     def close(self, text: str, buffer: Sequence[Remembered], shown: Sequence[Remembered]) -> Answer:
@@ -585,11 +571,7 @@ class _Turn:
                 final=True,
                 model=self.agent.responder.name if self.agent.responder else "",
             )
-            done = msgspec.structs.replace(
-                done,
-                metrics=self.beside(metrics),
-                snapshot=self.beside(snapshot),
-            )
+            done = msgspec.structs.replace(done, metrics=self.beside(metrics), snapshot=self.beside(snapshot))
             seq = self.ws.engine.log.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))

@@ -62,7 +62,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[DecayPoint, ...]
 
 
-class Replay:
+class SessionReplay:
     """Follows one session through its events.
 
     Args:
@@ -114,8 +114,8 @@ class Replay:
 
 
 def interactions(events: Iterable[Event], session: str, read: Callable[[Body], str]) -> Iterator[Interaction]:
-    """Return all interactions of a session, in order; see :class:`Replay`."""
-    replay = Replay(session, read)
+    """Return all interactions of a session, in order; see :class:`SessionReplay`."""
+    replay = SessionReplay(session, read)
     return (one for event in events if (one := replay.take(event)) is not None)
 
 

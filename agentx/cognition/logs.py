@@ -6,14 +6,13 @@ replaced atomically, but not synced. A full disk or an unwritable directory lead
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from agentx.cognition.collector import MetricsCollector
-from agentx.cognition.interactions import Interaction, Replay
-from agentx.cognition.tracking import ActivatorTracker
+from agentx.cognition.interactions import Interaction, SessionReplay
+from agentx.cognition.overview import ActivatorTracker, MetricsCollector
 from agentx.core.cache_dir import CACHE
 from agentx.engine.engine import Engine
 from agentx.storage.events.cognition_events import InputType
@@ -21,12 +20,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_temporary
 from agentx.storage.log.history import told_already
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.metrics import (
-    ActivatorSnapshot,
-    BufferedMemory,
-    DecayerSnapshot,
-    Metrics,
-)
+from agentx.synthesis.cognition.metrics import ActivatorSnapshot, BufferedMemory, DecayerSnapshot, Metrics
 
 FOLDER = f"{CACHE}/metrics"
 """Directory of the files, relative to the workspace."""
@@ -61,38 +55,26 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
     judge_score: float | None
     metrics: Metrics
 
-
-class IntermediateLogger:
-    """A snapshot of each interaction.
-
-    Attributes:
-        lines: Each :class:`LoggedInteraction` as JSON; encoded once, however often the file is written.
-    """
-
-    def __init__(self) -> None:
-        self.lines: list[bytes] = []
-
-    def take(self, one: Interaction) -> None:
-        """Add an interaction."""
-        seen = one.snapshot
-        logged = LoggedInteraction(
+    @classmethod
+    def of(cls, one: Interaction) -> "LoggedInteraction":
+        """Return an interaction as it is logged."""
+        before, after = (
+            BufferSnapshot(memories, sum(memory.tokens for memory in memories))
+            for memories in (one.snapshot.before, one.snapshot.after)
+        )
+        return cls(
             interaction_id=one.interaction_id,
             at=one.at,
             message=one.message,
             answer=one.answer,
             input_type=one.metrics.input_type,
-            decayer=seen.decayer,
-            activator=seen.activator,
-            buffer_before=_buffer(seen.before),
-            buffer_after=_buffer(seen.after),
+            decayer=one.snapshot.decayer,
+            activator=one.snapshot.activator,
+            buffer_before=before,
+            buffer_after=after,
             judge_score=one.judge_score,
             metrics=one.metrics,
         )
-        self.lines.append(msgspec.json.encode(logged))
-
-
-def _buffer(memories: tuple[BufferedMemory, ...]) -> BufferSnapshot:
-    return BufferSnapshot(memories, sum(one.tokens for one in memories))
 
 
 class Logs:
@@ -108,36 +90,43 @@ class Logs:
     def __init__(self, engine: Engine, session: str, config: ExecutorConfig, run_id: str = "") -> None:
         self._engine = engine
         self._config = config
-        self._replay = Replay(session, engine.read_body)
+        self._replay = SessionReplay(session, engine.read_body)
         self._seen = 0
         self._run_id = run_id or session
-        self._intermediate = IntermediateLogger()
+        # Encoded once, however often the files are written
+        self._interactions: list[bytes] = []
         self._points: list[bytes] = []
         self._activator, self._metrics = ActivatorTracker(), MetricsCollector()
-
-    @property
-    def wanted(self) -> bool:
-        """Whether any file is asked for."""
-        config = self._config
-        return config.log_intermediate_data or config.log_decay_curves or config.log_activator_triggers
 
     def write(self) -> list[Path]:
         """Read the events since the last call, write the files again, and return those written.
 
         Nothing is read or written where no file is asked for.
         """
-        if not self.wanted:
+        config = self._config
+        if not (config.log_intermediate_data or config.log_decay_curves or config.log_activator_triggers):
             return []
         for event in self._engine.log.history.read(self._seen, on_damage=told_already):
             self._seen = event.seq
             if one := self._replay.take(event):
                 self._take(one)
-        return _write_files(self._engine, self._files())
+        folder, written = self._engine.root / FOLDER, []
+        for name, content in self._files().items():
+            try:
+                put(folder / name, content)
+            except OSError as error:
+                trouble = f"{FOLDER}/{name} cannot be written: {error.strerror or error}."
+                note = f"{trouble} The history holds all of it."
+                if note not in self._engine.write_path.notes:
+                    self._engine.write_path.notes.append(note)
+            else:
+                written.append(folder / name)
+        return written
 
     def _take(self, one: Interaction) -> None:
         self._metrics.take(one)
         if self._config.log_intermediate_data:
-            self._intermediate.take(one)
+            self._interactions.append(msgspec.json.encode(LoggedInteraction.of(one)))
         if self._config.log_decay_curves:
             self._points += map(msgspec.json.encode, one.points)
         if self._config.log_activator_triggers:
@@ -147,7 +136,7 @@ class Logs:
         name = re.sub(r"[^\w.-]+", "-", self._run_id)[:100]
         files = {f"metrics_{name}.json": _indented(self._metrics.collected)}
         if self._config.log_intermediate_data:
-            files[f"intermediate_{name}.json"] = self._listed("interactions", self._intermediate.lines)
+            files[f"intermediate_{name}.json"] = self._listed("interactions", self._interactions)
         if self._config.log_decay_curves:
             files[f"decay_{name}.json"] = self._listed("points", self._points)
         if self._config.log_activator_triggers:
@@ -162,23 +151,6 @@ class Logs:
 
 def _indented(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _write_files(engine: Engine, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files under ``.agentx/metrics/``; return those written, and add a note for each of the others."""
-    folder, written = engine.root / FOLDER, []
-    for name, content in files.items():
-        try:
-            put(folder / name, content)
-        except OSError as error:
-            note = (
-                f"{FOLDER}/{name} cannot be written: {error.strerror or error}. The history holds all of it."
-            )
-            if note not in engine.write_path.notes:
-                engine.write_path.notes.append(note)
-        else:
-            written.append(folder / name)
-    return written
 
 
 def put(path: Path, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
@@ -16,7 +16,7 @@ from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.memory.items import MemoryItem
-from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, Slot, retention
+from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import State
 
 LINKED_SHARE = 0.5
@@ -61,18 +61,18 @@ def topic_of(item: MemoryItem) -> str:
 
 def scored(state: State, mind: Mind, now: int, temperature: float) -> tuple[BufferedMemory, ...]:
     """Return a buffer with its scores, for the record."""
-    return tuple(_scored(one, mind.buffer[one.id]) for one in held(state, mind, now, temperature))
-
-
-def _scored(one: Remembered, slot: Slot) -> BufferedMemory:
-    return BufferedMemory(
-        id=one.id,
-        level=one.level,
-        decay=round(one.decay, 4),
-        utility=slot.utility,
-        reward=slot.reward,
-        strength=round(slot.strength, 4),
-        tokens=tokens_of(one),
+    return tuple(
+        BufferedMemory(
+            id=one.id,
+            level=one.level,
+            decay=round(one.decay, 4),
+            utility=slot.utility,
+            reward=slot.reward,
+            strength=round(slot.strength, 4),
+            tokens=tokens_of(one),
+        )
+        for one in held(state, mind, now, temperature)
+        for slot in [mind.buffer[one.id]]
     )
 
 
@@ -188,16 +188,13 @@ class Retrieval:
         """Return the memories linked to the best hits that were not found themselves."""
         known = {one.id for one in ranked}
         found: dict[str, RetrievedMemory] = {}
+        items = self._state.items
         for one in ranked[:FOLLOWED]:
-            for name in self._linked(one.id):
-                item = self._state.items.get(name)
-                if item is not None and name not in known and item.status in _STANDING:
-                    found.setdefault(name, self._found(item, one.score * LINKED_SHARE))
+            for link in items[one.id].links if one.id in items else ():
+                item = items.get(link.target) if link.relation in _BINDING else None
+                if item is not None and item.id not in known and item.status in _STANDING:
+                    found.setdefault(item.id, self._found(item, one.score * LINKED_SHARE))
         return list(found.values())
-
-    def _linked(self, name: str) -> Iterator[str]:
-        links = self._state.items[name].links if name in self._state.items else ()
-        return (link.target for link in links if link.relation in _BINDING)
 
     def _found(self, item: MemoryItem, score: float) -> RetrievedMemory:
         place = self._places.get(item.evidence[0].seq, 0) if item.evidence else 0

@@ -5,7 +5,6 @@ Only its API is used. The destination is set by the program that configures its 
 """
 
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from agentx.synthesis.cognition.metrics import Metrics
@@ -13,12 +12,6 @@ from agentx.synthesis.cognition.metrics import Metrics
 NAME = "agentx.cognition"
 
 _NS_PER_MS = 1_000_000
-
-
-class _Api(NamedTuple):
-    trace: Any
-    metrics: Any
-    set_span_in_context: Any
 
 
 class _ChildSpan(NamedTuple):
@@ -41,13 +34,15 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
     Returns:
         Whether OpenTelemetry is installed.
     """
-    api = _api()
-    if api is None:
+    try:
+        from opentelemetry import metrics as meters  # noqa: PLC0415 - an extra
+        from opentelemetry import trace  # noqa: PLC0415
+    except ImportError:
         return False
     end = int(datetime.fromisoformat(ended).timestamp() * 1e9)
     start = end - int(metrics.total_latency_ms * _NS_PER_MS)
-    tracer = api.trace.get_tracer(NAME)
-    attributes = {
+    tracer = trace.get_tracer(NAME)
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.conversation.id": session,
         "agentx.cognition.interaction": interaction,
@@ -60,7 +55,7 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
     whole = tracer.start_span("cognition.interaction", start_time=start, attributes=attributes)
     for fault in metrics.faults:
         whole.add_event("fault", {"agentx.cognition.fault": fault}, timestamp=end)
-    inside, at = api.set_span_in_context(whole), start
+    inside, at = trace.set_span_in_context(whole), start
     for part in _parts(metrics):
         span = tracer.start_span(
             f"cognition.{part.name}", context=inside, start_time=at, attributes=part.attributes
@@ -68,7 +63,7 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
         at = min(at + int(part.ms * _NS_PER_MS), end)
         span.end(end_time=at)
     whole.end(end_time=end)
-    _measure(api.metrics.get_meter(NAME), metrics)
+    _measure(meters.get_meter(NAME), metrics)
     return True
 
 
@@ -112,12 +107,3 @@ def _measure(meter: Any, metrics: Metrics) -> None:
             tokens = part.attributes[f"gen_ai.usage.{sort}_tokens"]
             if tokens:
                 used.record(tokens, module | {"gen_ai.token.type": sort})
-
-
-@cache
-def _api() -> _Api | None:
-    try:
-        from opentelemetry import metrics, trace  # noqa: PLC0415 - an extra
-    except ImportError:
-        return None
-    return _Api(trace, metrics, trace.set_span_in_context)

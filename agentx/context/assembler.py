@@ -208,12 +208,7 @@ class _Draft(Page):
 
     def __init__(self, state: State, request: Request) -> None:
         super().__init__(
-            state,
-            TITLES,
-            request.max_tokens,
-            message=request.message,
-            more=_more(request),
-            counted=_COUNTED,
+            state, TITLES, request.max_tokens, message=request.message, more=_more(request), counted=_COUNTED
         )
         self.request = request
         self.waiting: list[tuple[ContextItem, str]] = []

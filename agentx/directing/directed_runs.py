@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agentx.agents.turn import Due, alone
+from agentx.agents.turn import DueTime, alone
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
@@ -48,7 +48,7 @@ def run_directed(
     model: ModelClient | None = None,
     agent: str = "executor",
     files: bool = False,
-    due: Due = Due(),  # noqa: B008 - a value
+    due: DueTime = DueTime(),  # noqa: B008 - a value
     time_limit_s: float = 0.0,
 ) -> DirectedRun | None:
     """Direct and carry out one run.
@@ -94,7 +94,7 @@ class _Run:
         self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
         self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
 
-    def work(self, due: Due, time_limit_s: float) -> DirectedRun | None:
+    def work(self, due: DueTime, time_limit_s: float) -> DirectedRun | None:
         """Do the run from the decision to the end."""
         if due.is_settled(self.engine.snapshot()):
             return None
@@ -116,7 +116,7 @@ class _Run:
             run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
         )
 
-    def start(self, prompt: str, directive: int, due: Due) -> bool:
+    def start(self, prompt: str, directive: int, due: DueTime) -> bool:
         """Record the start, which settles the due time; return whether it was not settled before."""
         started = RunStarted(
             task=self.engine.write_path.body(prompt),

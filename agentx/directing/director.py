@@ -159,11 +159,7 @@ class Director:
                 raise fields.FieldUnresolved(name, str(error)) from error
         text = fields.fill(template, values)
         held = hold_to(self._engine.snapshot())
-        return Filled(
-            directive=directive,
-            text=f"{text}\n\n{held}" if held else text,
-            values=values,
-        )
+        return Filled(directive=directive, text=f"{text}\n\n{held}" if held else text, values=values)
 
     def past(self, runs: int = briefing.RUNS, state: State | None = None) -> Past:
         """Return what happened in the latest runs (0: in all), as of a state or of now."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from agentx.agents.bounds import RAISE, Bounds, RunStops
+from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
 from agentx.directing.piped_program import Program
@@ -154,7 +154,7 @@ class Loop(msgspec.Struct, frozen=True):
         limits = self.limits
         if assignment.time_limit_s:
             limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
-        bounds = Bounds(limits, self.advice)
+        bounds = RunLimiter(limits, self.advice)
         said = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
         try:
             while True:
@@ -172,7 +172,7 @@ class Loop(msgspec.Struct, frozen=True):
         except RunStops as stop:
             return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
 
-    def _ask(self, said: list[ChatMessage], tools: Tools, bounds: Bounds) -> Reply:
+    def _ask(self, said: list[ChatMessage], tools: Tools, bounds: RunLimiter) -> Reply:
         for part in self.model.stream(said, tools.schemas(), timeout_s=bounds.answer_time_s):
             if isinstance(part, Reply):
                 bounds.spend(part.usage)

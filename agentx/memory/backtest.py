@@ -1,5 +1,7 @@
 """Replay past runs: propose flows from repeated successes, and lessons from failures that later succeeded."""
 
+from itertools import accumulate
+
 import msgspec
 
 from agentx.engine import moment_parser
@@ -55,7 +57,9 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
     with engine.write_path.exclusive():
         proposals = propose(runs, engine.log.state)
         proposed = (*proposals.flows, *proposals.lessons)
-        kept = _fitting(proposed)
+        sizes = accumulate(len(msgspec.json.encode(Add(item))) for item in proposed)
+        fitting = sum(size <= MAX_BYTES for size in sizes)
+        kept = proposed[: max(fitting, 1)]
         recorded = 0
         if kept and not dry_run:
             recorded = engine.synthesizer.record([Add(item) for item in kept], EXTRACTOR)[-1].seq
@@ -67,13 +71,3 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
         left=len(proposed) - len(kept),
         recorded=recorded,
     )
-
-
-def _fitting(proposed: tuple[MemoryItem, ...]) -> tuple[MemoryItem, ...]:
-    """Return the first proposals, as many as fit in one event."""
-    size = 0
-    for number, item in enumerate(proposed):
-        size += len(msgspec.json.encode(Add(item)))
-        if size > MAX_BYTES and number:
-            return proposed[:number]
-    return proposed

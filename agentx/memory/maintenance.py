@@ -4,7 +4,7 @@ It runs on request, and automatically when work continues after a night. The tim
 not a clock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -65,53 +65,35 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
         ReadOnly: The workspace was written by a newer version.
     """
     state = engine.snapshot()
-    found = _find(engine, state, now)
-    if dry_run or not _is_due(found):
-        return _result(found, state, ())
-    with engine.write_path.exclusive():
-        if engine.log.state.seq != state.seq:  # others wrote meanwhile
-            state = engine.snapshot()
-            found = _find(engine, state, now)
-        recorded = (
-            engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq) if _is_due(found) else []
-        )
-    return _result(found, state, tuple(event.seq for event in recorded))
-
-
-def _is_due(found: Upkeep) -> bool:
-    return bool(found.nights or found.changes)
-
-
-def _find(engine: Engine, state: State, now: str) -> Upkeep:
-    clock = stamp()
-    return upkeep(state, max(now or clock, state.at), _uses(engine, state.maintained))
-
-
-def _uses(engine: Engine, after: int) -> dict[str, Use]:
-    """Return the use of each memory item that agents were shown since an event."""
-    uses: dict[str, Use] = {}
-    for event in engine.log.history.read(after, told_already):
-        if isinstance(event.data, ContextProvided):
-            for name in {
-                name.removeprefix(_MEMORY) for name in event.data.recalled if name.startswith(_MEMORY)
-            }:
-                before = uses.get(name, Use(0, ""))
-                uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
-    return uses
-
-
-def _result(found: Upkeep, state: State, events: tuple[int, ...]) -> Maintained:
+    found, recorded = _find(engine, state, now), []
+    if not dry_run and (found.nights or found.changes):
+        with engine.write_path.exclusive():
+            if engine.log.state.seq != state.seq:  # others wrote meanwhile
+                state = engine.snapshot()
+                found = _find(engine, state, now)
+            if found.nights or found.changes:
+                recorded = engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq)
     items = state.items | {one.item.id: one.item for one in found.done}
     rules = [item for item in items.values() if item.kind == "rule"]
     active = [item for item in rules if item.status == "active"]
     return Maintained(
         upkeep=found,
-        events=events,
+        events=tuple(event.seq for event in recorded),
         active=len(active),
         critical=sum(map(is_critical, active)),
         dormant=sum(item.status == "dormant" for item in rules),
         advice=tuple(advice(state)),
     )
+
+
+def _find(engine: Engine, state: State, now: str) -> Upkeep:
+    uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
+    for event in engine.log.history.read(state.maintained, told_already):
+        recalled = event.data.recalled if isinstance(event.data, ContextProvided) else ()
+        for name in {name.removeprefix(_MEMORY) for name in recalled if name.startswith(_MEMORY)}:
+            before = uses.get(name, Use(0, ""))
+            uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
+    return upkeep(state, max(now or stamp(), state.at), uses)
 
 
 # --- of itself ----------------------------------------------------------------------------------------------
@@ -188,24 +170,18 @@ def _taking_back(engine: Engine, lines: Sequence[Event]) -> list[Patch]:
     before = dict(state.items)
     state.apply_all(lines)
     reason = f"The maintenance of event {lines[0].seq} was taken back."
-    patches = [
-        _back(before.get(name), state.items[name], engine.log.state.items[name], reason)
-        for name in dict.fromkeys(_changed(lines))
-    ]
+    changes = [one for line in lines if isinstance(line.data, Concluded) for one in line.data.changes]
+    changed = dict.fromkeys(one.item.id if isinstance(one, Add) else one.id for one in changes)
+    present = engine.log.state.items
+    patches = [_back(before.get(name), state.items[name], present[name], reason) for name in changed]
     return [patch for patch in patches if patch is not None]
-
-
-def _changed(lines: Sequence[Event]) -> Iterator[str]:
-    for line in lines:
-        if isinstance(line.data, Concluded):
-            yield from (one.item.id if isinstance(one, Add) else one.id for one in line.data.changes)
 
 
 def _back(before: MemoryItem | None, after: MemoryItem, present: MemoryItem, reason: str) -> Patch | None:
     """Return the patch that restores an item, for the fields that are still as maintenance left them."""
     if before is None:
-        stands = present.status in ("active", "dormant")
-        return Patch(id=present.id, status="retired", reason=reason) if stands else None
+        lives = present.status in ("active", "dormant")
+        return Patch(id=present.id, status="retired", reason=reason) if lives else None
     fields = {
         name: getattr(before, name)
         for name in PATCHED

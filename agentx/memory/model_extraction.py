@@ -160,17 +160,12 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch:
-    """Return the first messages that no model has read; if none was ever read, those in the state.
-
-    Args:
-        engine: The workspace.
-        state: The current state.
-        most: Maximum number of messages.
-    """
+    """Return the first messages that no model has read (at most ``most``), or else those in the state."""
     said: dict[int, str] = {}
     heard: dict[int, str] = {}
     listens = engine.config.scribe.auto_capture and engine.config.scribe.capture_assistant
-    begin, since = state.judged or _at_hand(state), ""
+    at_hand = state.messages[0].seq - 1 if state.messages else state.seq
+    begin, since = state.judged or at_hand, ""
     for event in engine.log.history.read(begin, told_already):
         if event.seq > state.seq:
             break
@@ -185,8 +180,3 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
         if len(said) + len(heard) >= most:
             return Batch(said, heard, event.seq, since)
     return Batch(said, heard, state.seq, since)
-
-
-def _at_hand(state: State) -> int:
-    """Return the seq before the earliest message in the state."""
-    return state.messages[0].seq - 1 if state.messages else state.seq

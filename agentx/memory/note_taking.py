@@ -56,7 +56,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     due: bool
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run.
 
     Attributes:
@@ -121,7 +121,7 @@ class Scribe:
             self._engine.write_path.refresh()
             self._engine.synthesizer.flush()
 
-    def run(self, model: ModelClient | None = None) -> Ran:
+    def run(self, model: ModelClient | None = None) -> ScribeRun:
         """Process the backlog, with code and then with a model if there is one.
 
         Args:
@@ -144,7 +144,7 @@ class Scribe:
                 break
             judged.append(one)
         batch = unread(self._engine, self._engine.snapshot(), MOST_COUNTED)
-        return Ran(
+        return ScribeRun(
             items=tuple({item.id: item for one in judged for item in one.items}.values()),
             messages=sum(len(one.messages) for one in judged),
             judged=tuple(judged),
@@ -152,7 +152,7 @@ class Scribe:
             left=len(batch.said) + len(batch.heard),
         )
 
-    def run_when_due(self, now: datetime | None = None) -> Ran | None:
+    def run_when_due(self, now: datetime | None = None) -> ScribeRun | None:
         """Run if a run is due; otherwise return ``None``."""
         return self.run() if self.pending(now).due else None
 

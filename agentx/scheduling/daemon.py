@@ -99,7 +99,7 @@ class SqliteWithMilliseconds(sqlite3.Connection):
         self.create_function("unixepoch", 1, _unixepoch)
 
 
-class _Watched:
+class _WorkspaceWatch:
     """A workspace, the result of the last look into it, and its work in progress."""
 
     def __init__(self, root: Path) -> None:
@@ -150,7 +150,7 @@ class Daemon:
         rates: Mapping[str, int] = {},
         grace_s: float = 30.0,
     ) -> None:
-        self._watched = [_Watched(root) for root in roots]
+        self._watched = [_WorkspaceWatch(root) for root in roots]
         self._settings, self._told, self._database = settings, told, database
         self._workers, self._rates, self._grace_s = workers, rates, grace_s
         self._stop = threading.Event()
@@ -193,7 +193,7 @@ class Daemon:
 
     # --- one workspace --------------------------------------------------------------------------------------
 
-    def _attend(self, one: _Watched, enqueue: Callable[[Path, str], _Handle]) -> bool:
+    def _attend(self, one: _WorkspaceWatch, enqueue: Callable[[Path, str], _Handle]) -> bool:
         """Collect finished work and enqueue what is due; return whether work is in progress."""
         if one.work is not None:
             status = one.work.get_status().status
@@ -212,7 +212,7 @@ class Daemon:
             return True
         return False
 
-    def _tell(self, one: _Watched, found: Passed) -> None:
+    def _tell(self, one: _WorkspaceWatch, found: Passed) -> None:
         for carried in found.carried:
             self._told(one.root, carried)
         if found.error:
@@ -232,17 +232,16 @@ class Daemon:
             self._running[process] = time.monotonic()
         sender.close()
         try:
-            said: str = receiver.recv()
+            result: str = receiver.recv()
         except EOFError:
-            said = _json(
-                Passed(error="the process of a run exited without a result; the run was interrupted")
-            )
+            lost = "the process of a run exited without a result; the run was interrupted"
+            result = _json(Passed(error=lost))
         finally:
             process.join()
             receiver.close()
             with self._lock:
                 del self._running[process]
-        return said
+        return result
 
     # --- start and stop -------------------------------------------------------------------------------------
 
@@ -255,7 +254,10 @@ class Daemon:
                 "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. "
                 "Without it, cron and `agentx schedule run-due` do the same for one workspace."
             ) from error
-        database = self._database or self._own_database()
+        database = self._database
+        if not database:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            database = f"sqlite:///{self._file}"
         on_sqlite = database.startswith("sqlite")
         if on_sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise DaemonFailed(
@@ -275,7 +277,11 @@ class Daemon:
                 "log_level": "CRITICAL",
             }
         )
-        work = DBOS.workflow(name="carry_out_due")(self._carry_alone())
+
+        @DBOS.workflow(name="carry_out_due")
+        def work(root: str) -> str:
+            return self._carry(root)
+
         try:
             DBOS.launch()
             for name, rate in {"": 0, **self._rates}.items():
@@ -307,19 +313,9 @@ class Daemon:
             self._end_running()
             DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(END_S))
 
-    def _carry_alone(self) -> Callable[[str], str]:
-        def carry(root: str) -> str:
-            return self._carry(root)
-
-        return carry
-
     @property
     def _file(self) -> Path:
         return self._settings.state_dir / "daemon.sqlite"
-
-    def _own_database(self) -> str:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        return f"sqlite:///{self._file}"
 
     def _inode(self) -> int:
         """Return the inode of the database file; 0 for another database or a missing file.

@@ -66,12 +66,12 @@ def beat(
     if found.status != "CONTINUED":
         return found
     try:
-        if _is_directed(ws.state):
+        last = ws.state.last_run
+        if last and last.directive:
             # Marks the run of a dead process as ended; the next directed run takes up what is left of it.
             with alone(ws.engine):
                 return look(ws.state)
         ws.engine.trust.require("heartbeat", f"a heartbeat would resume {found.run}")
-        last = ws.state.last_run
         agent = last.agent if last else "main"
         result = run_task(ws, "", model(), limits=limits, observer=observer, agent=agent)
     except WorkspaceBusy:
@@ -109,7 +109,3 @@ def look(state: State) -> Beat:
         )
         return Beat(status="STOPPED", said=said, run=last.run)
     return Beat(status="CONTINUED", said=f"{last.run} was interrupted ({last.status}).", run=last.run)
-
-
-def _is_directed(state: State) -> bool:
-    return state.last_run is not None and state.last_run.directive > 0

@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.run_types import Limits
-from agentx.agents.turn import Due, alone
+from agentx.agents.turn import DueTime, alone
 from agentx.directing import configured
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Executor
@@ -120,11 +120,11 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
         raise UsageError("The schedule has no task; give one.")
     check(rule)
     before = ws.state.schedules.get(rule.id)
-    told = before.rule.task if before and before.rule.directed else ""
+    earlier_task = before.rule.task if before and before.rule.directed else ""
     ws.record(Draft(data=rule, actor=ws.settings.actor))
     if note := ws.engine.trust.keep(of_schedule(rule)):
         ws.engine.write_path.notes.append(note)
-    if rule.directed and rule.task != told:
+    if rule.directed and rule.task != earlier_task:
         ws.say(rule.task)
 
 
@@ -226,7 +226,7 @@ def carry_out_due(
     return done
 
 
-def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
+def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, DueTime] | None:
     """Return what to run first, and record what is skipped."""
     state = ws.state
     if (cut_off := _cut_off(state)) is not None:
@@ -241,13 +241,14 @@ def _choose(ws: Workspace, now: datetime) -> tuple[ScheduleSet, Due] | None:
             continue
         planned = plan(known, now)
         if planned.passed is not None:
-            _pass(ws, planned.passed)
+            key = f"passed:{planned.passed.schedule}:{planned.passed.due}"
+            ws.record(Draft(data=planned.passed, actor="engine:schedules", key=key))
         if planned.due and datetime.fromisoformat(planned.begins) <= now:
             ready.append((planned.due, name))
-    return _trusted(ws, [(state.schedules[name].rule, Due(name, due)) for due, name in sorted(ready)])
+    return _trusted(ws, [(state.schedules[name].rule, DueTime(name, due)) for due, name in sorted(ready)])
 
 
-def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[ScheduleSet, Due] | None:
+def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, DueTime]]) -> tuple[ScheduleSet, DueTime] | None:
     """Return the first due schedule that the user trusts.
 
     Raises:
@@ -266,11 +267,7 @@ def _trusted(ws: Workspace, ready: list[tuple[ScheduleSet, Due]]) -> tuple[Sched
     return None
 
 
-def _pass(ws: Workspace, passed: DuePassed) -> None:
-    ws.record(Draft(data=passed, actor="engine:schedules", key=f"passed:{passed.schedule}:{passed.due}"))
-
-
-def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
+def _cut_off(state: State) -> tuple[ScheduleSet, DueTime] | None:
     """Return the schedule and due time of the latest run if it was interrupted and is to be resumed."""
     last = state.last_run
     known = state.schedules.get(last.schedule) if last else None
@@ -279,10 +276,10 @@ def _cut_off(state: State) -> tuple[ScheduleSet, Due] | None:
     same = [run for run in state.runs if (run.schedule, run.due) == (last.schedule, last.due)]
     if sum(1 + run.resumed for run in same) > MOST_RESUMED:
         return None
-    return known.rule, Due(last.schedule, last.due, resumes=last.run)
+    return known.rule, DueTime(last.schedule, last.due, resumes=last.run)
 
 
-def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carried | None:
+def _carry_out(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> Carried | None:
     """Carry out one run, which is on record at the end; ``None`` if another process was first."""
     before = ws.state.counts.get("RunStarted", 0)
     try:
@@ -316,7 +313,7 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> Carr
     )
 
 
-def _work(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
+def _work(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     model = means.model or models.model(ws.engine)
     limits = Limits.of(ws.config)
     if rule.time_limit_s:
@@ -326,7 +323,7 @@ def _work(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
         run_task(ws, message, model, limits=limits, agent=rule.agent, due=due)
 
 
-def _direct(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
+def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     section = ws.config.director
     run_directed(
         ws.engine,
@@ -340,19 +337,12 @@ def _direct(ws: Workspace, rule: ScheduleSet, due: Due, means: Means) -> None:
     )
 
 
-def _note_failed(ws: Workspace, rule: ScheduleSet, due: Due, error: AgentXError) -> None:
+def _note_failed(ws: Workspace, rule: ScheduleSet, due: DueTime, error: AgentXError) -> None:
     """Record a run that could not start as failed: its due time is settled, and the audit reports it."""
     run, actor = f"r-{ws.state.counts.get('RunStarted', 0) + 1}", f"agent:{rule.agent}"
+    task = ws.body(rule.task)
     started = RunStarted(
-        task=ws.body(rule.task),
-        agent=rule.agent,
-        model="",
-        resumes=due.resumes,
-        schedule=due.schedule,
-        due=due.at,
+        task=task, agent=rule.agent, model="", resumes=due.resumes, schedule=due.schedule, due=due.at
     )
     ended = RunEnded(status="FAILED", reason=one_line(str(error)))
-    ws.record(
-        Draft(data=started, actor=actor, run=run, key=due.key),
-        Draft(data=ended, actor=actor, run=run),
-    )
+    ws.record(Draft(data=started, actor=actor, run=run, key=due.key), Draft(data=ended, actor=actor, run=run))

@@ -119,7 +119,7 @@ class Ownership:
 
     def take(self) -> bool:
         """Become the owner unless another process (or workspace object) is; never waits."""
-        if self._descriptor >= 0 and self._stands():
+        if self._descriptor >= 0 and self._is_named():
             return True
         self.release()
         try:
@@ -132,7 +132,7 @@ class Ownership:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
-        return self._stands()
+        return self._is_named()
 
     def release(self) -> None:
         """Give up ownership, so that another process can take it."""
@@ -140,7 +140,7 @@ class Ownership:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _stands(self) -> bool:
+    def _is_named(self) -> bool:
         """Return whether the locked file still has its name: the cache may have been deleted."""
         with suppress(OSError):
             return os.fstat(self._descriptor).st_ino == nofollow.status(self._path).st_ino

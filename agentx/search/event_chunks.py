@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from agentx.recording.write_path import WritePath
 from agentx.storage.events.types import (
     AgentMessageSent,
-    Body,
     Event,
     FileChange,
     ToolCallExecuted,
@@ -95,7 +94,10 @@ class Passages:
             if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
                 yield from self._file_chunks(event, made)
         if isinstance(data, UserMessageSent | AgentMessageSent):
-            yield from self._message_chunks(event, data.body)
+            text = self._write_path.log.blobs.text(data.body)
+            previous, self._previous = self._previous, text
+            for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
+                yield _message_chunk(piece, number, event.seq, event.actor, event.at)
         elif isinstance(data, ToolCallExecuted) and data.command and data.output.text:
             yield Chunk(
                 id=f"t:{event.seq}",
@@ -107,7 +109,12 @@ class Passages:
                 seq=event.seq,
             )
         elif isinstance(data, Concluded):
-            yield from self._memory_chunks(event, data)
+            for change in data.changes:
+                item = self._write_path.log.state.items.get(
+                    change.item.id if isinstance(change, Add) else change.id
+                )
+                if item is not None and item.kind != "hot_issue":
+                    yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
 
     def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
         try:
@@ -130,34 +137,15 @@ class Passages:
                 seq=event.seq,
             )
 
-    def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
-        text = self._write_path.log.blobs.text(body)
-        previous, self._previous = self._previous, text
-        for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
-            yield _message_chunk(piece, number, event.seq, event.actor, event.at)
-
-    def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
-        for change in concluded.changes:
-            name = change.item.id if isinstance(change, Add) else change.id
-            item = self._write_path.log.state.items.get(name)
-            if item is None or item.kind == "hot_issue":
-                continue
-            yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
-
 
 def place(hit: SearchHit) -> str:
     """Return the location of a passage in one line: path and lines, or the event.
 
     Names come from files that anyone may have written, so a line break in a name becomes a space.
     """
-    return " ".join(_place(hit).split())
-
-
-def _place(hit: SearchHit) -> str:
-    if hit.path:
-        source = f"{hit.source}:" if hit.source else ""
-        lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
-        symbol = f" ({hit.symbol})" if hit.symbol else ""
-        return f"{source}{hit.path}{lines}{symbol}"
+    source = f"{hit.source}:" if hit.source else ""
+    lines = f":{hit.start_line}-{hit.end_line}" if hit.start_line else ""
+    symbol = f" ({hit.symbol})" if hit.symbol else ""
     what = f"memory {hit.symbol}" if hit.kind == "memory" else hit.actor
-    return f"event {hit.seq}, {what}, {hit.at[:10]}"
+    where = f"{source}{hit.path}{lines}{symbol}" if hit.path else f"event {hit.seq}, {what}, {hit.at[:10]}"
+    return " ".join(where.split())

@@ -214,7 +214,12 @@ class Indexer:
         for number, event in enumerate(events):
             if event.seq > until or len(batch) >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
                 break  # the conclusions of an event beyond the fold are not in the state yet
-            batch = self._end_replaced(index, event, batch)
+            if paths := dict.fromkeys(made.path for made in changes_of(event)):
+                # What the event replaced ends, after what was cut before it is stored
+                index.put(batch)
+                batch = []
+                for path in paths:
+                    index.close_chunks(path=path, seq=event.seq)
             for chunk in self._passages.of(event):
                 batch.append(chunk)
                 self._background.step()
@@ -225,25 +230,16 @@ class Indexer:
         index.write_meta("seq", f"{last.seq} {last.hash}")
         return last.seq < until
 
-    def _end_replaced(self, index: MemoryIndex, event: Event, batch: list[Chunk]) -> list[Chunk]:
-        """End the validity of the passages that an event replaced, after what was cut before it."""
-        paths = list(dict.fromkeys(made.path for made in changes_of(event)))
-        if not paths:
-            return batch
-        index.put(batch)
-        for path in paths:
-            index.close_chunks(path=path, seq=event.seq)
-        return []
-
     def rebuild(self, progress: Progress | None = None) -> None:
         """Drop everything and read the history from its beginning."""
-        self._mending(self._clear)
-        self._mending(lambda: self.catch_up(progress))
 
-    def _clear(self) -> None:
-        with self._reading, self._feeding():
-            self.index.clear()
-            self._match_versions(self.index)
+        def clear() -> None:
+            with self._reading, self._feeding():
+                self.index.clear()
+                self._match_versions(self.index)
+
+        self._mending(clear)
+        self._mending(lambda: self.catch_up(progress))
 
     # --- vectors --------------------------------------------------------------------------------------------
 
@@ -366,7 +362,9 @@ class Indexer:
         self.start()
         # If most passages have no vector yet, the few that have one would rank before all others.
         self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
-        vector = None if self.behind else self._query_vector(query)
+        vector = None
+        if self._embedder is not None and query.strip() and not self.behind:
+            vector = self._embedder.embed_query(query)
         find = retrieve_files if files else retrieve
         hits = find(self.index, query, vector, k, where)
         if unread:
@@ -420,9 +418,6 @@ class Indexer:
             if self._index is not None:
                 self._index.close()
             self._index = self._passages = None
-
-    def _query_vector(self, query: str) -> Vector | None:
-        return self._embedder.embed_query(query) if self._embedder is not None and query.strip() else None
 
     def settle(self, deadline: float, progress: Progress | None = None) -> bool:
         """Read and embed everything that is recorded; return whether it was done in time."""

@@ -11,16 +11,15 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts
 from agentx.cognition.logs import FOLDER
 from agentx.cognition.overview import Overview, overview
-from agentx.cognition.pictures.report import message, write_report
+from agentx.cognition.pictures.report import summary, write_report
 from agentx.cognition.pictures.spending import duration
 from agentx.storage.text import plain
 
 
 def report(
-    ctx: typer.Context,
+    terminal: Terminal,
     session: Annotated[
-        str,
-        typer.Option(metavar="NAME", show_default=False, help="The session; the latest by default."),
+        str, typer.Option(metavar="NAME", show_default=False, help="The session; the latest by default.")
     ] = "",
     to: Annotated[
         Path | None,
@@ -30,31 +29,29 @@ def report(
     ] = None,
 ) -> None:
     """Draw a session: decay and use of each memory, fetches, time and cost."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         seen = overview(ws.engine, session)
         if seen is None:
-            _say_none(terminal)
+            nothing = "No cognitive agent has answered here. Start one with "
+            terminal.result(
+                {"sessions": []}, Text(f"{nothing}`agentx run --agent cognitive MESSAGE`.", "dim")
+            )
             return
         with terminal.busy("Drawing"):
-            written = write_report(seen, to or ws.root / FOLDER / "report")
-    told = message(seen)
-    if terminal.json:
-        terminal.document(
-            {
-                "session": seen.session,
-                "message": str(told),
-                "page": str(written[0]),
-                "pictures": [str(path) for path in written[1:]],
-                "collected": seen.collected,
-                "triggers": seen.triggers,
-            }
-        )
-        return
-    terminal.show(Text(plain(str(told)), "bold"), facts(_rows(seen, written)))
+            page, *pictures = map(str, write_report(seen, to or ws.root / FOLDER / "report"))
+    headline = str(summary(seen))
+    document = {
+        "session": seen.session,
+        "message": headline,
+        "page": page,
+        "pictures": pictures,
+        "collected": seen.collected,
+        "triggers": seen.triggers,
+    }
+    terminal.result(document, Text(plain(headline), "bold"), facts(_rows(seen, page)))
 
 
-def _rows(seen: Overview, written: list[Path]) -> Iterator[tuple[str, str | Text]]:
+def _rows(seen: Overview, page: str) -> Iterator[tuple[str, str | Text]]:
     yield "session", seen.session
     yield "memories", f"{len(seen.curves):,}, {len(seen.held):,} of them held"
     if (taken := seen.collected.metrics.get("total_latency_ms")) is not None:
@@ -65,12 +62,4 @@ def _rows(seen: Overview, written: list[Path]) -> Iterator[tuple[str, str | Text
         yield "faults", Text(f"{faults:,}", "yellow")
     if seen.others:
         yield "others", ", ".join(f"{name} ({count:,})" for name, count in seen.others.items())
-    yield "page", Text(plain(str(written[0])), "cyan")
-
-
-def _say_none(terminal: Terminal) -> None:
-    if terminal.json:
-        terminal.document({"sessions": []})
-    else:
-        told = "No cognitive agent has answered here. Start one with `agentx run --agent cognitive MESSAGE`."
-        terminal.show(Text(told, "dim"))
+    yield "page", Text(plain(page), "cyan")

@@ -7,10 +7,10 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, panel
+from agentx.cli.terminal import Terminal, counted, facts, panel
 from agentx.cli.work.run import EXIT
 from agentx.directing.configured import executor
-from agentx.directing.directed_runs import DirectedRun, run_directed
+from agentx.directing.directed_runs import run_directed
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.executor_tools import Hands
 from agentx.engine.models import director_model
@@ -22,7 +22,7 @@ from agentx.synthesis.directing.policy import Decision
 from agentx.workspace import Workspace
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class ActiveDirective(msgspec.Struct, frozen=True, kw_only=True):
     """The active directive, and whether it serves in the next run.
 
     Attributes:
@@ -40,7 +40,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def direct(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     why: Annotated[
         bool, typer.Option("--why", help="Only show whether the next run asks the director, and why.")
@@ -59,7 +59,6 @@ def direct(
     sees that prompt alone. Without a model the directive is composed of what you said, the rules in effect,
     what was done already and what failed.
     """
-    terminal: Terminal = ctx.obj
     if why + now + run > 1:
         raise UsageError("Give one of --why, --now and --run.")
     with opened(terminal) as ws:
@@ -78,24 +77,25 @@ def direct(
                 terminal.note(
                     f"The director failed ({event.data.error}); the last good directive stays in use."
                 )
-        stands = standing(ws, director)
+        active = _active(ws, director)
     if terminal.json:
-        terminal.document(stands.decision if why else stands)
-    elif why:
-        terminal.show(_why(stands.decision))
-    else:
-        _show(terminal, ws, stands)
+        terminal.document(active.decision if why else active)
+        return
+    terminal.show(_why(active.decision))
+    if not why:
+        _show(terminal, ws, active)
 
 
-def standing(ws: Workspace, director: Director) -> Standing:
-    """Return the active directive of a workspace."""
+def _active(ws: Workspace, director: Director) -> ActiveDirective:
     serving, decision = ws.state.directive, director.decide()
     event = event_at(ws.engine, serving.seq) if serving else None
     if serving is None or event is None or not isinstance(event.data, DirectiveIssued):
-        return Standing(decision=decision)
+        return ActiveDirective(decision=decision)
     issued = msgspec.structs.replace(event.data, prompt=ws.body(ws.read_body(event.data.prompt)))
     rules = sum(1 for _ in ws.state.active("constraint", "rejection"))
-    return Standing(decision=decision, directive=serving.seq, runs=serving.runs, rules=rules, issued=issued)
+    return ActiveDirective(
+        decision=decision, directive=serving.seq, runs=serving.runs, rules=rules, issued=issued
+    )
 
 
 def _why(decision: Decision) -> Text:
@@ -103,24 +103,18 @@ def _why(decision: Decision) -> Text:
     return Text.assemble(verb, f" before the next run: {one_line(decision.why)}.")
 
 
-def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
-    terminal.show(_why(stands.decision))
-    issued = stands.issued
+def _show(terminal: Terminal, ws: Workspace, active: ActiveDirective) -> None:
+    issued = active.issued
     if issued is None:
-        terminal.show(
-            Text(
-                "`--now` has a directive written, `--run` carries one out.",
-                "dim",
-            )
-        )
+        terminal.show(Text("`--now` has a directive written, `--run` carries one out.", "dim"))
         return
     policy = issued.policy
     rows: list[tuple[str, str | Text]] = [
-        ("written", f"event {stands.directive} by {issued.model}, because {one_line(issued.why)}"),
+        ("written", f"event {active.directive} by {issued.model}, because {one_line(issued.why)}"),
         ("summary", one_line(issued.summary)),
         ("strategy", one_line(issued.strategy)),
         ("reflection", one_line(issued.reflection)),
-        ("serves", f"{stands.runs} of {policy.valid_for_runs} runs so far"),
+        ("serves", f"{active.runs} of {policy.valid_for_runs} runs so far"),
         ("ends with", ", ".join(policy.invalidate_on) or "nothing else"),
         *(("{{" + name + "}}", text) for name, text in policy.dynamic_fields.items()),
         *(
@@ -131,10 +125,9 @@ def _show(terminal: Terminal, ws: Workspace, stands: Standing) -> None:
     ]
     terminal.show("", facts(rows), "")
     _show_prompt(terminal, "The executor's prompt", ws.read_body(issued.prompt))
-    if stands.rules:
-        noun = "thing" if stands.rules == 1 else "things"
-        said = f"Each run appends your demands and rejections ({stands.rules} {noun})."
-        terminal.show(Text(said, "dim"))
+    if active.rules:
+        appended = f"Each run appends your demands and rejections ({counted(active.rules, 'thing')})."
+        terminal.show(Text(appended, "dim"))
 
 
 def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
@@ -152,22 +145,17 @@ def _run(terminal: Terminal, ws: Workspace) -> None:
             time_limit_s=section.time_limit_s,
         )
     assert made is not None  # None only for a due time that was already run
+    outcome = made.outcome
     if terminal.json:
         terminal.document(made)
     else:
-        _show_run(terminal, made)
-    if EXIT[made.outcome.status]:
-        raise typer.Exit(EXIT[made.outcome.status])
-
-
-def _show_run(terminal: Terminal, made: DirectedRun) -> None:
-    asked = "asked" if made.decision.direct else "not asked"
-    terminal.show(Text(f"The director was {asked}: {one_line(made.decision.why)}.", "dim"))
-    _show_prompt(terminal, f"Run {made.run}: the executor's whole prompt", made.prompt)
-    outcome = made.outcome
-    good = outcome.status == "COMPLETED"
-    terminal.show(
-        Text.assemble((outcome.status, "green" if good else "red"), f" {one_line(outcome.reason)}".rstrip())
-    )
-    if outcome.summary:
-        terminal.show(Text(outcome.summary))
+        asked = "asked" if made.decision.direct else "not asked"
+        terminal.show(Text(f"The director was {asked}: {one_line(made.decision.why)}.", "dim"))
+        _show_prompt(terminal, f"Run {made.run}: the executor's whole prompt", made.prompt)
+        style = "green" if outcome.status == "COMPLETED" else "red"
+        reason = f" {one_line(outcome.reason)}".rstrip()
+        terminal.show(Text.assemble((outcome.status, style), reason))
+        if outcome.summary:
+            terminal.show(Text(outcome.summary))
+    if EXIT[outcome.status]:
+        raise typer.Exit(EXIT[outcome.status])

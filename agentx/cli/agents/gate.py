@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, panel, table
+from agentx.cli.terminal import Terminal, facts, minute, panel, table
 from agentx.policy.workspace_gates import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
@@ -39,6 +39,8 @@ _MARKS = {
     "lessons": ("·", "dim"),
 }
 
+_WORKS = {True: ("yes", "green"), False: ("no", "red"), None: ("not checked", "yellow")}
+
 Domain = Annotated[str, typer.Option(metavar="NAME", help="Its domain, such as payments.")]
 
 
@@ -46,10 +48,9 @@ Domain = Annotated[str, typer.Option(metavar="NAME", help="Its domain, such as p
 
 
 def look_before(
-    ctx: typer.Context,
+    terminal: Terminal,
     action: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
+        str, typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words.")
     ] = "",
     tool: Annotated[str, typer.Option(metavar="NAME", help="The tool that will be called.")] = "",
     arguments: Annotated[
@@ -59,7 +60,6 @@ def look_before(
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "",
 ) -> None:
     """Check an action before it is taken: flow, rejections, rules, resources. Exit status: 3 ask, 4 deny."""
-    terminal: Terminal = ctx.obj
     given = _arguments(arguments)
     with opened(terminal) as ws:
         verdict = ws.gates.before(
@@ -123,14 +123,13 @@ def _row(part: VerdictSection, line: Line) -> tuple[str, Text]:
 
 
 def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
-    ctx: typer.Context,
+    terminal: Terminal,
     task: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="What was done, in one sentence.")
     ],
     *,
     passed: Annotated[
-        bool | None,
-        typer.Option("--pass/--fail", show_default=False, help="The result (required)."),
+        bool | None, typer.Option("--pass/--fail", show_default=False, help="The result (required).")
     ] = None,
     flow: Annotated[str, typer.Option(metavar="ID", help="The flow that was followed.")] = "",
     lesson: Annotated[str, typer.Option(metavar="TEXT", help="What was learned, in one sentence.")] = "",
@@ -157,7 +156,6 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
     ] = "",
 ) -> None:
     """Grade a task: update the records of its flow and rules, and keep its lesson."""
-    terminal: Terminal = ctx.obj
     if passed is None:
         raise UsageError("Say how it went: `--pass` or `--fail`.")
     with opened(terminal) as ws:
@@ -170,26 +168,21 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
             broke=broke or (),
             kept=kept or (),
             domain=encodable(domain),
-            actor=_grader(terminal, encodable(agent)),
+            # Without a terminal it is an agent who grades, even if unnamed; an empty actor is the user.
+            actor=f"agent:{encodable(agent) or 'shell'}" if agent or not terminal.interactive else "",
         )
     for name in graded.unknown:
         terminal.note(f"{name} is no {'flow' if name == flow else 'rule'} known here; ignored.")
     if graded.unmade:
         terminal.note(graded.unmade)
-    if terminal.json:
-        terminal.document(graded)
-        return
     colour = "green" if graded.passed else "red"
     title = Text("passed" if graded.passed else "failed", f"bold {colour}")
-    terminal.show(panel(facts(_told(graded)), title=title, width=terminal.out.width, style=colour))
+    terminal.result(
+        graded, panel(facts(_changes(graded)), title=title, width=terminal.out.width, style=colour)
+    )
 
 
-def _grader(terminal: Terminal, agent: str) -> str:
-    """Return the actor who grades; empty for the user. Without a terminal it is an agent, even if unnamed."""
-    return f"agent:{agent or 'shell'}" if agent or not terminal.interactive else ""
-
-
-def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
+def _changes(graded: Graded) -> Iterator[tuple[str, str | Text]]:
     if graded.task is not None:
         yield "state", f"{graded.task.id} {'is new' if graded.new else 'was updated'}: {graded.task.text}"
     if graded.flow is not None and isinstance(graded.flow.detail, FlowDetail):
@@ -210,17 +203,10 @@ def _told(graded: Graded) -> Iterator[tuple[str, str | Text]]:
 # --- lessons without an automated check ---------------------------------------------------------------------
 
 
-def list_lessons(ctx: typer.Context) -> None:
+def list_lessons(terminal: Terminal) -> None:
     """List lessons and rules that nothing enforces yet, each with what would enforce it."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = ws.gates.lessons()
-    if terminal.json:
-        terminal.document({"lessons": found})
-        return
-    if not found:
-        terminal.show("Every lesson is enforced.")
-        return
     rows = [
         (
             Text(one.item.id, "bold cyan"),
@@ -229,27 +215,23 @@ def list_lessons(ctx: typer.Context) -> None:
         )
         for one in found
     ]
-    terminal.show(table("ID", "Make it a", "Lesson, and the command that enforces it", rows=rows))
+    listed = table("ID", "Make it a", "Lesson, and the command that enforces it", rows=rows)
+    terminal.result({"lessons": found}, listed if found else "Every lesson is enforced.")
 
 
 # --- capabilities -------------------------------------------------------------------------------------------
 
 
-def list_capabilities(ctx: typer.Context) -> None:
+def list_capabilities(terminal: Terminal) -> None:
     """List tools and credentials with their last check, and variables that look like credentials."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items, names = ws.capabilities.all(), ws.capabilities.credentials()
-    if terminal.json:
-        terminal.document({"capabilities": items, "credentials": names})
-        return
-    _show(terminal, items)
-    if names:
-        terminal.show(Text(plain(f"Set in the environment, by name: {', '.join(names)}"), "dim"))
+    set_by = [Text(plain(f"Set in the environment, by name: {', '.join(names)}"), "dim")] if names else []
+    terminal.result({"capabilities": items, "credentials": names}, _listed(items), *set_by)
 
 
 def add_capability(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="NAME", show_default=False, help="Its name, such as GitHub access.")
     ],
@@ -262,63 +244,43 @@ def add_capability(
     ] = "",
 ) -> None:
     """Add a tool or credential with the command that checks it, and run that command."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         item = ws.capabilities.add(
             encodable(name), encodable(command), domain=encodable(domain), agent=encodable(agent)
         )
         items = ws.capabilities.check([item.id])
-    _tell(terminal, items)
+    terminal.result({"capabilities": items}, _listed(items))
 
 
 def check_capabilities(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID...]", show_default=False, help="IDs; all by default."),
+        list[str] | None, typer.Argument(metavar="[ID...]", show_default=False, help="IDs; all by default.")
     ] = None,
 ) -> None:
     """Run the checks of capabilities and record the results; exit 1 if one fails."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Checking …"):
         items = ws.capabilities.check(names or ())
-    _tell(terminal, items)
+    terminal.result({"capabilities": items}, _listed(items))
     if not all(_detail(item).works for item in items):
         raise typer.Exit(1)
 
 
-def _tell(terminal: Terminal, items: list[MemoryItem]) -> None:
-    if terminal.json:
-        terminal.document({"capabilities": items})
-    else:
-        _show(terminal, items)
-
-
-def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
+def _listed(items: list[MemoryItem]) -> RenderableType:
     if not items:
-        terminal.show(
-            "There are no capabilities. Add one: `agentx agent capability add NAME --command LINE`."
-        )
-        return
+        return "There are no capabilities. Add one: `agentx agent capability add NAME --command LINE`."
     rows = [
         (
             Text(item.id, "bold cyan"),
-            _works(detail),
+            Text(*_WORKS[detail.works]),
             f"{item.text} ({item.agent})" if item.agent else item.text,
-            detail.checked_at[:16].replace("T", " "),
+            minute(detail.checked_at),
             detail.said or detail.command,
         )
         for item in items
         for detail in [_detail(item)]
     ]
-    terminal.show(table("ID", "Works", "What", "Checked", "Said", rows=rows))
-
-
-def _works(detail: CapabilityDetail) -> Text:
-    word, colour = {True: ("yes", "green"), False: ("no", "red"), None: ("not checked", "yellow")}[
-        detail.works
-    ]
-    return Text(word, colour)
+    return table("ID", "Works", "What", "Checked", "Said", rows=rows)
 
 
 def _detail(item: MemoryItem) -> CapabilityDetail:

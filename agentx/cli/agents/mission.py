@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
@@ -20,78 +21,58 @@ Role = Annotated[
 ]
 
 
-def list_missions(ctx: typer.Context) -> None:
+def list_missions(terminal: Terminal) -> None:
     """List the agents' missions; each start of an agent and each directive includes its mission."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        found = listed(ws.engine)
-    _show(terminal, found)
+        items = listed(ws.engine)
+    terminal.result({"missions": items}, _table(items))
 
 
 def set_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The mission.")],
     agent: Role = "",
 ) -> None:
     """Set or replace the mission of an agent."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = set_mission(ws.engine, encodable(text), encodable(agent))
-    _show(terminal, [item])
+    terminal.result({"missions": [item]}, _table([item]))
 
 
-def _show(terminal: Terminal, items: list[MemoryItem]) -> None:
-    if terminal.json:
-        terminal.document({"missions": items})
-    elif not items:
-        terminal.show('No agent has a mission. Set one: `agentx agent mission set --agent ROLE "…"`.')
-    else:
-        rows = [(Text(item.id, "cyan"), item.agent or "everybody", item.text) for item in items]
-        terminal.show(table("id", "agent", "mission", rows=rows))
+def _table(items: list[MemoryItem]) -> RenderableType:
+    if not items:
+        return 'No agent has a mission. Set one: `agentx agent mission set --agent ROLE "…"`.'
+    rows = [(Text(item.id, "cyan"), item.agent or "everybody", item.text) for item in items]
+    return table("id", "agent", "mission", rows=rows)
 
 
 def dispatch_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     asked: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The task, in any words.")],
 ) -> None:
     """Find the flow and the agent for a task, check its capabilities, print the command; start nothing."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = dispatch(ws.engine, encodable(asked))
-    if terminal.json:
-        terminal.document(found)
-    elif not found.agent:
-        terminal.show(Text(plain(found.why), "yellow"))
-    else:
-        terminal.show(facts(_told(found)))
+    terminal.result(found, facts(_plan(found)) if found.agent else Text(plain(found.why), "yellow"))
 
 
-def _told(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
+def _plan(found: Dispatch) -> Iterator[tuple[str, str | Text]]:
     if found.flow is not None and isinstance(found.flow.item.detail, FlowDetail):
-        detail = found.flow.item.detail
+        item, detail = found.flow.item, found.flow.item.detail
         asks = Text("; needs your approval first" if detail.needs_approval else "", "yellow")
-        yield (
-            "flow",
-            Text.assemble(
-                (found.flow.item.id, "cyan"), f"  {plain(found.flow.item.text)}: {told(detail)}", asks
-            ),
-        )
+        yield "flow", Text.assemble((item.id, "cyan"), f"  {plain(item.text)}: {told(detail)}", asks)
     else:
         yield "flow", Text("none is recorded for it", "dim")
     yield "agent", Text.assemble((plain(found.agent), "bold"), f": {plain(found.why)}")
     for number, need in enumerate(found.needs):
         yield "takes" if not number else "", _need(need)
-    missing = [need for need in found.needs if need.works is False or need.works is None]
-    if missing:
-        yield (
-            "first",
-            Text(" ".join(["agentx agent capability check", *(need.item.id for need in missing)]), "cyan"),
-        )
+    if missing := [need.item.id for need in found.needs if not need.works]:
+        yield "first", Text(" ".join(["agentx agent capability check", *missing]), "cyan")
     yield "start", Text(plain(found.command), "bold cyan" if found.ready else "cyan")
 
 
 def _need(need: Need) -> Text:
-    mark, colour, said = {
+    mark, colour, state = {
         True: ("✓", "green", "works"),
         False: ("✗", "red", "does not work"),
         None: ("?", "yellow", "was never checked"),
@@ -103,6 +84,6 @@ def _need(need: Need) -> Text:
     return Text.assemble(
         (f"{mark} ", colour),
         (f"{need.item.id}  ", "cyan"),
-        f"{plain(need.item.text)} {said}{when}",
+        f"{plain(need.item.text)} {state}{when}",
         (whose, "red"),
     )

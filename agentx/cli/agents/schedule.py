@@ -3,42 +3,45 @@
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 import typer
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import RUN_COLOURS, Terminal, counted, minute, table
 from agentx.cli.work.run import EXIT
 from agentx.core.layout import find_root
+from agentx.engine import models
 from agentx.scheduling import schedules
 from agentx.scheduling.daemon import Daemon, workspaces
+from agentx.scheduling.resume_check import Pulse, beat
 from agentx.scheduling.schedules import Carried, NoSuchSchedule, Standing
 from agentx.storage.errors import UsageError
-from agentx.storage.events.schedule_events import ScheduleSet
+from agentx.storage.events.schedule_events import CatchUp, ScheduleSet
 from agentx.storage.files.lock import WorkspaceBusy
-from agentx.storage.text import encodable, one_line, shorten
+from agentx.storage.text import encodable, one_line, plain, shorten
 from agentx.synthesis.scheduling.schedule_times import upcoming
 
-_COLOURS = {"COMPLETED": "green", "RUNNING": "cyan", "WAITING": "yellow", "INTERRUPTED": "yellow"}
+_PULSE_COLOURS: dict[Pulse, str] = {
+    "HEARTBEAT_OK": "green",
+    "CONTINUED": "cyan",
+    "BUSY": "cyan",
+    "WAITING": "yellow",
+    "STOPPED": "yellow",
+}
 _TASK_WORDS = 12
 _REASON_WORDS = 20
 
 
-def list_schedules(ctx: typer.Context) -> None:
+def list_schedules(terminal: Terminal) -> None:
     """List recurring tasks: the next due time, the result of the last run, and skipped due times."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         found = schedules.standing(ws, _now())
-    if terminal.json:
-        terminal.document(found)
-    elif not found:
-        terminal.show(Text('Nothing is scheduled. `agentx schedule add "0 */6 * * *" "…"` adds one.', "dim"))
-    else:
-        columns = ("id", "cron", "next", "last run", "passed over>", "task")
-        terminal.show(table(*columns, rows=[_row(one) for one in found]))
+    columns = ("id", "cron", "next", "last run", "passed over>", "task")
+    nothing = Text('Nothing is scheduled. `agentx schedule add "0 */6 * * *" "…"` adds one.', "dim")
+    terminal.result(found, table(*columns, rows=[_row(one) for one in found]) if found else nothing)
 
 
 def _row(one: Standing) -> tuple[str | Text, ...]:
@@ -46,21 +49,9 @@ def _row(one: Standing) -> tuple[str | Text, ...]:
     cron = rule.cron if rule.zone == "UTC" else f"{rule.cron} {rule.zone}"
     ran = Text("never", "dim")
     if last is not None:
-        ran = Text.assemble((last.status, _COLOURS.get(last.status, "red")), f" {_minute(last.at)}")
-    passed = str(one.passed) if one.passed else ""
-    return (
-        rule.id,
-        cron,
-        _minute(one.next),
-        ran,
-        passed,
-        shorten(one_line(rule.task or rule.sort), _TASK_WORDS),
-    )
-
-
-def _minute(at: str) -> str:
-    """Return a UTC timestamp in readable form, to the minute."""
-    return at[:16].replace("T", " ")
+        ran = Text.assemble((last.status, RUN_COLOURS.get(last.status, "red")), f" {minute(last.at)}")
+    task = shorten(one_line(rule.task or rule.sort), _TASK_WORDS)
+    return rule.id, cron, minute(one.next), ran, str(one.passed or ""), task
 
 
 def _now() -> datetime:
@@ -68,7 +59,7 @@ def _now() -> datetime:
 
 
 def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
-    ctx: typer.Context,
+    terminal: Terminal,
     cron: Annotated[
         str,
         typer.Argument(
@@ -87,10 +78,7 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     ] = "UTC",
     catch_up: Annotated[
         str,
-        typer.Option(
-            metavar="POLICY",
-            help="Missed runs: `once` runs the latest, `all` each, `none` none.",
-        ),
+        typer.Option(metavar="POLICY", help="Missed runs: `once` runs the latest, `all` each, `none` none."),
     ] = "once",
     jitter: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="Maximum random delay.")] = 0.0,
     time_limit: Annotated[
@@ -108,59 +96,44 @@ def add_schedule(  # noqa: PLR0913 - each is a part of a schedule
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "main",
 ) -> None:
     """Add or replace a recurring task. `agentx schedule daemon` or `agentx schedule run-due` runs it."""
-    terminal: Terminal = ctx.obj
-    rule = _rule(
-        id=name or schedules.id_of(task or "heartbeat"),
-        cron=" ".join(cron.split()),
-        task=task,
-        zone=zone,
-        catch_up=catch_up,
+    if catch_up not in ("once", "all", "none"):
+        raise UsageError(f"--catch-up is once, all or none, not {catch_up!r}.")
+    rule = ScheduleSet(
+        id=encodable(name) or schedules.id_of(encodable(task) or "heartbeat"),
+        cron=encodable(" ".join(cron.split())),
+        task=encodable(task),
+        zone=encodable(zone),
+        catch_up=cast("CatchUp", catch_up),
         jitter_s=jitter,
         time_limit_s=time_limit,
         resume=not no_resume,
         directed=directed,
         sort="heartbeat" if heartbeat else "task",
-        agent=agent,
+        agent=encodable(agent),
     )
     with opened(terminal) as ws:
         schedules.add(ws, rule)
         [made] = [one for one in schedules.standing(ws, _now()) if one.rule.id == rule.id]
-    if terminal.json:
-        terminal.document(made)
-    else:
-        following = f" is due next at {_minute(made.next)} UTC."
-        terminal.show(Text.assemble(("✓ ", "green"), (rule.id, "bold"), following))
-
-
-def _rule(**parts: str | float) -> ScheduleSet:
-    kept = {name: encodable(part) if isinstance(part, str) else part for name, part in parts.items()}
-    try:
-        return msgspec.convert(kept, ScheduleSet)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"--catch-up is once, all or none, not {parts['catch_up']!r}.") from error
+    following = f" is due next at {minute(made.next)} UTC."
+    terminal.result(made, Text.assemble(("✓ ", "green"), (rule.id, "bold"), following))
 
 
 def remove_schedule(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(metavar="ID", show_default=False, help="Its name.")],
 ) -> None:
     """Remove a schedule; its past runs stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         schedules.remove(ws, name)
-    if terminal.json:
-        terminal.document({"removed": name})
-    else:
-        terminal.show(Text(f"{name} is not due any more.", "green"))
+    terminal.result({"removed": name}, Text(f"{name} is not due any more.", "green"))
 
 
 def list_due(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(metavar="[ID]", help="Only this schedule.")] = "",
     most: Annotated[int, typer.Option(min=1, max=1_000, help="Number for each schedule.")] = 5,
 ) -> None:
     """List the next due times."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         known = ws.state.schedules
     if name and name not in known:
@@ -168,18 +141,17 @@ def list_due(
     now = _now()
     chosen = [one for one in known.values() if name in ("", one.rule.id)]
     found = sorted((at, one.rule.id) for one in chosen for at in upcoming(one, now, most))
-    if terminal.json:
-        terminal.document([{"due": at, "schedule": schedule} for at, schedule in found])
-    else:
-        terminal.show(table("due (UTC)", "id", rows=[(_minute(at), schedule) for at, schedule in found]))
+    terminal.result(
+        [{"due": at, "schedule": schedule} for at, schedule in found],
+        table("due (UTC)", "id", rows=[(minute(at), schedule) for at, schedule in found]),
+    )
 
 
 def run_due(
-    ctx: typer.Context,
+    terminal: Terminal,
     most: Annotated[int, typer.Option(min=0, help="Maximum number of runs; 0 for all.")] = 0,
 ) -> None:
     """Run the tasks that are due now, one after another (for cron and systemd timers)."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         try:
             with terminal.busy("Running what is due …"):
@@ -188,37 +160,31 @@ def run_due(
             terminal.note(str(error))
             carried = []
         following, _ = schedules.begins(ws.state, _now())
-    if terminal.json:
-        terminal.document({"carried": carried, "next": following})
-    elif not carried:
-        terminal.show(Text("Nothing is due.", "dim"))
-    else:
-        terminal.show(*map(told, carried))
+    lines = [_described(one) for one in carried] or [Text("Nothing is due.", "dim")]
+    terminal.result({"carried": carried, "next": following}, *lines)
     if worst := max((EXIT[one.status] for one in carried), default=0):
         raise typer.Exit(worst)
 
 
-def told(carried: Carried, workspace: str = "") -> Text:
+def _described(carried: Carried, workspace: str = "") -> Text:
     """Return one line that describes the run for a due time."""
     where = f"{workspace} " if workspace else ""
-    said = shorten(one_line(carried.reason or carried.summary), _REASON_WORDS)
+    result = shorten(one_line(carried.reason or carried.summary), _REASON_WORDS)
     return Text.assemble(
         (f"{where}{carried.schedule} ", "bold"),
         f"{carried.run} ",
-        (carried.status, _COLOURS.get(carried.status, "red")),
-        (f"  due {_minute(carried.due)}{', resumed' if carried.resumed else ''}", "dim"),
-        f"  {said}".rstrip(),
+        (carried.status, RUN_COLOURS.get(carried.status, "red")),
+        (f"  due {minute(carried.due)}{', resumed' if carried.resumed else ''}", "dim"),
+        f"  {result}".rstrip(),
     )
 
 
 def daemon(
-    ctx: typer.Context,
+    terminal: Terminal,
     folders: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[DIR…]",
-            show_default=False,
-            help="Workspaces, or directories that contain some.",
+            metavar="[DIR…]", show_default=False, help="Workspaces, or directories that contain some."
         ),
     ] = None,
     *,
@@ -240,7 +206,6 @@ def daemon(
     ] = 30.0,
 ) -> None:
     """Run the due tasks of many workspaces until SIGTERM or Ctrl-C; runs in progress are finished first."""
-    terminal: Terminal = ctx.obj
     roots = workspaces(folders or [find_root(terminal.directory)])
     runs = 0
 
@@ -252,14 +217,14 @@ def daemon(
         elif terminal.json:
             terminal.line({"workspace": str(root), **msgspec.to_builtins(what)})
         else:
-            terminal.show(told(what, root.name))
+            terminal.show(_described(what, root.name))
 
     rates = dict(map(_rate, rate or ()))
     made = Daemon(
         roots, terminal.settings, tell, database=database, workers=workers, rates=rates, grace_s=grace
     )
     before = {one: signal.signal(one, lambda *_: made.stop()) for one in (signal.SIGTERM, signal.SIGINT)}
-    terminal.note(f"{len(roots)} workspace{'s' * (len(roots) != 1)}; Ctrl-C ends it.", "•")
+    terminal.note(f"{counted(len(roots), 'workspace')}; Ctrl-C ends it.", "•")
     try:
         made.run(once=once)
     finally:
@@ -268,7 +233,7 @@ def daemon(
     if terminal.json:
         terminal.line({"workspaces": len(roots), "runs": runs})
     else:
-        terminal.show(Text(f"{runs} run{'s' * (runs != 1)}.", "dim"))
+        terminal.show(Text(f"{counted(runs, 'run')}.", "dim"))
 
 
 def _rate(text: str) -> tuple[str, int]:
@@ -276,3 +241,23 @@ def _rate(text: str) -> tuple[str, int]:
     if not model or not runs.isdecimal() or not int(runs):
         raise UsageError(f"--rate is MODEL=RUNS, like openai/gpt-4o-mini=10, not {text!r}.")
     return model, int(runs)
+
+
+def heartbeat(
+    terminal: Terminal,
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="PROVIDER/NAME, as litellm writes it, or script:FILE.")
+    ] = "",
+) -> None:
+    """Resume an interrupted run, if any; otherwise print HEARTBEAT_OK without asking a model.
+
+    Exit 1 if the user must act; after a resumed run, as `agentx run`.
+    """
+    with opened(terminal) as ws, terminal.busy("A pulse …"):
+        found = beat(ws, lambda: models.model(ws.engine, model))
+    lines = [Text.assemble((found.status, _PULSE_COLOURS[found.status]), f"  {plain(found.said)}")]
+    if found.result and (answer := found.result.answer or found.result.reason):
+        lines.append(Text(plain(answer)))
+    terminal.result(found, *lines)
+    if status := EXIT[found.result.status] if found.result else found.status in ("WAITING", "STOPPED"):
+        raise typer.Exit(int(status))

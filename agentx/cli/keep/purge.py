@@ -1,5 +1,6 @@
 """``agentx purge``: remove content with every local copy of it, once the user has agreed to the list."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -7,25 +8,17 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, table
+from agentx.cli.terminal import Terminal, counted, facts, table
 from agentx.integrity.purge.copies import PurgeRefused
-from agentx.integrity.purge.purge import PurgePlan, PurgeReport
+from agentx.integrity.purge.purge import PurgePlan
 from agentx.storage.text import encodable, one_line
 
 SHOWN = 40
 """Maximum number of rows of one kind; for more, only their number is shown."""
 
-WORD = "purge"
-"""What the user types to agree."""
-
-_EVERYWHERE = (
-    "Clones, forks, backups, remotes, and models that were sent it still have it; "
-    "this command cannot reach them."
-)
-
 
 def purge(
-    ctx: typer.Context,
+    terminal: Terminal,
     event: Annotated[
         list[int],
         typer.Option("--event", metavar="SEQ", show_default=False, help="Event to purge (repeatable)."),
@@ -50,7 +43,6 @@ def purge(
 
     This is the only command that rewrites history: commits get new IDs. It cannot be undone.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         with terminal.busy("Looking for every copy"):
             plan = ws.plan_purge(*event, also=also)
@@ -60,27 +52,23 @@ def purge(
             if terminal.json:
                 terminal.document({"dry_run": True, "plan": plan})
             return
-        if not yes and not _agrees(terminal):
+        refusal = PurgeRefused(
+            "There is no terminal to ask for confirmation. Preview with --dry-run, "
+            "and agree with --yes; nothing was purged."
+        )
+        if not yes and not terminal.confirms("Type purge to go on: ", "purge", refusal):
             terminal.note("Nothing was purged.")
             raise typer.Exit(1)
         with terminal.progress() as told:
             done = ws.purge(
                 *event, also=also, reason=encodable(reason), backup=backup, agreed=plan, progress=told
             )
-    _report(terminal, done)
-
-
-def _agrees(terminal: Terminal) -> bool:
-    if terminal.json or not terminal.interactive:
-        raise PurgeRefused(
-            "There is no terminal to ask for confirmation. Preview with --dry-run, "
-            "and agree with --yes; nothing was purged."
-        )
-    terminal.err.print(Text(f"Type {WORD} to go on: ", "bold red"), end="")
-    try:
-        return input().strip() == WORD
-    except EOFError:
-        return False
+    rows = [
+        ("purged", f"{counted(len(done.plan.events), 'event')}; event {done.seq} records it"),
+        ("commit", done.commit),
+        *([("backup", f"{done.backup}, complete")] if done.backup else []),
+    ]
+    terminal.result({"dry_run": False, "purged": done}, "", facts(rows), "Next: agentx verify")
 
 
 def _show(terminal: Terminal, plan: PurgePlan) -> None:
@@ -92,9 +80,7 @@ def _show(terminal: Terminal, plan: PurgePlan) -> None:
         ("contents", plan.contents and f"drop {plan.contents} long texts or files of earlier commits"),
         (
             "history",
-            plan.commits
-            and f"rewrite {plan.commits:,} commit{'s' * (plan.commits != 1)}, "
-            f"from {plan.first_commit[:12]} on",
+            plan.commits and f"rewrite {counted(plan.commits, 'commit')}, from {plan.first_commit[:12]} on",
         ),
         ("remotes", plan.remotes and f"forget {', '.join(plan.remotes)}"),
         ("refs", plan.refs and f"remove {', '.join(plan.refs)}"),
@@ -117,35 +103,22 @@ def _more(terminal: Terminal, count: int) -> None:
         terminal.show(f"and {count - SHOWN:,} more")
 
 
-def _warnings(plan: PurgePlan) -> list[str]:
-    found = [_EVERYWHERE]
+def _warnings(plan: PurgePlan) -> Iterator[str]:
+    yield (
+        "Clones, forks, backups, remotes, and models that were sent it still have it; "
+        "this command cannot reach them."
+    )
     if plan.remotes:
-        found.append(
+        yield (
             f"{', '.join(plan.remotes)} still has it. Delete the branch there, then run "
             "`agentx push --url URL`. Any push, pull or fetch before that brings everything back."
         )
     if plan.files:
-        found.append(f"Check that it is not in the current content of {', '.join(plan.files[:SHOWN])}.")
+        yield f"Check that it is not in the current content of {', '.join(plan.files[:SHOWN])}."
     if plan.conclusions:
-        names = ", ".join(map(str, plan.conclusions))
-        found.append(
-            f"Event {names} also recorded items that are not based on it. Check `agentx memory list` "
-            "afterwards; `agentx rebuild --resynthesize` derives them again."
+        yield (
+            f"Event {', '.join(map(str, plan.conclusions))} also recorded items that are not based on it. "
+            "Check `agentx memory list` afterwards; `agentx rebuild --resynthesize` derives them again."
         )
     if plan.purged:
-        found.append(f"Purged already: event {', '.join(map(str, plan.purged))}.")
-    return found
-
-
-def _report(terminal: Terminal, done: PurgeReport) -> None:
-    if terminal.json:
-        terminal.document({"dry_run": False, "purged": done})
-        return
-    count = len(done.plan.events)
-    rows: list[tuple[str, str | Text]] = [
-        ("purged", f"{count} event{'s' * (count != 1)}; event {done.seq} records it"),
-        ("commit", done.commit),
-    ]
-    if done.backup:
-        rows.append(("backup", f"{done.backup}, complete"))
-    terminal.show("", facts(rows), "Next: agentx verify")
+        yield f"Purged already: event {', '.join(map(str, plan.purged))}."

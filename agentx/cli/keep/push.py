@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, counted, facts
 from agentx.storage.events.types import WorkspaceForked
 from agentx.storage.text import plain
 from agentx.transfer.push_pull import Exchanged
@@ -14,7 +14,7 @@ from agentx.trust.trust import Trust, restricted
 
 
 def fork(
-    ctx: typer.Context,
+    terminal: Terminal,
     new: Annotated[
         Path, typer.Argument(metavar="NEW", show_default=False, help="An empty or new directory.")
     ],
@@ -28,20 +28,16 @@ def fork(
     ] = None,
 ) -> None:
     """Create a new workspace with the history up to a moment; it shares nothing with this one."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
         state, files = made.state, len(made.engine.git.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
-    if terminal.json:
-        terminal.document({"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files})
-        return
     rows = [
         (state.title, str(made.root)),
-        ("history", f"{mark.at:,} event{'s' * (mark.at != 1)}, then its own"),
-        ("artifacts", f"{files} file{'s' * (files != 1)}"),
+        ("history", f"{counted(mark.at, 'event')}, then its own"),
+        ("artifacts", counted(files, "file")),
     ]
-    terminal.show(facts(rows))
-    terminal.show(plain(f'Next: agentx -C {new} run "what to do"'))
+    document = {"root": str(made.root), "at": mark.at, "hash": mark.hash, "files": files}
+    terminal.result(document, facts(rows), plain(f'Next: agentx -C {new} run "what to do"'))
 
 
 _Remote = Annotated[
@@ -56,28 +52,23 @@ _Url = Annotated[
 ]
 
 
-def push(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+def push(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Push to a Git remote. Its branch main only moves forward; it is never overwritten."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.push(remote, url=_seen_from_here(url), progress=told)
     _show(terminal, done, "pushed to")
 
 
-def pull(ctx: typer.Context, remote: _Remote = "", url: _Url = "") -> None:
+def pull(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Pull from a Git remote, whose history is checked first; nothing here is overwritten."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.progress() as told:
         done = ws.pull(remote, url=_seen_from_here(url), progress=told)
     _show(terminal, done, "pulled from")
     if done.settings:
         why = Trust.read(ws.root, terminal.settings).why_restricted()
-        note = (
-            f"{restricted(why)}. `agentx trust` shows it."
-            if why
-            else "It runs and calls only what you trust."
-        )
-        terminal.note(f"agentx.toml was changed by it. {note}")
+        trusted = "It runs and calls only what you trust."
+        shown = f"{restricted(why)}. `agentx trust` shows it." if why else trusted
+        terminal.note(f"agentx.toml was changed by it. {shown}")
 
 
 def _seen_from_here(url: str) -> str:
@@ -97,9 +88,6 @@ def _show(terminal: Terminal, done: Exchanged, what: str) -> None:
     if not done.events and not done.commits:
         terminal.show(facts([("nothing new", where), ("history", f"{done.to_seq:,} events")]))
         return
-    count = (
-        f"{done.events:,} event{'s' * (done.events != 1)} "
-        f"in {done.commits:,} commit{'s' * (done.commits != 1)}"
-    )
+    count = f"{counted(done.events, 'event')} in {counted(done.commits, 'commit')}"
     rows = [(what, where), ("brought", count), ("history", f"{done.from_seq:,} → {done.to_seq:,}")]
     terminal.show(facts([*rows, ("commit", done.commit)]))

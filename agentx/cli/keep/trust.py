@@ -1,7 +1,7 @@
 """``agentx trust``: show what a workspace would run, call and read outside, and trust it or not."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -21,17 +21,14 @@ from agentx.trust.trust import trusted_workspaces
 from agentx.trust.trusted_items import Item, in_state
 from agentx.workspace import Workspace
 
-WORD = "trust"
-"""What the user types to agree."""
-
 _VALUE_CHARACTERS = 500
-_TOLD = {
+_EFFECTS = {
     Effect.RUNS: "runs a program",
     Effect.CALLS: "gets your key and messages",
     Effect.READS: "is read outside",
     Effect.LOOSENS: "loosens a guard",
 }
-_GRAVE = (_TOLD[Effect.RUNS], _TOLD[Effect.CALLS])
+_GRAVE = (_EFFECTS[Effect.RUNS], _EFFECTS[Effect.CALLS])
 _DAYS = 3_650
 
 
@@ -54,7 +51,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def allow(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Trust it without being asked.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Only show.")] = False,
@@ -68,13 +65,13 @@ def allow(
     Trust holds for this directory, this history and these settings. Your own
     `agentx config set` keeps it; any other change of such a setting, a copy and a move end it.
     """
-    terminal: Terminal = ctx.obj
     if show + revoke + yes > 1:
         raise UsageError("Give one of --show, --revoke and --yes.")
     with opened(terminal) as ws:
         if revoke:
             was = ws.engine.trust.revoke()
-            _say(terminal, ws, "Trusted no more" if was else "It was not trusted", claims=None)
+            changed = "Trusted no more" if was else "It was not trusted"
+            terminal.result(_document(ws, []), Text.assemble(("✓ ", "green"), changed))
             return
         items = in_state(ws.state)
         claims = _claims(ws, items)
@@ -82,12 +79,21 @@ def allow(
             _show(terminal, ws, claims, commands=commands)
         if show:
             if terminal.json:
-                _document(terminal, ws, claims)
+                terminal.document(_document(ws, claims))
             return
-        if not yes and not _agrees(terminal):
+        refusal = UsageError(
+            "There is no terminal to ask for confirmation. Confirm with `agentx trust --yes`. "
+            "Nothing was changed."
+        )
+        if not yes and not terminal.confirms("\nType trust to allow all of it: ", "trust", refusal):
             raise typer.Exit(1)
         ws.engine.trust.grant("trusted", items, commands=commands)
-        _say(terminal, ws, "Trusted", claims=claims)
+        terminal.result(_document(ws, claims), Text.assemble(("✓ ", "green"), "Trusted"))
+
+
+def _document(ws: Workspace, claims: list[Claim]) -> dict[str, Any]:
+    why = ws.restricted
+    return {"root": str(ws.root), "trusted": not why, "restricted": why, "claims": claims}
 
 
 def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
@@ -98,7 +104,7 @@ def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
     found = [
         Claim(
             name=name,
-            effect=_TOLD[marks.get(name) or Effect.RUNS],
+            effect=_EFFECTS[marks.get(name) or Effect.RUNS],
             value=_text(trust.fields.get(name)),
             before=_text(then.get(name)),
             change=_change(then.get(name), trust.fields.get(name)) if before else "",
@@ -110,7 +116,7 @@ def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
     return found + [
         Claim(
             name=f"{item.kind} {item.name}",
-            effect=_TOLD[Effect.RUNS],
+            effect=_EFFECTS[Effect.RUNS],
             value=item.does,
             change="" if before is None or item.digest in known else "new or changed",
         )
@@ -126,8 +132,8 @@ def _change(before: str | None, now: str | None) -> str:
 
 def _text(value: str | None) -> str:
     """Format a setting for display; ``value`` is JSON."""
-    said = json.loads(value) if value else ""
-    text = said if isinstance(said, str) else value or ""
+    decoded = json.loads(value) if value else ""
+    text = decoded if isinstance(decoded, str) else value or ""
     if len(text) <= _VALUE_CHARACTERS:
         return text
     return f"{text[:_VALUE_CHARACTERS]}… ({len(text):,} characters)"
@@ -135,8 +141,8 @@ def _text(value: str | None) -> str:
 
 def _show(terminal: Terminal, ws: Workspace, claims: list[Claim], *, commands: bool) -> None:
     why = ws.restricted
-    stands = Text(f"Restricted: {plain(why)}.", "yellow") if why else Text("Trusted.", "green")
-    terminal.show(Text.assemble((plain(ws.state.title), "bold"), f"  {plain(str(ws.root))}"), stands, "")
+    verdict = Text(f"Restricted: {plain(why)}.", "yellow") if why else Text("Trusted.", "green")
+    terminal.show(Text.assemble((plain(ws.state.title), "bold"), f"  {plain(str(ws.root))}"), verdict, "")
     if claims:
         changed = any(claim.change for claim in claims)
         rows = [_row(claim, changed=changed) for claim in claims]
@@ -161,71 +167,33 @@ def _row(claim: Claim, *, changed: bool) -> list[str | Text]:
     return [Text(plain(claim.name), "cyan"), effect, *since, value]
 
 
-def _agrees(terminal: Terminal) -> bool:
-    if terminal.json or not terminal.interactive:
-        raise UsageError(
-            "There is no terminal to ask for confirmation. Confirm with `agentx trust --yes`. "
-            "Nothing was changed."
-        )
-    terminal.err.print(Text(f"\nType {WORD} to allow all of it: ", "bold"), end="")
-    try:
-        return input().strip().lower() == WORD
-    except EOFError:
-        return False
-
-
-def _say(terminal: Terminal, ws: Workspace, text: str, claims: list[Claim] | None) -> None:
-    if terminal.json:
-        _document(terminal, ws, claims or [])
-    else:
-        terminal.show(Text.assemble(("✓ ", "green"), text))
-
-
-def _document(terminal: Terminal, ws: Workspace, claims: list[Claim]) -> None:
-    why = ws.restricted
-    terminal.document({"root": str(ws.root), "trusted": not why, "restricted": why, "claims": claims})
-
-
-def list_trusted(ctx: typer.Context) -> None:
+def list_trusted(terminal: Terminal) -> None:
     """List the workspaces that you trust, and those that changed since you trusted them."""
-    terminal: Terminal = ctx.obj
     found = trusted_workspaces(terminal.settings)
-    if terminal.json:
-        terminal.document(
-            [
-                {
-                    "path": record.path,
-                    "at": record.at,
-                    "how": record.how,
-                    "commands": record.commands,
-                    "restricted": why,
-                }
-                for record, why in found
-            ]
+    document = [
+        {name: getattr(record, name) for name in ("path", "at", "how", "commands")} | {"restricted": why}
+        for record, why in found
+    ]
+    rows = [
+        (
+            Text("restricted" if why else "trusted", "yellow" if why else "green"),
+            record.at[:10],
+            record.how + (", commands" if record.commands else ""),
+            Text(plain(record.path) + (f"\n{plain(why)}" if why else "")),
         )
-    elif not found:
-        terminal.show(Text("There are no trusted workspaces.", "dim"))
-    else:
-        rows = [
-            (
-                Text("restricted" if why else "trusted", "yellow" if why else "green"),
-                record.at[:10],
-                record.how + (", commands" if record.commands else ""),
-                Text(plain(record.path) + (f"\n{plain(why)}" if why else "")),
-            )
-            for record, why in found
-        ]
-        terminal.show(table("", "since", "how", "workspace", rows=rows))
+        for record, why in found
+    ]
+    nothing = Text("There are no trusted workspaces.", "dim")
+    terminal.result(document, table("", "since", "how", "workspace", rows=rows) if found else nothing)
 
 
 def issue(
-    ctx: typer.Context,
+    terminal: Terminal,
     days: Annotated[
         float, typer.Option("--for", metavar="DAYS", min=0.001, max=_DAYS, help="Days that it is valid.")
     ],
     call: Annotated[
-        str,
-        typer.Option(metavar="CALL_ID", help="Approve this pending call instead of the workspace."),
+        str, typer.Option(metavar="CALL_ID", help="Approve this pending call instead of the workspace.")
     ] = "",
     *,
     commands: Annotated[
@@ -237,7 +205,6 @@ def issue(
     It holds for this history and these settings, wherever the workspace is. The machine reads it from
     the file that AGENTX_TRUST_RECORD names, and accepts it if it has your key: `agentx trust key`.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if call:
             found = next((one for one in ws.state.pending.values() if one.call_id == call), None)
@@ -251,12 +218,11 @@ def issue(
 
 
 def key(
-    ctx: typer.Context,
+    terminal: Terminal,
     add: Annotated[str, typer.Option(metavar="KEY", help="Accept records signed with this key.")] = "",
     remove: Annotated[str, typer.Option(metavar="KEY", help="Stop accepting this key.")] = "",
 ) -> None:
     """Print your public key, which signs records, and the keys that are accepted here."""
-    terminal: Terminal = ctx.obj
     store = Store(terminal.settings.state_dir)
     if add:
         records.accept(store, add, terminal.settings)
@@ -264,8 +230,5 @@ def key(
         records.accept(store, remove, terminal.settings, accepted=False)
     own = records.own_public_key(store)
     accepted = [*records.accepted_keys(store), *terminal.settings.trusted_keys]
-    if terminal.json:
-        terminal.document({"key": own, "accepted": accepted})
-        return
     rows = [("yours", own), *(("accepted", one) for one in accepted)]
-    terminal.show(table("", "public key", rows=rows))
+    terminal.result({"key": own, "accepted": accepted}, table("", "public key", rows=rows))

@@ -1,24 +1,22 @@
 """``agentx verify`` and ``repair``: check integrity, and restore what is damaged."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import Terminal, counted, table
 from agentx.core.findings import Finding
 from agentx.core.layout import find_root
 from agentx.integrity.repair import repair as repair_workspace
 from agentx.integrity.verify import Verified
 from agentx.integrity.verify import verify as verify_workspace
-from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Lost
 from agentx.storage.text import one_line
 
 
 def verify(
-    ctx: typer.Context,
+    terminal: Terminal,
     since: Annotated[
         str,
         typer.Option(
@@ -30,10 +28,9 @@ def verify(
 
     Exit 1, with one line per finding, if something is damaged.
     """
-    terminal: Terminal = ctx.obj
-    root = find_root(_directory(terminal))
-    with terminal.progress() as told:
-        found = verify_workspace(root, since=since, progress=told)
+    root = find_root(terminal.folder)
+    with terminal.progress() as progress:
+        found = verify_workspace(root, since=since, progress=progress)
     if terminal.json:
         terminal.document({"sound": found.sound, "verified": found})
     else:
@@ -43,7 +40,7 @@ def verify(
 
 
 def repair(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     accept_loss: Annotated[
@@ -57,10 +54,9 @@ def repair(
 
     Replaced files are kept in .agentx/repaired. Exit 1 if something cannot be restored.
     """
-    terminal: Terminal = ctx.obj
-    root = find_root(_directory(terminal))
-    with terminal.progress() as told:
-        done = repair_workspace(root, dry_run=dry_run, accept_loss=accept_loss, progress=told)
+    root = find_root(terminal.folder)
+    with terminal.progress() as progress:
+        done = repair_workspace(root, dry_run=dry_run, accept_loss=accept_loss, progress=progress)
     if terminal.json:
         terminal.document({"dry_run": dry_run, "repaired": done})
     else:
@@ -74,12 +70,6 @@ def repair(
             terminal.show("Nothing to repair.")
     if done.left:
         raise typer.Exit(1)
-
-
-def _directory(terminal: Terminal) -> Path:
-    if not terminal.directory.is_dir():
-        raise UsageError(f"There is no directory {terminal.directory}.")
-    return terminal.directory
 
 
 def _show(terminal: Terminal, found: Verified) -> None:
@@ -101,8 +91,7 @@ def _show(terminal: Terminal, found: Verified) -> None:
     ]
     terminal.show(table("", "check", "time>", "what", rows=rows))
     if found.findings:
-        count = len(found.findings)
-        terminal.show(Text(f"\n{count} finding{'s' * (count != 1)}.", "bold red"))
+        terminal.show(Text(f"\n{counted(len(found.findings), 'finding')}.", "bold red"))
     else:
         terminal.show(Text(f"\nNo damage found, up to event {found.seq:,}.", "bold green"))
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import PANEL_COLUMNS, Terminal, facts, panel, table
+from agentx.cli.terminal import PANEL_COLUMNS, RUN_COLOURS, Terminal, counted, facts, panel, table
 from agentx.history.audit import Report, begin, look_back, together
 from agentx.storage.errors import AgentXError
 from agentx.storage.text import one_line, plain, shorten
@@ -22,14 +22,10 @@ _MOST = 6
 """Maximum number of lines shown for a section; JSON has all of them."""
 
 _WORDS = 22
-_COLOURS = {"COMPLETED": "green", "FAILED": "red", "LIMIT_REACHED": "red", "INTERRUPTED": "yellow"}
-_COLOURS |= {"WAITING": "yellow", "RUNNING": "cyan"}
-
-Row = tuple[str, str | Text]
 
 
 def audit(
-    ctx: typer.Context,
+    terminal: Terminal,
     workspaces: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[DIR...]", show_default=False, help="Workspaces; by default that of -C."),
@@ -39,7 +35,6 @@ def audit(
     ] = "yesterday",
 ) -> None:
     """Report what ran, failed, was learned and decayed since yesterday, the cost, and what to do now."""
-    terminal: Terminal = ctx.obj
     after = begin(since, datetime.now().astimezone())
     found: list[Audit] = []
     for directory in workspaces or [terminal.directory]:
@@ -52,10 +47,7 @@ def audit(
                 raise
             terminal.note(f"{plain(str(directory))} is left out: {error}")
     report = together(found, after)
-    if terminal.json:
-        terminal.document(report)
-    else:
-        terminal.show(*_shown(report, min(terminal.out.width, PANEL_COLUMNS)))
+    terminal.result(report, *_shown(report, min(terminal.out.width, PANEL_COLUMNS)))
 
 
 def _shown(report: Report, width: int) -> Iterator[RenderableType]:
@@ -63,10 +55,13 @@ def _shown(report: Report, width: int) -> Iterator[RenderableType]:
     yield Text("")
     for one in report.workspaces:
         title = Text.assemble((one_line(one.title), "bold"), f"  {plain(one.root)}")
-        yield panel(Group(*_sections(one)), title=title, width=width)
+        yield panel(facts(_rows(one)), title=title, width=width)
     if report.costs:
         yield Text("")
-        yield table("component", "calls>", "tokens in>", "tokens out>", "cost", rows=_costs(report.costs))
+        rows = [_cost(cost, cost.component) for cost in report.costs]
+        if len(rows) > 1:
+            rows.append(_cost(sum(report.costs[1:], report.costs[0]), "in all"))
+        yield table("component", "calls>", "tokens in>", "tokens out>", "cost", rows=rows)
     yield Text("")
     if not report.todo:
         yield Text("Nothing needs your attention.", "green")
@@ -76,26 +71,25 @@ def _shown(report: Report, width: int) -> Iterator[RenderableType]:
         )
 
 
-def _sections(one: Audit) -> Iterator[RenderableType]:
+def _rows(one: Audit) -> Iterator[tuple[str, str | Text]]:
     parts: list[tuple[str, list[str | Text]]] = [
         ("ran", [_ran(ran) for ran in one.ran] or [Text("nothing", "dim")]),
         ("failed", [_failure(failure) for failure in one.failed]),
         ("learned", [_item(item, item.kind.replace("_", " ")) for item in one.learned]),
-        ("faded", [_item(done.item, _became(done), "yellow") for done in one.decayed]),
+        ("faded", [_item(done.item, _change(done), "yellow") for done in one.decayed]),
         (
             "director",
             [
-                _dated(said.at, one_line(f"{said.strategy} {said.reflection}".strip() or said.why))
-                for said in one.reflections
+                _dated(
+                    thought.at, one_line(f"{thought.strategy} {thought.reflection}".strip() or thought.why)
+                )
+                for thought in one.reflections
             ],
         ),
         (
             "passed over",
             [
-                (
-                    f"{passed.times} due time{'s' * (passed.times != 1)} of {passed.schedule}: "
-                    f"{one_line(passed.reason)}"
-                )
+                f"{counted(passed.times, 'due time')} of {passed.schedule}: {one_line(passed.reason)}"
                 for passed in one.passed
             ],
         ),
@@ -110,22 +104,20 @@ def _sections(one: Audit) -> Iterator[RenderableType]:
         ("proposals", [Text(f"{one.proposals} to settle", "yellow")] * bool(one.proposals)),
         ("cost", [f"${spent:,.4f}"] if (spent := sum(cost.usd for cost in one.costs)) else []),
     ]
-    rows: list[Row] = []
     for name, lines in parts:
         shown = lines if len(lines) <= _MOST else lines[: _MOST - 1]
-        rows += [(name if not number else "", line) for number, line in enumerate(shown)]
+        for number, line in enumerate(shown):
+            yield name if not number else "", line
         if more := len(lines) - len(shown):
-            rows.append(("", Text(f"and {more} more: --json", "dim")))
-    yield facts(rows)
+            yield "", Text(f"and {more} more: --json", "dim")
 
 
 def _ran(ran: AgentRuns) -> Text:
-    total = sum(ran.ended.values())
-    told = Text(f"{ran.agent or 'agent'}: {total} run{'s' * (total != 1)}")
+    line = Text(f"{ran.agent or 'agent'}: {counted(sum(ran.ended.values()), 'run')}")
     for number, (status, count) in enumerate(sorted(ran.ended.items())):
-        told.append(", " if number else "  ")
-        told.append(f"{count} {status.replace('_', ' ').lower()}", _COLOURS.get(status, ""))
-    return told
+        line.append(", " if number else "  ")
+        line.append(f"{count} {status.replace('_', ' ').lower()}", RUN_COLOURS.get(status, "red"))
+    return line
 
 
 def _failure(failure: AuditedFailure) -> Text:
@@ -140,14 +132,12 @@ def _dated(at: str, text: str, what: str = "", colour: str = "") -> Text:
 
 
 def _item(item: MemoryItem, what: str, colour: str = "green") -> Text:
-    said = shorten(one_line(item.text), _WORDS)
-    why = (f"  {shorten(one_line(item.reason), _WORDS)}", "dim")
-    return Text.assemble(
-        (f"{item.id}  ", "cyan"), (f"{what}  ", colour), plain(said), *([why] * bool(item.reason))
-    )
+    text = plain(shorten(one_line(item.text), _WORDS))
+    why = [(f"  {shorten(one_line(item.reason), _WORDS)}", "dim")] if item.reason else []
+    return Text.assemble((f"{item.id}  ", "cyan"), (f"{what}  ", colour), text, *why)
 
 
-def _became(done: Done) -> str:
+def _change(done: Done) -> str:
     if done.what == "archived":
         return "laid aside"
     return done.what if done.score == done.item.score else f"{done.what} {done.score:g} → {done.item.score:g}"
@@ -155,14 +145,8 @@ def _became(done: Done) -> str:
 
 def _issue(item: MemoryItem) -> Text:
     detail = item.detail
-    told = f"{detail.check}: {detail.message}" if isinstance(detail, HotIssueDetail) else item.text
-    return Text.assemble((f"{item.id}  ", "cyan"), (shorten(one_line(told), _WORDS), "red"))
-
-
-def _costs(costs: tuple[Cost, ...]) -> list[tuple[str, ...]]:
-    total = sum(costs[1:], costs[0])
-    rows = [_cost(cost, cost.component) for cost in costs]
-    return [*rows, _cost(total, "in all")] if len(costs) > 1 else rows
+    text = f"{detail.check}: {detail.message}" if isinstance(detail, HotIssueDetail) else item.text
+    return Text.assemble((f"{item.id}  ", "cyan"), (shorten(one_line(text), _WORDS), "red"))
 
 
 def _cost(cost: Cost, name: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """``agentx context``, ``agentx agent boot``, ``agentx search``: an agent's context, and search."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.padding import Padding
@@ -32,12 +32,11 @@ Explain = Annotated[
 
 
 def context(
-    ctx: typer.Context,
+    terminal: Terminal,
     message: Annotated[
         str,
         typer.Argument(
-            metavar="[MESSAGE]",
-            help="What the agent will work on; the user's last message by default.",
+            metavar="[MESSAGE]", help="What the agent will work on; the user's last message by default."
         ),
     ] = "",
     max_tokens: Annotated[
@@ -66,7 +65,6 @@ def context(
     explain: Explain = False,
 ) -> None:
     """Print the context that an agent would get now: the user's rules first, then what is relevant."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         then = encodable(as_of) or None
 
@@ -83,11 +81,11 @@ def context(
             made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
         lexical = "" if "search" in made.late else _why_lexical(ws)
         ws.engine.indexer.abandons = True
-        _show_made(terminal, made, TITLES, explain=explain, lexical=lexical)
+        _show_context(terminal, made, TITLES, explain=explain, lexical=lexical)
 
 
 def boot(
-    ctx: typer.Context,
+    terminal: Terminal,
     agent: Annotated[
         str, typer.Option(metavar="ROLE", help="The agent's role; also include what is for that role only.")
     ] = "",
@@ -99,7 +97,6 @@ def boot(
     explain: Explain = False,
 ) -> None:
     """Print what an agent is given at its start: mission, rules, rejections, flows, capabilities, lessons."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not as_of) as ws:
         seq = ws.moment(encodable(as_of)) if as_of else None
 
@@ -108,7 +105,7 @@ def boot(
 
         made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
     empty = "Memory has nothing yet that an agent needs at its start."
-    _show_made(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
+    _show_context(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
 
 
 def _with_room(
@@ -128,7 +125,7 @@ def _with_room(
         return ask(error.needed)
 
 
-def _show_made(
+def _show_context(
     terminal: Terminal,
     made: Context,
     titles: Mapping[Section, str],
@@ -139,13 +136,7 @@ def _show_made(
 ) -> None:
     """Print an agent's context, or each of its items with the reason.
 
-    Args:
-        terminal: Where to print.
-        made: The context.
-        titles: Titles of its sections, in order.
-        explain: Whether to print the reasons.
-        empty: What to print for an empty context; its text by default.
-        lexical: Why the search used words alone.
+    ``empty`` replaces the text of an empty context; ``lexical`` says why the search used words alone.
     """
     if terminal.json:
         terminal.document(made)
@@ -186,20 +177,16 @@ def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -
 
 def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
     """Print an item, and below it why it was included or left out."""
-    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", _said(text))
+    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
+    shown = one_line(" ".join(lines)).removeprefix("- ")
+    shown = shown.partition("] ")[2] if shown.startswith("[") else shown  # the text begins with the ID
+    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", shown)
     head.truncate(terminal.out.width, overflow="ellipsis")
     terminal.show(head, Padding(Text(one_line(why), "dim"), (0, 0, 0, 6)))
 
 
-def _said(text: str) -> str:
-    """Return an item's text on one line, without its own ID and without the fence around a passage."""
-    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
-    shown = one_line(" ".join(lines)).removeprefix("- ")
-    return shown.partition("] ")[2] if shown.startswith("[") else shown
-
-
 def search(  # noqa: PLR0913, PLR0917 - each narrows the search
-    ctx: typer.Context,
+    terminal: Terminal,
     query: Annotated[
         str,
         typer.Argument(
@@ -221,9 +208,10 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     ] = True,
 ) -> None:
     """Search files, messages, tool output, memory and the read-only sources."""
-    terminal: Terminal = ctx.obj
     if not query.strip():
         raise UsageError("The query is empty.")
+    if kind and kind not in get_args(ChunkKind):
+        raise UsageError(f"There is no kind {kind!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)
@@ -233,7 +221,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
             hits = ws.search(
                 encodable(query),
                 k,
-                kind=_kind(kind),
+                kind=cast("ChunkKind", kind) if kind else None,
                 path=path,
                 source=source,
                 actor=actor,
@@ -254,27 +242,11 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
         terminal.note(lexical)
 
 
-def _kind(name: str) -> ChunkKind | None:
-    for known in get_args(ChunkKind):
-        if name == known:
-            found: ChunkKind = known
-            return found
-    if name:
-        raise UsageError(f"There is no kind {name!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
-    return None
-
-
 def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
-    ranks = [
-        f"words {hit.lexical_rank}" * bool(hit.lexical_rank),
-        f"meaning {hit.vector_rank}" * bool(hit.vector_rank),
-    ]
-    why = " · ".join(rank for rank in ranks if rank) or "to the letter"
-    terminal.show(
-        Text.assemble(
-            (f"{number:>2}  ", "dim"), (one_line(place(hit)), "bold cyan"), (f"  {hit.kind}  {why}", "dim")
-        )
-    )
+    ranks = (("words", hit.lexical_rank), ("meaning", hit.vector_rank))
+    why = " · ".join(f"{name} {rank}" for name, rank in ranks if rank) or "to the letter"
+    where = (one_line(place(hit)), "bold cyan")
+    terminal.show(Text.assemble((f"{number:>2}  ", "dim"), where, (f"  {hit.kind}  {why}", "dim")))
     lines = [line for line in plain(hit.text).splitlines() if line.strip()]
     shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
     more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""

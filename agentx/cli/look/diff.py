@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, table
-from agentx.history.bisect import BisectStep, Cause, Trace
+from agentx.history.bisect import Cause, Trace
 from agentx.history.diff import Difference, FieldDiff, FileDiff
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line, plain, shorten
@@ -35,7 +35,7 @@ _LINES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def diff(
-    ctx: typer.Context,
+    terminal: Terminal,
     first: Annotated[
         str,
         typer.Argument(
@@ -47,7 +47,6 @@ def diff(
     patch: Annotated[bool, typer.Option("--patch", "-p", help="Also show changed lines.")] = False,
 ) -> None:
     """Show what changed between two moments, in files and in memory."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=not last) as ws:
         made = ws.diff(encodable(first) or None, encodable(last) or None, patches=patch or terminal.json)
     if terminal.json:
@@ -90,7 +89,7 @@ def _files(files: tuple[FileDiff, ...]) -> Table:
             Text(*_FILE_MARKS[file.what]),
             one_line(f"{file.old_path} → {file.path}" if file.old_path else file.path),
             Text.assemble(*_counts(file.added, file.removed)),
-            Text.assemble(*_bar(file, most), (_beside(file), "dim")),
+            Text.assemble(*_bar(file, most), (_remarks(file), "dim")),
         )
         for file in files
     ]
@@ -104,7 +103,7 @@ def _bar(file: FileDiff, most: int) -> Iterator[tuple[str, str]]:
             yield sign * max(1, int(count * scale)), style
 
 
-def _beside(file: FileDiff) -> str:
+def _remarks(file: FileDiff) -> str:
     """Return what line counts do not show: a missing content, binary sizes, a new mode."""
     if file.missing:
         return "one version is no longer stored"
@@ -116,8 +115,8 @@ def _items(made: Difference) -> Table:
     rows: list[tuple[Text | str, ...]] = []
     for item in made.items:
         ended = item.status if item.what in ("ended", "came and ended") or item.status == "proposed" else ""
-        said = Text.assemble(one_line(item.text), (f"  {ended}" if ended else "", "dim"))
-        rows.append((Text(*_ITEM_MARKS[item.what]), Text(item.id, "cyan"), item.kind.replace("_", " "), said))
+        text = Text.assemble(one_line(item.text), (f"  {ended}" if ended else "", "dim"))
+        rows.append((Text(*_ITEM_MARKS[item.what]), Text(item.id, "cyan"), item.kind.replace("_", " "), text))
         rows += [
             ("", "", "", _field(field)) for field in item.fields if not (ended and field.name == "status")
         ]
@@ -131,7 +130,7 @@ def _field(field: FieldDiff) -> Text:
 
 def _patch(file: FileDiff) -> Text:
     if not file.patch:
-        return Text(f"{one_line(file.path)}: {_beside(file) or 'the same lines'}", "dim")
+        return Text(f"{one_line(file.path)}: {_remarks(file) or 'the same lines'}", "dim")
     shown = Text()
     for number, line in enumerate(plain(file.patch).splitlines()):
         style = "bold" if number < 2 else _LINES.get(line[:1], "")  # noqa: PLR2004 - two lines of names
@@ -141,7 +140,7 @@ def _patch(file: FileDiff) -> Text:
 
 
 def bisect(
-    ctx: typer.Context,
+    terminal: Terminal,
     item: Annotated[
         str, typer.Option(metavar="ID", help="A memory item, from `agentx memory list --all`.")
     ] = "",
@@ -152,7 +151,6 @@ def bisect(
     ] = False,
 ) -> None:
     """Find the event that made an item or a file what it is, with its causes back to the user's message."""
-    terminal: Terminal = ctx.obj
     if bool(item) == bool(path):
         raise UsageError("Give either `--item ID` or `--path PATH`.")
     with opened(terminal, look=bool(path)) as ws:
@@ -176,34 +174,28 @@ def _tree(trace: Trace) -> Tree:
         )
     tree = Tree(head, guide_style="dim")
     for step in trace.steps:
-        node = tree.add(
-            Text("\n").join(
-                [_event(step.event, _what(step), told=not step.fields), *map(_field, step.fields)]
-            )
-        )
+        link = "made by " if step.made else "changed by "
+        head = _event(step.event, link, described=not step.fields)
+        node = tree.add(Text("\n").join([head, *map(_field, step.fields)]))
         for cause in step.causes:
             node = node.add(_event(cause, "because "))
     return tree
 
 
-def _what(step: BisectStep) -> str:
-    return "made by " if step.made else "changed by "
-
-
-def _event(cause: Cause, link: str, *, told: bool = True) -> Text:
+def _event(cause: Cause, link: str, *, described: bool = True) -> Text:
     return Text.assemble(
         (link, "dim"),
         (f"event {cause.seq}", "bold"),
         (f"  {_time(cause.at)}  ", "dim"),
         (one_line(cause.actor), "cyan" if cause.actor.startswith("user") else ""),
-        f"  {_told(cause)}" if told else "",
+        f"  {_description(cause)}" if described else "",
         (f"  {cause.commit[:7]}" if cause.commit else "", "yellow"),
     )
 
 
-def _told(cause: Cause) -> str:
-    told = one_line(cause.told).removeprefix(f"{cause.actor} ")
-    if cause.quote:
-        quote = shorten(one_line(cause.quote), _QUOTE_WORDS)
-        return f"said “{quote}”" if cause.type.endswith("MessageSent") else f"{told}: “{quote}”"
-    return told
+def _description(cause: Cause) -> str:
+    text = one_line(cause.told).removeprefix(f"{cause.actor} ")
+    if not cause.quote:
+        return text
+    quote = shorten(one_line(cause.quote), _QUOTE_WORDS)
+    return f"said “{quote}”" if cause.type.endswith("MessageSent") else f"{text}: “{quote}”"

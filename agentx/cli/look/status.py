@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import as_json, opened
-from agentx.cli.terminal import Terminal, facts, row
+from agentx.cli.terminal import Terminal, counted, facts, row
 from agentx.history.status import WorkspaceStatus
 from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
@@ -21,6 +21,7 @@ from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.state.state import PendingCall
 from agentx.workspace import Workspace
 
 ISSUES_SHOWN = 5
@@ -43,22 +44,14 @@ _COLOURS = {
 }
 
 
-def status(ctx: typer.Context) -> None:
+def status(terminal: Terminal) -> None:
     """Show the state of the workspace; edits made outside AgentX are recorded first."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        stands = ws.status()
-        issues, calls, pipeline = ws.memory("hot_issue"), ws.state.pending, _pipeline(ws)
-        asked = approvals.waiting(ws.engine)
-    if terminal.json:
-        terminal.document(stands)
-        return
-    waiting = [f"{call.tool} ({call.call_id})" for call in asked]
-    unknown = [f"{call.tool} ({call.call_id})" for call in calls.values() if not call.awaits_approval]
-    terminal.show(
-        Text.assemble((one_line(stands.title), "bold"), f"  {plain(stands.root)}"),
-        facts([*_restricted(stands), *_facts(stands, issues, waiting, unknown, pipeline)]),
-    )
+        found = ws.status()
+        title = Text.assemble((one_line(found.title), "bold"), f"  {plain(found.root)}")
+        trust = Text(f"{plain(found.restricted)}: agentx trust", "yellow")
+        rows = [*[("restricted", trust)] * bool(found.restricted), *_facts(ws, found)]
+        terminal.result(found, title, facts(rows))
 
 
 def _pipeline(ws: Workspace) -> str:
@@ -70,45 +63,37 @@ def _pipeline(ws: Workspace) -> str:
     return f"{latest.name} {'INTERRUPTED' if cut_off else latest.status}"
 
 
-def _restricted(stands: WorkspaceStatus) -> Iterator[tuple[str, str | Text]]:
-    if stands.restricted:
-        yield "restricted", Text(f"{plain(stands.restricted)}: agentx trust", "yellow")
-
-
-def _facts(
-    stands: WorkspaceStatus, issues: list[MemoryItem], waiting: list[str], unknown: list[str], pipeline: str
-) -> Iterator[tuple[str, str | Text]]:
-    yield "commit", Text.assemble((stands.commit[:7], "yellow"), f"  {one_line(stands.subject)}")
-    yield "history", f"{stands.events:,} event{'s' * (stands.events != 1)}"
-    yield "artifacts", f"{stands.files:,} file{'s' * (stands.files != 1)}"
-    yield "memory", _active(stands) or "nothing yet"
-    if stands.proposed:
-        yield "", Text(f"{_count('proposal', stands.proposed)} to settle: agentx memory review", "yellow")
+def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | Text]]:
+    yield "commit", Text.assemble((found.commit[:7], "yellow"), f"  {one_line(found.subject)}")
+    yield "history", counted(found.events, "event")
+    yield "artifacts", counted(found.files, "file")
+    # the most binding kinds first
+    active = [_count(kind, found.active[kind]) for kind in get_args(Kind) if kind in found.active]
+    yield "memory", " · ".join(active) or "nothing yet"
+    if found.proposed:
+        yield "", Text(f"{counted(found.proposed, 'proposal')} to settle: agentx memory review", "yellow")
+    issues = ws.memory("hot_issue")
     for number, issue in enumerate(issues[:ISSUES_SHOWN]):
         yield "open" if not number else "", Text(one_line(_issue(issue)), "red")
     if len(issues) > ISSUES_SHOWN:
         yield "", Text(f"and {len(issues) - ISSUES_SHOWN} more: agentx memory list --kind hot_issue", "red")
-    if stands.last_run:
-        yield "last run", one_line(shorten(stands.last_run, _RUN_WORDS))
-    if pipeline:
+    if found.last_run:
+        yield "last run", one_line(shorten(found.last_run, _RUN_WORDS))
+    if pipeline := _pipeline(ws):
         yield "pipeline", Text(f"{plain(pipeline)}: agentx pipeline")
-    if waiting:
-        yield "waiting", Text(f"{one_line(', '.join(waiting))}: agentx approve", "yellow")
-    if unknown:
-        yield (
-            "unknown",
-            Text(f"outcome of {one_line(', '.join(unknown))}: its process ended", "yellow"),
-        )
-    if stands.outside:
-        yield "edited", f"{one_line(list_paths(stands.outside))}: now recorded"
-    if stands.damage:
-        yield "damage", Text(f"{_count('line', len(stands.damage))} of the history: agentx doctor", "red")
-    yield "state digest", Text(stands.digest, "dim")
+    if waiting := approvals.waiting(ws.engine):
+        yield "waiting", Text(f"{_calls(waiting)}: agentx approve", "yellow")
+    if unknown := [call for call in ws.state.pending.values() if not call.awaits_approval]:
+        yield "unknown", Text(f"outcome of {_calls(unknown)}: its process ended", "yellow")
+    if found.outside:
+        yield "edited", f"{one_line(list_paths(found.outside))}: now recorded"
+    if found.damage:
+        yield "damage", Text(f"{counted(len(found.damage), 'line')} of the history: agentx doctor", "red")
+    yield "state digest", Text(found.digest, "dim")
 
 
-def _active(stands: WorkspaceStatus) -> str:
-    """Return the number of active items of each kind, the most binding kinds first."""
-    return " · ".join(_count(kind, stands.active[kind]) for kind in get_args(Kind) if kind in stands.active)
+def _calls(calls: Iterable[PendingCall]) -> str:
+    return one_line(", ".join(f"{call.tool} ({call.call_id})" for call in calls))
 
 
 def _count(kind: str, number: int) -> str:
@@ -122,7 +107,7 @@ def _issue(item: MemoryItem) -> str:
 
 
 def log(
-    ctx: typer.Context,
+    terminal: Terminal,
     count: Annotated[int, typer.Option("-n", "--number", min=1, help="Number of latest events.")] = 20,
     after: Annotated[
         int | None, typer.Option(metavar="SEQ", min=0, help="All events after this one instead.")
@@ -141,12 +126,12 @@ def log(
 
     With --json each line is one event as recorded, and all types are shown.
     """
-    terminal: Terminal = ctx.obj
     wanted = _types(kind or [])
     with opened(terminal) as ws:
         whole = everything or terminal.json or bool(wanted)
         last = 0
-        for event in _chosen(ws, count, after, wanted, whole=whole):
+        events = _matching(ws.events(after=after or 0), wanted, whole=whole)
+        for event in events if after is not None else deque(events, maxlen=count):
             _show(terminal, event)
             last = event.seq
         if follow:
@@ -163,13 +148,6 @@ def _types(names: list[str]) -> set[str]:
     return set(names)
 
 
-def _chosen(
-    ws: Workspace, count: int, after: int | None, wanted: set[str], *, whole: bool
-) -> Iterable[Event]:
-    events = _matching(ws.events(after=after or 0), wanted, whole=whole)
-    return events if after is not None else deque(events, maxlen=count)
-
-
 def _matching(events: Iterable[Event], wanted: set[str], *, whole: bool) -> Iterator[Event]:
     return (event for event in events if (not wanted or event.type in wanted) and (whole or event.describe()))
 
@@ -178,19 +156,14 @@ def _show(terminal: Terminal, event: Event) -> None:
     if terminal.json:
         terminal.line(as_json(event))
         return
-    told = one_line(event.describe()).removeprefix(f"{event.actor} ")
+    text = one_line(event.describe()).removeprefix(f"{event.actor} ")
+    style = "dim" if not text else "yellow" if text.startswith("Deny") else ""
     terminal.show(
         row(
             Text(f"{event.seq:>5}", "dim"),
             Text(f"{event.at[:10]} {event.at[11:19]}", "dim"),
             Text(f"{one_line(event.actor):<18}", _COLOURS.get(Actor.parse(event.actor).role, "")),
-            Text(told or one_line(event.type), _style(told)),
+            Text(text or one_line(event.type), style),
             wrap=terminal.out.is_terminal,
         )
     )
-
-
-def _style(told: str) -> str:
-    if not told:
-        return "dim"
-    return "yellow" if told.startswith("Deny") else ""

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import STANDING_COLOURS, show_item, tell
+from agentx.cli.memory.items import STANDING_COLOURS, framed
 from agentx.cli.opened import MOMENT, opened
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import Terminal, counted, table
 from agentx.memory.backtest import Backtested
 from agentx.memory.flows import read_steps
 from agentx.storage.errors import UsageError
@@ -37,12 +37,11 @@ Triggers = Annotated[
 
 
 def list_flows(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Also proposed and retired flows.")] = False,
 ) -> None:
     """List flows, proven ones first, with their success rates."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         items = sorted(ws.flows.all(None if everything else "active"), key=_rank)
         state = ws.state
@@ -56,7 +55,8 @@ def list_flows(
         terminal.show('There are no flows. Record one: `agentx flow add "NAME" --step TEXT --step TEXT`.')
     for one in advice(state):
         terminal.note(f"{one.action} {one.item}: {one.why}.")
-    _tell_proposed(terminal, sum(1 for item in state.active("flow", status="proposed")))
+    if proposed := sum(1 for item in state.active("flow", status="proposed")):
+        terminal.note(f"{counted(proposed, 'proposed flow')} to settle: `agentx memory review`.")
 
 
 def _detail(item: MemoryItem) -> FlowDetail:
@@ -70,11 +70,9 @@ def _rank(item: MemoryItem) -> tuple[bool, int, float]:
 
 def _row(item: MemoryItem, *, everything: bool) -> tuple[Text | str, ...]:
     detail = _detail(item)
-    how = standing(detail)
-    steps = f"{len(detail.steps)} step{'s' * (len(detail.steps) != 1)}"
     approval = ", asks for approval" if detail.needs_approval else ""
-    name = Text.assemble(one_line(item.text), (f"  {steps}{approval}", "dim"))
-    shown = item.status if everything and item.status != "active" else how
+    name = Text.assemble(one_line(item.text), (f"  {counted(len(detail.steps), 'step')}{approval}", "dim"))
+    shown = item.status if everything and item.status != "active" else standing(detail)
     return Text(item.id, "cyan"), Text(shown, STANDING_COLOURS.get(shown, "dim")), told(detail), name
 
 
@@ -84,28 +82,15 @@ def _document(item: MemoryItem) -> dict[str, Any]:
     return {"item": item, "standing": standing(detail), "effectiveness": effectiveness(detail)}
 
 
-def _tell_proposed(terminal: Terminal, count: int) -> None:
-    if count:
-        terminal.note(f"{count} proposed flow{'s' * (count != 1)} to settle: `agentx memory review`.")
-
-
-def show_flow(ctx: typer.Context, name: Name) -> None:
+def show_flow(terminal: Terminal, name: Name) -> None:
     """Show a flow: steps, triggers, success rate."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item, _ = ws.flows.find(name)
-    _show(terminal, item)
-
-
-def _show(terminal: Terminal, item: MemoryItem) -> None:
-    if terminal.json:
-        terminal.document(_document(item))
-    else:
-        show_item(terminal, item)
+    terminal.result(_document(item), framed(terminal, item))
 
 
 def add_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="NAME", show_default=False, help="Its name, as a user would ask for it.")
     ],
@@ -119,14 +104,13 @@ def add_flow(
     ] = False,
 ) -> None:
     """Record a procedure; agents get its steps when a task calls for it."""
-    terminal: Terminal = ctx.obj
     steps = _steps(step, source) or []
     with opened(terminal) as ws:
         triggers = [encodable(one) for one in trigger or ()]
         item = ws.flows.add(
             encodable(name), steps, triggers=triggers, needs_approval=approval, agent=encodable(agent)
         )
-    _show(terminal, item)
+    terminal.result(_document(item), framed(terminal, item))
 
 
 def _steps(given: list[str] | None, source: str) -> list[str] | None:
@@ -143,7 +127,7 @@ def _steps(given: list[str] | None, source: str) -> list[str] | None:
 
 
 def edit_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     flow: Name,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Its new name.")] = None,
     step: Steps = None,
@@ -156,7 +140,6 @@ def edit_flow(
     ] = None,
 ) -> None:
     """Replace the given parts of a flow; new steps reset its success rate."""
-    terminal: Terminal = ctx.obj
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
         raise UsageError("Nothing to change; see `agentx flow edit --help`.")
@@ -165,73 +148,61 @@ def edit_flow(
         _, before = ws.flows.find(flow)
         renamed = encodable(name) if name is not None else None
         item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
-    _show(terminal, item)
+    terminal.result(_document(item), framed(terminal, item))
     if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
         terminal.note(f"Its steps changed, so its success rate was reset; it was {told(before)}.")
 
 
 def retire_flows(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx flow list`."),
+        list[str], typer.Argument(metavar="ID...", show_default=False, help="IDs, from `agentx flow list`.")
     ],
 ) -> None:
     """Retire flows: agents no longer get them, and they stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             ws.flows.find(name)
         items = [ws.flows.retire(name) for name in names]
-    if terminal.json:
-        terminal.document([_document(item) for item in items])
-    else:
-        tell(terminal, items)
+    terminal.result(list(map(_document, items)), *(framed(terminal, item) for item in items))
 
 
 def check_flow(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
-        str,
-        typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words."),
+        str, typer.Argument(metavar="TEXT", show_default=False, help="The task or action, in any words.")
     ],
 ) -> None:
     """Find the flow that a task calls for, if any, with its steps and success rate."""
-    terminal: Terminal = ctx.obj
     if not text.strip():
         raise UsageError("Describe the task: `agentx flow check TEXT`.")
     with opened(terminal) as ws:
         found = ws.flows.check(encodable(text))
+        nearest = None if found else ws.flows.nearest(encodable(text))
         if terminal.json:
-            near = None if found else ws.flows.nearest(encodable(text))
-            terminal.document(_found(found) | {"nearest": near and _match(near)})
-            return
-        _tell_found(terminal, ws, found, encodable(text))
-
-
-def _found(found: list[FlowMatch]) -> dict[str, Any]:
-    shown = list(map(_match, found))
-    return {"flow": shown[0] if shown else None, "others": shown[1:]}
+            shown = list(map(_match, found))
+            flow, others = shown[0] if shown else None, shown[1:]
+            terminal.document({"flow": flow, "others": others, "nearest": nearest and _match(nearest)})
+        elif found:
+            _show_matches(terminal, ws, found)
+        else:
+            known = len(ws.flows.all())
+            terminal.show(f"No flow matches; {known} {'is' if known == 1 else 'are'} known.")
+            if nearest:
+                too_far = "not similar enough to be shown to an agent"
+                terminal.note(f"Nearest: {nearest.item.id}, for {nearest.why}; {too_far}.")
+            if near := match(ws.state, encodable(text), status="proposed"):
+                name = f"{near[0].item.id}, “{one_line(near[0].item.text)}”"
+                terminal.note(f"{name}, is only proposed: `agentx memory review`.")
 
 
 def _match(one: FlowMatch) -> dict[str, Any]:
     return _document(one.item) | {"score": one.score, "by": one.by, "why": one.why}
 
 
-def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text: str) -> None:
-    if not found:
-        known = len(ws.flows.all())
-        terminal.show(f"No flow matches; {known} {'is' if known == 1 else 'are'} known.")
-        if nearest := ws.flows.nearest(text):
-            terminal.note(
-                f"Nearest: {nearest.item.id}, for {nearest.why}; not similar enough to be shown to an agent."
-            )
-        if near := match(ws.state, text, status="proposed"):
-            item = near[0].item
-            terminal.note(f"{item.id}, “{one_line(item.text)}”, is only proposed: `agentx memory review`.")
-        return
+def _show_matches(terminal: Terminal, ws: Workspace, found: list[FlowMatch]) -> None:
     best, *others = found
-    show_item(terminal, best.item, [("because", best.why)])
+    terminal.show(framed(terminal, best.item, ("because", best.why)))
     for one in advice(ws.state):
         if one.item == best.item.id:
             terminal.note(f"{one.action} it: {one.why}.")
@@ -241,13 +212,12 @@ def _tell_found(terminal: Terminal, ws: Workspace, found: list[FlowMatch], text:
 
 
 def backtest(
-    ctx: typer.Context,
+    terminal: Terminal,
     since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after {MOMENT}.")] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the proposals.")] = False,
 ) -> None:
     """Replay past runs, and propose flows from what worked and lessons from what failed first."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Replaying past runs …"):
         found = ws.backtest(encodable(since) or None, dry_run=dry_run)
     if terminal.json:
@@ -255,8 +225,7 @@ def backtest(
         return
     proposed = (*found.flows, *found.lessons)
     if len(proposed) <= IN_FULL:
-        for item in proposed:
-            show_item(terminal, item)
+        terminal.show(*(framed(terminal, item) for item in proposed))
     else:
         terminal.show(table("id", "worked", "what, and how", rows=[_proposal(item) for item in proposed]), "")
     terminal.show(_summary(found, dry_run=dry_run))
@@ -269,23 +238,16 @@ def _proposal(item: MemoryItem) -> tuple[Text | str, ...]:
     if item.kind != "flow":
         return Text(item.id, "cyan"), "", one_line(item.text)
     steps = one_line(" → ".join(_detail(item).steps))
-    return (
-        Text(item.id, "cyan"),
-        told(_detail(item)),
-        Text.assemble(one_line(item.text), (f"\n{steps}", "dim")),
-    )
+    what = Text.assemble(one_line(item.text), (f"\n{steps}", "dim"))
+    return Text(item.id, "cyan"), told(_detail(item)), what
 
 
 def _summary(found: Backtested, *, dry_run: bool) -> str:
-    runs = sum(found.runs.values())
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.runs.items() if count)
-    replayed = f"{runs} past run{'s' * (runs != 1)}" + (f" ({outcomes})" if outcomes else "")
+    replayed = counted(sum(found.runs.values()), "past run") + (f" ({outcomes})" if outcomes else "")
     if not found.flows and not found.lessons:
         return f"{replayed}: nothing succeeded or failed often enough for a new proposal."
-    proposed = [
-        f"{len(items)} {name}{'s' * (len(items) != 1)}"
-        for name, items in (("flow", found.flows), ("lesson", found.lessons))
-        if items
-    ]
+    both = (("flow", found.flows), ("lesson", found.lessons))
+    proposed = [counted(len(items), name) for name, items in both if items]
     then = "nothing was recorded" if dry_run else "settle what is proposed with `agentx memory review`"
     return f"{replayed}: {' and '.join(proposed)} proposed; {then}."

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from rich.panel import Panel
 from rich.text import Text
 
-from agentx.cli.terminal import Terminal, facts, panel
+from agentx.cli.terminal import Terminal, counted, facts, minute, panel
 from agentx.storage.text import plain
 from agentx.synthesis.memory.items import (
     Check,
@@ -20,13 +21,9 @@ from agentx.synthesis.state.flows import standing, told
 from agentx.synthesis.state.rules import is_critical
 
 
-def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
+def show_items(terminal: Terminal, items: list[MemoryItem]) -> None:
     """Show items one by one, or as JSON."""
-    if terminal.json:
-        terminal.document(items)
-    else:
-        for item in items:
-            show_item(terminal, item)
+    terminal.result(items, *(framed(terminal, item) for item in items))
 
 
 def marks(item: MemoryItem) -> str:
@@ -39,10 +36,10 @@ def marks(item: MemoryItem) -> str:
     )
 
 
-def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
-    """Show one item in a frame, with additional rows after its text."""
+def framed(terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text]) -> Panel:
+    """Return one item in a frame, with additional rows after its text."""
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
-    terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
+    return panel(facts(_facts(item, also)), title=title, width=terminal.out.width)
 
 
 STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "unused": "dim"}
@@ -76,8 +73,11 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
             ("failed", f"{detail.failures} times"),
             ("ended", detail.ended),
         ]
+    if item.kind == "rule":
+        broken = detail.violations if isinstance(detail, RuleDetail) else 0
+        times = f", broken {counted(broken, 'time')}" if broken else ""
+        rows.append(("score", f"{item.score:g}{', critical' * is_critical(item)}{times}"))
     rows += [
-        ("score", _score(item)),
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
         ("until", item.until or ("told otherwise" if "for now" in marks(item) else "")),
@@ -87,29 +87,12 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         ("trust", item.trust),
         (
             "since",
-            f"{moment_of(item.created_at)}event {item.created_seq}"
+            (f"{minute(item.created_at)}, " if item.created_at else "")
+            + f"event {item.created_seq}"
             + (f", changed in {item.changed_seq}" if item.changed_seq != item.created_seq else ""),
         ),
     ]
     return [(label, value) for label, value in rows if value]
-
-
-def _score(item: MemoryItem) -> str:
-    """Return how much a rule counts, and how often it was broken."""
-    if item.kind != "rule":
-        return ""
-    broken = item.detail.violations if isinstance(item.detail, RuleDetail) else 0
-    times = f", broken {broken} time{'s' * (broken != 1)}" if broken else ""
-    return f"{item.score:g}{', critical' * is_critical(item)}{times}"
-
-
-def moment_of(at: str) -> str:
-    """Format the time of a record, in UTC, as a prefix; empty if the time is unknown.
-
-    >>> moment_of("2026-11-20T09:31:05.123456Z")
-    '2026-11-20 09:31, '
-    """
-    return f"{at[:10]} {at[11:16]}, " if at else ""
 
 
 def _check(check: Check) -> str:

@@ -15,7 +15,7 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What
 from agentx.synthesis.memory.items import MemoryItem
 
-_TOLD: dict[What, tuple[str, str]] = {
+_CHANGES: dict[What, tuple[str, str]] = {
     "promoted": ("promoted", "bold green"),
     "woken": ("woken", "green"),
     "stronger": ("stronger", "green"),
@@ -33,12 +33,11 @@ _MOST = 12
 
 
 def maintain(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     back: Annotated[
-        bool,
-        typer.Option("--undo", help="Undo the latest maintenance; repeat for earlier ones."),
+        bool, typer.Option("--undo", help="Undo the latest maintenance; repeat for earlier ones.")
     ] = False,
 ) -> None:
     """Run the nightly maintenance of memory for each night since the last time.
@@ -46,30 +45,33 @@ def maintain(
     Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
     and what is resolved is archived. A second run on the same day does nothing more.
     """
-    terminal: Terminal = ctx.obj
     if dry_run and back:
         raise UsageError("--dry-run and --undo exclude each other.")
     with opened(terminal) as ws:
-        if back:
-            items = undo(ws.engine, terminal.settings.actor)
-        else:
+        if not back:
             done = ws.maintain(dry_run=dry_run)
-    if back:
-        _show_undone(terminal, items)
-    elif terminal.json:
-        terminal.document({"dry_run": dry_run, "maintained": done})
-    else:
-        _show(terminal, done, dry_run=dry_run)
+            if terminal.json:
+                terminal.document({"dry_run": dry_run, "maintained": done})
+            else:
+                _show(terminal, done, dry_run=dry_run)
+            return
+        items = undo(ws.engine, terminal.settings.actor)
+    rows = [
+        (Text(item.id, "cyan"), item.kind, item.status, f"{item.score:g}", one_line(shorten(item.text)))
+        for item in items
+    ]
+    restored = table("id", "kind", "status", "score>", "what", rows=rows)
+    terminal.result(items, Text(items[0].reason, "bold"), "", restored)
 
 
 def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
     found = done.upkeep
     counts = Counter(one.what for one in found.done)
     since = f" since {found.since[:10]}" if found.since else ""
-    said = ", ".join(f"{counts[what]} {words}" for what, (words, _) in _TOLD.items() if counts[what])
+    changes = ", ".join(f"{counts[what]} {words}" for what, (words, _) in _CHANGES.items() if counts[what])
     nights = f"{found.nights or 'No'} night{'s' * (found.nights != 1)}{since}"
     dry = " (dry run: nothing was changed)" if dry_run else ""
-    terminal.show(Text(f"{nights}: {said or 'nothing to change'}{dry}.", "bold"))
+    terminal.show(Text(f"{nights}: {changes or 'nothing to change'}{dry}.", "bold"))
     if rows := _rows(found.done):
         terminal.show("", table("id", "what", "score>", "text, and why", rows=rows))
     for number, one in enumerate(done.advice):
@@ -91,7 +93,7 @@ def _show(terminal: Terminal, done: Maintained, *, dry_run: bool) -> None:
 
 def _rows(done: Sequence[Done]) -> list[tuple[Text, ...]]:
     rows: list[tuple[Text, ...]] = []
-    for what, (words, colour) in _TOLD.items():
+    for what, (words, colour) in _CHANGES.items():
         of_it = [one for one in done if one.what == what]
         if what == "used":
             continue
@@ -114,17 +116,4 @@ def _score(one: Done) -> str:
 def _words(item: MemoryItem) -> Text:
     return Text.assemble(
         one_line(shorten(item.text)), *([("\n" + one_line(item.reason), "dim")] * bool(item.reason))
-    )
-
-
-def _show_undone(terminal: Terminal, items: list[MemoryItem]) -> None:
-    if terminal.json:
-        terminal.document(items)
-        return
-    rows = [
-        (Text(item.id, "cyan"), item.kind, item.status, f"{item.score:g}", one_line(shorten(item.text)))
-        for item in items
-    ]
-    terminal.show(
-        Text(items[0].reason, "bold"), "", table("id", "kind", "status", "score>", "what", rows=rows)
     )

@@ -1,26 +1,44 @@
 """``agentx memory``: list, add, correct, end and settle what is remembered."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated, cast, get_args
 
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import marks, show_item, tell
+from agentx.cli.memory.items import framed, marks, show_items
 from agentx.cli.opened import MOMENT, opened
-from agentx.cli.terminal import Terminal, table
+from agentx.cli.terminal import Terminal, counted, panel, table
 from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
-from agentx.storage.text import encodable, one_line
-from agentx.synthesis.memory.items import (
-    Kind,
-    MemoryItem,
-    Scope,
-    Status,
-)
+from agentx.storage.events.types import UserMessageSent
+from agentx.storage.text import encodable, one_line, plain
+from agentx.synthesis.demands.explanation import MessagePart, Verdict, explain
+from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
 _TAKEN_BACK = ("retired", "superseded")
+
+_VERDICT_COLOURS: dict[Verdict, str] = {
+    "active": "bold green",
+    "proposed": "bold yellow",
+    "changes": "bold red",
+    "ends": "bold red",
+    "left": "",
+    "material": "dim",
+}
+_VERDICTS: dict[Verdict, str] = {
+    "active": "captured",
+    "proposed": "proposed",
+    "changes": "may change a rule",
+    "ends": "may end a rule",
+    "left": "left alone",
+    "material": "not yours",
+}
+
+PART_CHARACTERS = 60
+"""Maximum length of a part of a message in a table."""
 
 LONG = 40
 """A memory with more items is listed kind by kind, the most binding kinds first."""
@@ -39,7 +57,7 @@ AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As of {MOMENT}.")]
 
 
 def list_items(
-    ctx: typer.Context,
+    terminal: Terminal,
     kind: Annotated[str, typer.Option(help=f"Only of this kind: {', '.join(get_args(Kind))}.")] = "",
     status: Annotated[
         str,
@@ -56,7 +74,6 @@ def list_items(
 
     A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
-    terminal: Terminal = ctx.obj
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     refusals = kind == "rejection" and not status and not everything
     status = status or "active"
@@ -83,7 +100,7 @@ def list_items(
             f"There is nothing {'' if everything else status + ' '}in memory{' of that kind' * bool(kind)}."
         )
     if proposed and status == "active" and not everything:
-        terminal.note(f"{proposed} proposal{'s' * (proposed != 1)} to settle: `agentx memory review`.")
+        terminal.note(f"{counted(proposed, 'proposal')} to settle: `agentx memory review`.")
 
 
 def _row(item: MemoryItem) -> tuple[str | Text, ...]:
@@ -105,8 +122,8 @@ def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
         of_it.sort(key=lambda item: (not item.pinned, -item.score if item.kind == "rule" else 0))
         rows += [_row(item) for item in of_it[:MOST]]
         if (more := len(of_it) - MOST) > 0:
-            said = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
-            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", said))
+            rest = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
+            rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", rest))
     return rows
 
 
@@ -116,19 +133,15 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
     return name
 
 
-def show(ctx: typer.Context, name: Name, as_of: AsOf = "") -> None:
+def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it is based on."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
-    if terminal.json:
-        terminal.document(item)
-    else:
-        show_item(terminal, item)
+    terminal.result(item, framed(terminal, item))
 
 
 def add(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="A sentence that an agent can act on.")
     ],
@@ -146,24 +159,22 @@ def add(
     score: Annotated[float, typer.Option(min=1, max=10, help="Importance.")] = 5.0,
 ) -> None:
     """Add an item in your own words; a constraint that code can check is checked from now on."""
-    terminal: Terminal = ctx.obj
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
     wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
     with opened(terminal) as ws:
         item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
-    tell(terminal, [item])
+    show_items(terminal, [item])
 
 
 def edit(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The new text.")],
 ) -> None:
     """Change the text of an item; its check is derived again."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
-    tell(terminal, [item])
+    show_items(terminal, [item])
 
 
 Names = Annotated[
@@ -171,26 +182,64 @@ Names = Annotated[
 ]
 
 
-def retire(ctx: typer.Context, names: Names) -> None:
+def retire(terminal: Terminal, names: Names) -> None:
     """Retire items: they no longer apply, and stay in the history."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
-        for name in names:
+        for name in names:  # if one does not exist, none is changed
             find(ws.engine, name)
         items = [ws.retire(name) for name in names]
-    tell(terminal, items)
+    show_items(terminal, items)
 
 
 def pin(
-    ctx: typer.Context,
+    terminal: Terminal,
     names: Names,
     *,
     off: Annotated[bool, typer.Option("--off", help="Unpin them.")] = False,
 ) -> None:
     """Pin items, so that every context includes them."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         for name in names:
             find(ws.engine, name)
         items = [ws.pin(name, pinned=not off) for name in names]
-    tell(terminal, items)
+    show_items(terminal, items)
+
+
+def explain_message(
+    terminal: Terminal,
+    text: Annotated[
+        str, typer.Argument(metavar="MESSAGE", show_default=False, help="Any message; '-' reads stdin.")
+    ] = "",
+    event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
+) -> None:
+    """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
+    if bool(text) == bool(event):
+        raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
+    message = _recorded(terminal, event) if event else encodable(sys.stdin.read() if text == "-" else text)
+    parts = explain(message)
+    if terminal.json:
+        terminal.document(parts)
+        return
+    whole = Text(plain(message).rstrip())
+    if len(whole) == len(message.rstrip()):  # nothing was stripped, so the offsets still match
+        for part in parts:
+            whole.stylize(_VERDICT_COLOURS[part.verdict], part.start, part.end)
+    title = Text(f"event {event}" if event else "the message", "dim")
+    terminal.show(panel(whole, title=title, width=terminal.out.width))
+    room = min(PART_CHARACTERS, terminal.out.width // 3)  # leave room for the reason
+    rows = [_part_row(part, message, room) for part in parts]
+    terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "The message is empty.")
+
+
+def _recorded(terminal: Terminal, seq: int) -> str:
+    with opened(terminal) as ws:
+        found = next(iter(ws.events(seq - 1)), None) if seq > 0 else None
+        if found is None or found.seq != seq or not isinstance(found.data, UserMessageSent):
+            raise UsageError(f"Event {seq} is not a user's message; see `agentx log`.")
+        return ws.read_body(found.data.body)
+
+
+def _part_row(part: MessagePart, message: str, room: int) -> tuple[Text | str, ...]:
+    words = one_line(message[part.start : part.end])
+    shown = words if len(words) <= room else words[: room - 1] + "…"
+    return shown, Text(_VERDICTS[part.verdict], _VERDICT_COLOURS[part.verdict]), part.kind, one_line(part.why)

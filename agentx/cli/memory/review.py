@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import flow_rows, tell
+from agentx.cli.memory.items import flow_rows, show_items
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, panel, table
+from agentx.cli.terminal import Terminal, counted, facts, panel, table
 from agentx.engine import models
 from agentx.memory.editing import find
 from agentx.memory.model_extraction import Judged, judge
@@ -30,7 +30,7 @@ _COLOURS = {"active": "green", "proposed": "yellow"}
 
 
 def review(
-    ctx: typer.Context,
+    terminal: Terminal,
     accept: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Accept this proposal (repeatable).")
     ] = None,
@@ -41,7 +41,6 @@ def review(
     by_model: Annotated[bool, typer.Option("--model", help="Let the configured model decide.")] = False,
 ) -> None:
     """Accept or reject proposals: with one key each at a terminal, by option, or by the model."""
-    terminal: Terminal = ctx.obj
     chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
     if chosen and by_model:
         raise UsageError("--accept and --reject cannot be combined with --model.")
@@ -70,7 +69,7 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
             raise UsageError(
                 f"{name} is {find(ws.engine, name).status}, not a proposal; nothing was changed."
             )
-    tell(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
+    show_items(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
 
 # --- by a model ---------------------------------------------------------------------------------------------
@@ -88,7 +87,7 @@ def _ask_model(terminal: Terminal, ws: Workspace) -> None:
     if not judged.items and not left:
         terminal.show("There are no proposals to settle.")
     elif left:
-        terminal.note(f"{left} proposal{'s' * (left != 1)} left: `agentx memory review`.")
+        terminal.note(f"{counted(left, 'proposal')} left: `agentx memory review`.")
 
 
 def show_judged(terminal: Terminal, judged: Judged) -> None:
@@ -148,13 +147,18 @@ def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: s
         message = _message(ws, evidence)
         if message is not None:
             rows.append((f"event {evidence.seq}", _excerpt(message, evidence)))
-            why = why or _why(message, evidence)
+            parts = (part for part in explain(message) if part.verdict == "proposed")
+            why = why or next((part.why for part in parts if part.start == evidence.start), "")
+    lapses, days = "", ws.config.memory.lapse_days
+    if days and item.changed_at and not item.pinned:
+        end = datetime.fromisoformat(item.changed_at) + timedelta(days=days)
+        lapses = f"{end:%Y-%m-%d}, unless settled"
     rows += [
         ("why", why),
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
         ("until", item.until),
-        ("lapses", _lapses(ws, item)),
+        ("lapses", lapses),
     ]
     terminal.show(panel(facts(row for row in rows if row[1]), title=title, width=terminal.out.width))
 
@@ -178,19 +182,6 @@ def _excerpt(message: str, evidence: Evidence) -> Text:
         (one_line(message[evidence.start : evidence.end]), "black on yellow"),
         (" " * bool(behind) + behind + " …" * (len(message) > evidence.end + _AROUND), "dim"),
     )
-
-
-def _why(message: str, evidence: Evidence) -> str:
-    """Return why the words are only a proposal."""
-    parts = (part for part in explain(message) if part.verdict == "proposed")
-    return next((part.why for part in parts if part.start == evidence.start), "")
-
-
-def _lapses(ws: Workspace, item: MemoryItem) -> str:
-    days = ws.config.memory.lapse_days
-    if not days or not item.changed_at or item.pinned:
-        return ""
-    return f"{datetime.fromisoformat(item.changed_at) + timedelta(days=days):%Y-%m-%d}, unless settled"
 
 
 def _key(terminal: Terminal, question: str) -> str:

@@ -6,29 +6,26 @@ from typing import Annotated
 
 import typer
 
-from agentx.cli.memory.items import moment_of
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, counted, facts, minute
 from agentx.memory.model_extraction import Judged
-from agentx.memory.note_taking import Pending, Ran
+from agentx.memory.note_taking import Pending, ScribeRun
 from agentx.storage.errors import UsageError
 
 _LOOK_S = 0.5
 
 
 def scribe(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     pending: Annotated[bool, typer.Option("--pending", help="Only show how much is not yet read.")] = False,
     due: Annotated[
-        bool,
-        typer.Option("--due", help="Run only if a run is due, within scribe.active_hours (for cron)."),
+        bool, typer.Option("--due", help="Run only if a run is due, within scribe.active_hours (for cron).")
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep running, until Ctrl-C.")] = False,
 ) -> None:
     """Extract notes from what happened since the last run: by code, and by the configured model."""
-    terminal: Terminal = ctx.obj
     if pending + due + keep > 1:
         raise UsageError("Choose one of --pending, --due and --keep.")
     with opened(terminal) as ws:
@@ -40,7 +37,7 @@ def scribe(
                 while True:
                     time.sleep(_LOOK_S)
         elif due and not ws.scribe.pending().due:
-            _show_ran(terminal, Ran(left=ws.scribe.pending().messages), ws.scribe.model)
+            _show_ran(terminal, ScribeRun(left=ws.scribe.pending().messages), ws.scribe.model)
         else:
             with terminal.busy("Taking notes …"):
                 ran = ws.scribe.run()
@@ -48,23 +45,17 @@ def scribe(
 
 
 def _show_pending(terminal: Terminal, pending: Pending) -> None:
-    if terminal.json:
-        terminal.document(pending)
-        return
-    unread = f"{pending.messages} message{'s' * (pending.messages != 1)} not read"
+    unread = f"{counted(pending.messages, 'message')} not read"
     if pending.since:
-        unread += f", the first of {moment_of(pending.since).rstrip(', ')}"
-    terminal.show(
-        facts(
-            [
-                ("by code", "up to date" if not pending.events else f"{pending.events} events not read"),
-                ("by a model", unread if pending.messages else "up to date"),
-                ("model", pending.model or "none is configured, so notes come from code only"),
-                ("last read", moment_of(pending.last_read).rstrip(", ") if pending.last_read else "never"),
-                ("next run", _next(pending)),
-            ]
-        )
-    )
+        unread += f", the first of {minute(pending.since)}"
+    rows = [
+        ("by code", "up to date" if not pending.events else f"{pending.events} events not read"),
+        ("by a model", unread if pending.messages else "up to date"),
+        ("model", pending.model or "none is configured, so notes come from code only"),
+        ("last read", minute(pending.last_read) or "never"),
+        ("next run", _next(pending)),
+    ]
+    terminal.result(pending, facts(rows))
 
 
 def _next(pending: Pending) -> str:
@@ -75,7 +66,7 @@ def _next(pending: Pending) -> str:
     return "not due yet (scribe.every_minutes)" if pending.active else "outside the active hours"
 
 
-def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:
+def _show_ran(terminal: Terminal, ran: ScribeRun, model: str) -> None:
     if terminal.json:
         terminal.document(ran)
         return
@@ -87,21 +78,13 @@ def _show_ran(terminal: Terminal, ran: Ran, model: str) -> None:
     show_judged(terminal, whole)
     if ran.judged:
         count = len(ran.items)
-        noted = f"{count} item{'s' * (count != 1)} noted or changed" if count else "nothing to note"
-        terminal.show(f"{model or 'The model'} read {_messages(ran.messages)}: {noted}.")
-    elif not ran.left:
+        noted = f"{counted(count, 'item')} noted or changed" if count else "nothing to note"
+        terminal.show(f"{model or 'The model'} read {counted(ran.messages, 'message')}: {noted}.")
+        return
+    waiting = f"{counted(ran.left, 'message')} wait{'s' * (ran.left == 1)}"
+    if not ran.left:
         terminal.show("The notes are up to date.")
     elif not model:
-        terminal.show(
-            f"The notes by code are up to date. No model is configured; {_waiting(ran.left)} for one."
-        )
+        terminal.show(f"The notes by code are up to date. No model is configured; {waiting} for one.")
     else:
-        terminal.show(f"No run is due; {_waiting(ran.left)}: `agentx memory scribe --pending`.")
-
-
-def _messages(count: int) -> str:
-    return f"{count} message{'s' * (count != 1)}"
-
-
-def _waiting(count: int) -> str:
-    return f"{_messages(count)} wait{'s' * (count == 1)}"
+        terminal.show(f"No run is due; {waiting}: `agentx memory scribe --pending`.")

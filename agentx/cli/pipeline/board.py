@@ -42,7 +42,7 @@ def shown(board: Board, width: int, now: datetime) -> Group:
         width: Available columns.
         now: Current time in UTC, for elapsed seconds.
     """
-    names = min(max(len(said) for row in board.rows for said in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
+    names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
     for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
         items = board.items.get(for_each, ("",))
@@ -51,9 +51,8 @@ def shown(board: Board, width: int, now: datetime) -> Group:
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
         else:
             parts.append(_counts(list(rows), for_each, len(items), names))
-    told = [*_at_work(board, now), *_in_trouble(board)]
-    if told:
-        parts += [Text(), facts(told)]
+    if named := [*_at_work(board, now), *_in_trouble(board)]:
+        parts += [Text(), facts(named)]
     return Group(*parts)
 
 
@@ -65,27 +64,24 @@ def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType
         title.append(f"  {shorten(one_line(plain(board.reason)), _REASON_WORDS)}", "dim")
     yield title
     yield _bar(board.proved, board.steps, min(width, 60))
-    told = [
+    lasted = ""
+    if board.started_at:
+        end = datetime.fromisoformat(board.ended_at) if board.ended_at else now
+        lasted = _seconds((end - datetime.fromisoformat(board.started_at)).total_seconds())
+    figures = [
         f"{board.proved:,} of {board.steps:,} proved",
         f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
         f"{board.retries:,} not accepted" if board.retries else "",
         f"{board.tokens:,} tokens" if board.tokens else "",
         f"${board.cost_usd:.4f}" if board.cost_usd else "",
-        _lasted(board, now),
+        lasted,
     ]
-    yield Text(" · ".join(one for one in told if one), "dim")
+    yield Text(" · ".join(filter(None, figures)), "dim")
 
 
 def _bar(done: int, of: int, width: int) -> Text:
     full = width * done // max(of, 1)
     return Text.assemble(("━" * full, "green"), ("─" * (width - full), "bright_black"))
-
-
-def _lasted(board: Board, now: datetime) -> str:
-    if not board.started_at:
-        return ""
-    end = datetime.fromisoformat(board.ended_at) if board.ended_at else now
-    return _seconds((end - datetime.fromisoformat(board.started_at)).total_seconds())
 
 
 def _seconds(seconds: float) -> str:
@@ -129,12 +125,12 @@ def _grid(
 
 def _cell(cell: Cell, now: datetime) -> Text:
     mark, style = _MARKS[cell.mark]
-    told = Text(mark, style)
+    shown = Text(mark, style)
     if cell.mark == "running":
-        told.append(_since(cell, now), style)
+        shown.append(_since(cell, now), style)
     elif cell.round > 1:
-        told.append(str(cell.round), "dim")
-    return told
+        shown.append(str(cell.round), "dim")
+    return shown
 
 
 def _since(cell: Cell, now: datetime) -> str:
@@ -152,10 +148,9 @@ def _counts(rows: list[Row], for_each: str, items: int, names: int) -> Table:
     for row in rows:
         counted = Counter(cell.mark for cell in row.cells)
         others = [(counted[name], mark, style) for name, (mark, style) in _MARKS.items() if name in _MOVING]
-        told = [Text(f"  {mark} {number:,}" if number else "", style) for number, mark, style in others]
-        made.add_row(
-            _name(row, names), _bar(counted["proved"], items, _BAR_COLUMNS), f"{counted['proved']:,}", *told
-        )
+        cells = [Text(f"  {mark} {number:,}" if number else "", style) for number, mark, style in others]
+        proved = counted["proved"]
+        made.add_row(_name(row, names), _bar(proved, items, _BAR_COLUMNS), f"{proved:,}", *cells)
     return made
 
 
@@ -163,8 +158,8 @@ def _at_work(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
     found = [cell for row in board.rows for cell in row.cells if cell.mark == "running"]
     for cell in found[:_TOLD]:
         again = f", round {cell.round}" if cell.round > 1 else ""
-        told = Text.assemble(("▶ ", "cyan"), f"{plain(cell.role)}{again}", (f"  {_since(cell, now)}", "dim"))
-        yield cell.key, told
+        since = (f"  {_since(cell, now)}", "dim")
+        yield cell.key, Text.assemble(("▶ ", "cyan"), f"{plain(cell.role)}{again}", since)
     if len(found) > _TOLD:
         yield "", Text(f"  and {len(found) - _TOLD} more at work", "dim")
 

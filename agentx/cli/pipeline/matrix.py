@@ -23,6 +23,7 @@ _CELLS: dict[Access, tuple[str, str, str]] = {
 }
 """Letter, colour and wording of each kind of access in the matrix."""
 
+_NOTHING = Text("·", "bright_black")
 _PATH_COLUMNS = 24
 """Minimum width of paths beside the matrix."""
 
@@ -38,22 +39,14 @@ def planned(path: Path) -> Plan:
     return resolve(*read(path))
 
 
-def show_matrix(ctx: typer.Context, file: File) -> None:
+def show_matrix(terminal: Terminal, file: File) -> None:
     """Show which role reads and writes which file."""
-    terminal: Terminal = ctx.obj
     matrix = matrix_of(planned(file).pipeline)
-    if terminal.json:
-        terminal.document(matrix)
-    else:
-        terminal.show(_heading(matrix), Text(), *_grids(matrix, terminal.out.width), Text(), by_role(matrix))
-
-
-def _heading(matrix: Matrix) -> Text:
-    told = Text.assemble((plain(matrix.title or matrix.pipeline), "bold"), "\n")
+    heading = Text.assemble((plain(matrix.title or matrix.pipeline), "bold"), "\n")
     for letter, style, words in _CELLS.values():
-        told.append(letter, style).append(f" {words}   ", "dim")
-    told.rstrip()
-    return told
+        heading.append(letter, style).append(f" {words}   ", "dim")
+    heading.rstrip()
+    terminal.result(matrix, heading, Text(), *_grids(matrix, terminal.out.width), Text(), by_role(matrix))
 
 
 def _grids(matrix: Matrix, width: int) -> list[RenderableType]:
@@ -82,15 +75,10 @@ def _grid(matrix: Matrix, roles: list[tuple[int, RoleRow]], *, with_path: bool) 
         if file.sort != sort:
             made.add_row(Text(file.sort, "magenta"))
             sort = file.sort
-        cells = [_cell(role.files.get(file.file, ())) for _, role in roles]
+        found = [role.files.get(file.file, ()) for _, role in roles]
+        cells = [Text.assemble(*(_CELLS[one][:2] for one in access)) or _NOTHING for access in found]
         made.add_row(Text(f"  {plain(file.file)}"), *cells, *([Text(plain(file.path))] if with_path else []))
     return made
-
-
-def _cell(found: tuple[Access, ...]) -> Text:
-    if not found:
-        return Text("·", "bright_black")
-    return Text.assemble(*(_CELLS[access][:2] for access in found))
 
 
 def by_role(matrix: Matrix) -> Table:

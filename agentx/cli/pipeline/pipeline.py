@@ -1,31 +1,35 @@
-"""``agentx pipeline``: its subcommands, and those that draw a pipeline, print its schema or create one."""
+"""``agentx pipeline``: its subcommands, and those that draw, create, amend and repeat one."""
 
 import shlex
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from agentx.cli.opened import opened
+from agentx.cli.opened import as_json, opened
 from agentx.cli.pipeline.matrix import planned
 from agentx.cli.pipeline.run import started_plan
+from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
+from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
+from agentx.policy.amendments import amend
 from agentx.storage.errors import UsageError
+from agentx.storage.text import encodable, plain
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.schema import schema
 
-if TYPE_CHECKING:
-    from agentx.cli.terminal import Terminal
+STEPS_SHOWN = 6
+"""Maximum number of steps named."""
 
 # --- graph --------------------------------------------------------------------------------------------------
 
 
 def draw(
-    ctx: typer.Context,
+    terminal: Terminal,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -40,22 +44,17 @@ def draw(
     ] = None,
 ) -> None:
     """Draw the stages as an SVG: dependencies, loops, items, and the progress of a started pipeline."""
-    terminal: Terminal = ctx.obj
-    svg = picture(planned(file)) if file is not None else _started_picture(terminal)
-    if to is not None:
-        _write(to, svg)
-    if terminal.json:
-        terminal.document({"svg": svg} if to is None else {"to": str(to)})
-    elif to is None:
-        terminal.show(svg.rstrip("\n"))
+    if file is not None:
+        svg = picture(planned(file))
     else:
-        terminal.show(Text.assemble(("✓ ", "green"), str(to)))
-
-
-def _started_picture(terminal: "Terminal") -> str:
-    with opened(terminal) as ws:
-        plan = started_plan(ws)
-        return picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
+        with opened(terminal) as ws:
+            plan = started_plan(ws)
+            svg = picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
+    if to is None:
+        terminal.result({"svg": svg}, svg.rstrip("\n"))
+    else:
+        _write(to, svg)
+        terminal.result({"to": str(to)}, Text.assemble(("✓ ", "green"), str(to)))
 
 
 def _write(path: Path, text: str, *, new: bool = False) -> None:
@@ -71,26 +70,59 @@ def _write(path: Path, text: str, *, new: bool = False) -> None:
 # --- schema and new -----------------------------------------------------------------------------------------
 
 
-def show_schema(ctx: typer.Context) -> None:
+def show_schema(terminal: Terminal) -> None:
     """Print the JSON schema of pipeline files, for editors that complete and check YAML."""
-    terminal: Terminal = ctx.obj
     terminal.document(schema())
 
 
 def write_new(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; the file is NAME.yaml.")
     ],
 ) -> None:
     """Create a small example pipeline: a researcher, a writer, and a review loop."""
-    terminal: Terminal = ctx.obj
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
     text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
     parse(text, str(path))  # refuses a name that is invalid for a pipeline
     _write(path, text, new=True)
-    if terminal.json:
-        terminal.document({"pipeline": str(path)})
-    else:
-        said = f"Next: agentx pipeline plan {shlex.quote(str(path))}"
-        terminal.show(Text.assemble(("✓ ", "green"), str(path)), Text(said, "dim"))
+    following = Text(f"Next: agentx pipeline plan {shlex.quote(str(path))}", "dim")
+    terminal.result({"pipeline": str(path)}, Text.assemble(("✓ ", "green"), str(path)), following)
+
+
+# --- amend and redo ---------------------------------------------------------------------------------------
+
+
+def amend_file(
+    terminal: Terminal,
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", show_default=False, help="The file, relative to the artifacts.")
+    ],
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", show_default=False, help="The reason; it is recorded.")
+    ],
+) -> None:
+    """Accept your change to a static or append-only file; the amendment is recorded."""
+    with opened(terminal, look=True) as ws:
+        event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)
+    accepted = Text.assemble(("✓ ", "green"), plain(path), " is to be as it is now.")
+    terminal.result({"event": as_json(event)}, accepted)
+
+
+def redo_stage(
+    terminal: Terminal,
+    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="ID of the stage.")],
+    item: Annotated[
+        str, typer.Argument(metavar="[ITEM]", help="Key of the item; all items by default.")
+    ] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is recorded.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
+) -> None:
+    """Mark a stage, and all that depends on it, to be done again in the next run."""
+    with opened(terminal) as ws:
+        steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
+    keys = [step.key for step in steps]
+    more = f" and {len(keys) - STEPS_SHOWN} more" if len(keys) > STEPS_SHOWN else ""
+    steps_named = ", ".join(keys[:STEPS_SHOWN]) + more
+    advice = " and what depends on it. Continue with `agentx pipeline run FILE`."
+    terminal.result({"again": keys}, Text.assemble(("↻ ", "yellow"), steps_named, advice))

@@ -40,7 +40,7 @@ _FULL = 0.8
 
 
 def show_plan(
-    ctx: typer.Context,
+    terminal: Terminal,
     file: File,
     step: Annotated[
         str,
@@ -56,7 +56,6 @@ def show_plan(
 
     In a workspace, existing files are counted and finished steps left out; elsewhere all is estimated.
     """
-    terminal: Terminal = ctx.obj
     plan = planned(file)
     with (
         _looked_up(terminal, plan, file.resolve().parent) as (files, done, configured),
@@ -152,10 +151,7 @@ def _fill(budget: Budget, *, bar: bool) -> Text:
 def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
     """Yield what cannot be sent and what is cut, once for each stage."""
     if any(one.budget.is_estimated for one in outlook.planned):
-        yield (
-            "~",
-            Text("some of these files do not exist yet or will grow; their size is estimated", "dim"),
-        )
+        yield ("~", Text("some of these files do not exist yet or will grow; their size is estimated", "dim"))
     for sentence in outlook.missing:
         yield "missing", Text.assemble(("✗ ", "bold red"), plain(sentence))
     for one, _ in _largest(outlook):

@@ -41,7 +41,7 @@ _LOOKS_PER_SECOND = 2
 
 
 def run_pipeline(
-    ctx: typer.Context,
+    terminal: Terminal,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")
     ],
@@ -54,7 +54,6 @@ def run_pipeline(
     retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
     """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
-    terminal: Terminal = ctx.obj
     with opened(terminal, look=True) as ws:
         runner = Runner(
             ws.engine,
@@ -71,19 +70,12 @@ def run_pipeline(
                 ended = runner.run(retry=retry)
         finally:
             tracker.close()
-        _show(terminal, look(), ended)
+        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
-
-
-def _show(terminal: Terminal, board: Board, document: object) -> None:
-    if terminal.json:
-        terminal.document(document)
-    else:
-        terminal.show(shown(board, terminal.out.width, datetime.now(UTC)))
 
 
 @contextlib.contextmanager
@@ -110,27 +102,24 @@ def _watched(terminal: Terminal, look: Callable[[], Board]) -> Iterator[None]:
 
 
 def show_status(
-    ctx: typer.Context,
-    name: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The pipeline; by default the latest one."),
-    ] = "",
+    terminal: Terminal,
+    name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
 ) -> None:
     """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):
-            _say_none(terminal)
+            nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
+            terminal.result({"pipelines": []}, Text(nothing, "dim"))
             return
         plan = started_plan(ws, name)
         tracker = Tracker(ws.engine, plan.pipeline.pipeline)
         look = functools.partial(_seen, plan, tracker)
         with _watched(terminal, look) if follow else contextlib.nullcontext():
-            while follow and _goes_on(ws, tracker):
+            while follow and tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine):
                 time.sleep(1 / _LOOKS_PER_SECOND)
                 ws.engine.write_path.refresh()
         board = look()
@@ -139,16 +128,12 @@ def show_status(
                 tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
             )
             board = board_of(plan, nobody)
-        _show(terminal, board, board)
+        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC)))
 
 
 def _seen(plan: Plan, tracker: Tracker) -> Board:
     with tracker.lock:
         return board_of(plan, tracker.progress)
-
-
-def _goes_on(ws: Workspace, tracker: Tracker) -> bool:
-    return tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine)
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:
@@ -168,11 +153,3 @@ def started_plan(ws: Workspace, name: str = "") -> Plan:
         known = f"; there are: {', '.join(names)}" if names else " yet: `agentx pipeline run FILE` starts one"
         raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{known}.")
     return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
-
-
-def _say_none(terminal: Terminal) -> None:
-    if terminal.json:
-        terminal.document({"pipelines": []})
-    else:
-        told = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
-        terminal.show(Text(told, "dim"))

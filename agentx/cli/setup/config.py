@@ -23,39 +23,33 @@ Name = Annotated[
 ]
 
 
-def show(ctx: typer.Context) -> None:
+def show(terminal: Terminal) -> None:
     """Show every setting, its value, and whether agentx.toml sets it."""
-    terminal: Terminal = ctx.obj
     root, values = _settings(terminal)
     if terminal.json:
         terminal.document(read_config(root).model_dump())
         return
-    said = dict(flat(tomllib.loads((root / FILE).read_text("utf-8")))) if (root / FILE).exists() else {}
+    changed = dict(flat(tomllib.loads((root / FILE).read_text("utf-8")))) if (root / FILE).exists() else {}
     rows = [
         (
             Text(name, "cyan"),
-            Text(plain(_text(value)), "" if name in said else "dim"),
-            "set" if name in said else "",
+            Text(plain(_text(value)), "" if name in changed else "dim"),
+            "set" if name in changed else "",
         )
         for name, value in values.items()
     ]
     terminal.show(table("setting", "value", f"in {FILE}", rows=rows))
 
 
-def get(ctx: typer.Context, name: Name) -> None:
+def get(terminal: Terminal, name: Name) -> None:
     """Print one setting."""
-    terminal: Terminal = ctx.obj
     _, values = _settings(terminal)
-    if name not in values:
-        raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
-    if terminal.json:
-        terminal.document(values[name])
-    else:
-        terminal.show(plain(_text(values[name])))
+    _require(name, values)
+    terminal.result(values[name], plain(_text(values[name])))
 
 
 def set_one(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Name,
     value: Annotated[
         str,
@@ -63,18 +57,13 @@ def set_one(
     ],
 ) -> None:
     """Change one setting in agentx.toml; the rest of the file stays, and the change is recorded."""
-    terminal: Terminal = ctx.obj
     root, values = _settings(terminal)
-    if name not in values:
-        raise UsageError(f"There is no setting {name!r}.{_near(name, values)}")
+    _require(name, values)
     set_value(root, terminal.settings, name, encodable(value))
     with opened(terminal):
         pass  # closing records the changed file
     _, values = _settings(terminal)
-    if terminal.json:
-        terminal.document({name: values[name]})
-    else:
-        terminal.show(plain(f"{name} = {_text(values[name])}"))
+    terminal.result({name: values[name]}, plain(f"{name} = {_text(values[name])}"))
 
 
 def _settings(terminal: Terminal) -> tuple[Path, dict[str, Any]]:
@@ -99,7 +88,11 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _near(name: str, values: Mapping[str, Any]) -> str:
-    last = {known.rpartition(".")[2]: known for known in values}
-    near = get_close_matches(name, values, n=1) or [last[key] for key in get_close_matches(name, last, n=1)]
-    return f" Do you mean {near[0]}?" if near else " See `agentx config`."
+def _require(name: str, values: Mapping[str, Any]) -> None:
+    """Refuse a name that is not a setting, with the nearest one that is."""
+    if name not in values:
+        last = {known.rpartition(".")[2]: known for known in values}
+        near = get_close_matches(name, values, n=1)
+        near = near or [last[key] for key in get_close_matches(name, last, n=1)]
+        hint = f"Do you mean {near[0]}?" if near else "See `agentx config`."
+        raise UsageError(f"There is no setting {name!r}. {hint}")

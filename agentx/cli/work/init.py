@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts
+from agentx.cli.terminal import Terminal, counted, facts
 from agentx.storage.text import one_line, plain
 from agentx.workspace import Workspace
 
@@ -15,7 +15,7 @@ SHOWN = 10
 
 
 def init(
-    ctx: typer.Context,
+    terminal: Terminal,
     directory: Annotated[
         Path, typer.Argument(metavar="[DIR]", show_default=False, help="An empty or new directory.")
     ] = Path(),
@@ -36,7 +36,6 @@ def init(
     ] = "artifacts",
 ) -> None:
     """Create a workspace: a directory that is a Git repository, with artifacts/ and history.jsonl."""
-    terminal: Terminal = ctx.obj
     root = terminal.directory / directory
     with terminal.busy("Making the workspace"):
         ws = Workspace.create(
@@ -48,7 +47,7 @@ def init(
     if terminal.json:
         terminal.document({"root": str(ws.root), "title": made, "files": files, "left_out": left_out})
         return
-    count = f"{files:,} file{'s' * (files != 1)} in {ws.artifacts}" if files else f"empty, in {ws.artifacts}"
+    count = f"{counted(files, 'file') if files else 'empty,'} in {ws.artifacts}"
     terminal.show(facts([(made, str(ws.root)), ("artifacts", count)]))
     _left_out(terminal, left_out)
     where = "" if root.absolute() == Path.cwd() else f" -C {root}"
@@ -56,15 +55,13 @@ def init(
 
 
 def add(
-    ctx: typer.Context,
+    terminal: Terminal,
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", show_default=False, help="Files and directories."),
+        list[Path], typer.Argument(metavar="PATH...", show_default=False, help="Files and directories.")
     ],
     to: Annotated[str, typer.Option(metavar="DIR", help="Directory in the artifacts to copy them to.")] = "",
 ) -> None:
     """Copy files and directories into the artifacts, in one recorded change."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws, terminal.busy("Adding"):
         changes, left_out = ws.add(paths, to)
     if terminal.json:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from agentx.cli.app import execute
 from agentx.cli.setup.config import flat
-from agentx.cli.terminal import Terminal, facts, panel
+from agentx.cli.terminal import Terminal, counted, facts, panel
 from agentx.cli.work.play_runs import compared, play_runs, show_rows
 from agentx.cli.work.play_talks import play_talk
 from agentx.cli.work.samples import Sample, StoryStep, find_sample, near, read_past
@@ -123,15 +123,8 @@ def _words(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> l
         return [*shared, *step.command[1:]]
     model = f"{SCRIPT}{near(Path(sample.folder) / step.script)}"
     pictures = ["--pictures", str(terminal.pictures)] if terminal.pictures else []
-    return [
-        *shared,
-        "run",
-        "--model",
-        model,
-        *["--yes"] * step.yes,
-        *pictures,
-        *["--", step.say][: 2 * bool(step.say)],
-    ]
+    message = ["--", step.say] if step.say else []
+    return [*shared, "run", "--model", model, *["--yes"] * step.yes, *pictures, *message]
 
 
 def _record_past(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> None:
@@ -152,15 +145,8 @@ def _record_past(terminal: Terminal, sample: Sample, step: StoryStep, root: Path
     if terminal.json:
         terminal.line({"type": "PastRecorded", "data": {"messages": count, "log_tokens": log}})
         return
-    terminal.show(
-        Text.assemble(
-            ("Meanwhile ", "dim"),
-            f"{count:,} messages were sent.",
-            (" To read the log again would now take ", "dim"),
-            (f"{log:,} tokens", "bold"),
-            (".", "dim"),
-        )
-    )
+    cost = (" To read the log again would now take ", "dim"), (f"{log:,} tokens", "bold"), (".", "dim")
+    terminal.show(Text.assemble(("Meanwhile ", "dim"), f"{count:,} messages were sent.", *cost))
 
 
 def _log_tokens(ws: Workspace) -> int:
@@ -177,7 +163,8 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
     ws.flush()
     repo = ws.engine.git.repo
     commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
-    log, shown = _log_tokens(ws), [given.tokens for given in _contexts(ws)]
+    log = _log_tokens(ws)
+    shown = [event.data.tokens for event in ws.events() if isinstance(event.data, ContextProvided)]
     rows = compared(sample.directed, Path(sample.folder), ws) if sample.directed else []
     if terminal.json:
         story = {
@@ -196,30 +183,26 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         return
     terminal.show(Text("\nThe story, from `git log --oneline --reverse`", "bold"))
     if len(commits) > _COMMITS:
-        before = len(commits) - _COMMITS
-        terminal.show(Text(f"  … {before} commit{'s' * (before != 1)} before", "dim"))
-    terminal.show(
-        *(Text.assemble((f"  {name}  ", "yellow"), subject) for name, subject in commits[-_COMMITS:])
-    )
-    terminal.show(Text("\nWhat stands", "bold"))
-    terminal.show(facts(list(_standing(ws)) or [("  rules", "none")]))
+        terminal.show(Text(f"  … {counted(len(commits) - _COMMITS, 'commit')} before", "dim"))
+    for name, subject in commits[-_COMMITS:]:
+        terminal.show(Text.assemble((f"  {name}  ", "yellow"), subject))
+    terminal.show(Text("\nWhat stands", "bold"), facts(list(_standing(ws)) or [("  rules", "none")]))
     if shown:
-        terminal.show(Text("\nCost of that knowledge", "bold"))
-        terminal.show(
-            facts(
-                [
-                    ("  memory", f"{shown[-1]:,} tokens in the agent's last prompt"),
-                    ("  the log", f"{log:,} tokens"),
-                ]
-            )
-        )
+        costs = [
+            ("  memory", f"{shown[-1]:,} tokens in the agent's last prompt"),
+            ("  the log", f"{log:,} tokens"),
+        ]
+        terminal.show(Text("\nCost of that knowledge", "bold"), facts(costs))
     if rows:
         show_rows(terminal, rows)
-    _show_where(terminal, near(ws.root))
-
-
-def _contexts(ws: Workspace) -> Iterator[ContextProvided]:
-    return (event.data for event in ws.events() if isinstance(event.data, ContextProvided))
+    where = shlex.quote(near(ws.root))
+    commands = [
+        (f"  agentx -C {where} status", "how it stands"),
+        (f"  agentx -C {where} log", "all events"),
+        (f"  agentx -C {where} context --explain", "what an agent would get next, and why"),
+        (f"  git -C {where} log --stat", "the same as Git commits"),
+    ]
+    terminal.show(Text("\nLook around", "bold"), facts(commands))
 
 
 def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
@@ -238,14 +221,3 @@ def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
 def _record(item: MemoryItem) -> str:
     record = told(item.detail) if isinstance(item.detail, FlowDetail) else ""
     return record if record == "never used" else f"worked in {record}"
-
-
-def _show_where(terminal: Terminal, where: str) -> None:
-    terminal.show(Text("\nLook around", "bold"))
-    commands = (
-        (f"agentx -C {shlex.quote(where)} status", "how it stands"),
-        (f"agentx -C {shlex.quote(where)} log", "all events"),
-        (f"agentx -C {shlex.quote(where)} context --explain", "what an agent would get next, and why"),
-        (f"git -C {shlex.quote(where)} log --stat", "the same as Git commits"),
-    )
-    terminal.show(facts([(f"  {command}", what) for command, what in commands]))

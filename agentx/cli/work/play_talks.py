@@ -39,7 +39,7 @@ class TalkTold(msgspec.Struct, kw_only=True):
     missed: list[str] = []
 
 
-def play_talk(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> TalkTold:
+def play_talk(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> None:
     """Say each message of a talk to a cognitive agent, and show the questions with their answers.
 
     Raises:
@@ -57,12 +57,20 @@ def play_talk(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -
             _count(told, said, answered, back)
             _show(terminal, said, answered, len(back))
         told.in_buffer = len(agent.mind.buffer)
-    _show_told(terminal, told)
-    return told
+    if terminal.json:
+        terminal.line({"type": "TalkEnded", "data": told})
+        return
+    rows = [
+        ("  messages", f"{told.messages:,}"),
+        ("  questions", f"{told.held:,} of {told.asked:,} answers hold what they should"),
+        ("  memories", f"{told.memories:,} made, {told.in_buffer:,} at hand in the end"),
+        ("  faded", f"{told.left:,} times one left the buffer, {told.came_back:,} times one came back"),
+    ]
+    terminal.show("", facts(rows))
 
 
-def _holds(said: TalkMessage, answered: Answer) -> bool:
-    return all(words.casefold() in answered.text.casefold() for words in said.holds)
+def _holds(message: TalkMessage, answered: Answer) -> bool:
+    return all(words.casefold() in answered.text.casefold() for words in message.holds)
 
 
 def _count(told: TalkTold, said: TalkMessage, answered: Answer, back: AbstractSet[str]) -> None:
@@ -100,25 +108,5 @@ def _show(terminal: Terminal, said: TalkMessage, answered: Answer, back: int) ->
             "       ",
             text if len(text) <= _WIDTH else f"{text[:_WIDTH].rstrip()}…",
             (f"  ({back:,} had faded and came back)" if back else "", "cyan"),
-        ),
-    )
-
-
-def _show_told(terminal: Terminal, told: TalkTold) -> None:
-    if terminal.json:
-        terminal.line({"type": "TalkEnded", "data": told})
-        return
-    terminal.show(
-        "",
-        facts(
-            [
-                ("  messages", f"{told.messages:,}"),
-                ("  questions", f"{told.held:,} of {told.asked:,} answers hold what they should"),
-                ("  memories", f"{told.memories:,} made, {told.in_buffer:,} at hand in the end"),
-                (
-                    "  faded",
-                    f"{told.left:,} times one left the buffer, {told.came_back:,} times one came back",
-                ),
-            ]
         ),
     )

@@ -1,6 +1,7 @@
 """``agentx run``, ``say`` and ``approve``: run agents, talk to them, and approve their calls."""
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Annotated
 
 import msgspec
 import typer
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 from agentx.agents.loop import run_task
@@ -15,10 +18,11 @@ from agentx.agents.run_types import Approval, AskPerson, Limits, Observer, RunRe
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
 from agentx.cli.terminal import Terminal
-from agentx.cli.work import picture
-from agentx.cli.work.cognitive import COGNITIVE, think
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
+from agentx.cognition.agent import ROLE as COGNITIVE
+from agentx.cognition.agent import SESSION
+from agentx.cognition.cognitive_run import run_cognitive
 from agentx.engine import models
 from agentx.memory.model_extraction import judge
 from agentx.pipelines.tracked import pipelines
@@ -47,13 +51,16 @@ EXIT: dict[RunStatus, int] = {
 """Exit status for each end of a run: only an answer is a success."""
 
 
+_FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+"""Rich loads its font from a server; a self-contained picture uses the reader's font instead."""
+
+
 def run(  # noqa: PLR0913, PLR0917 - each limits the run
-    ctx: typer.Context,
+    terminal: Terminal,
     message: Annotated[
         str,
         typer.Argument(
-            metavar="[MESSAGE]",
-            help="What to do; '-' reads stdin; without it, unfinished work continues.",
+            metavar="[MESSAGE]", help="What to do; '-' reads stdin; without it, unfinished work continues."
         ),
     ] = "",
     model: Annotated[
@@ -65,10 +72,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     ] = None,
     max_cost_usd: Annotated[float | None, typer.Option(min=0, help="Maximum cost in US dollars.")] = None,
     max_time_s: Annotated[float | None, typer.Option(min=0, help="Maximum time in seconds.")] = None,
-    sample: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Play a sample offline, in a fresh copy."),
-    ] = "",
+    sample: Annotated[str, typer.Option(metavar="NAME", help="Play a sample offline, in a fresh copy.")] = "",
     into: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="With --sample: directory of the copy; a temporary one by default."),
@@ -91,12 +95,11 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
 
     Exit 0 only if the agent answers. Limits default to those of agentx.toml. The next run continues.
     """
-    terminal: Terminal = ctx.obj
     terminal.pictures = pictures
     if _is_played(terminal, sample, message or model, into):
         return
     if agent == COGNITIVE:
-        think(terminal, _text(message), model)
+        _think(terminal, _text(message), model)
         return
     with opened(terminal, look=True) as ws:
         client = models.model(ws.engine, model)
@@ -105,7 +108,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         ws.engine.indexer.start()
         limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
         with ws.watching():
-            result = work(terminal, ws, _text(message), client, limits, yes=yes, agent=encodable(agent))
+            result = _work(terminal, ws, _text(message), client, limits, yes=yes, agent=encodable(agent))
         if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
             _judge(terminal, ws, client)
     if EXIT[result.status]:
@@ -153,19 +156,19 @@ def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
             terminal.line({"type": "Judged", "data": judged})
 
 
-def work(
+def _work(
     terminal: Terminal,
     ws: Workspace,
     message: str,
     model: ModelClient,
     limits: Limits,
     *,
-    yes: bool = False,
-    agent: str = "",
+    yes: bool,
+    agent: str,
 ) -> RunResult:
     """Run a task and show it: live on a terminal, as a log in a pipe, or as one line of JSON per event."""
     if terminal.pictures:
-        picture.start(terminal.out)
+        terminal.out.record = True
     last = ws.state.last_run
     with _shown(terminal, ws) as (observer, ask):
         result = run_task(
@@ -174,11 +177,11 @@ def work(
             model,
             limits=limits,
             observer=observer,
-            ask_person=_agree if yes else ask,
+            ask_person=(lambda _call: Approval(approved=True)) if yes else ask,
             agent=agent or (last.agent if last and not message else "main"),
         )
     if terminal.pictures:
-        picture.save(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
+        _save_picture(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
     if terminal.json:
         terminal.line({"type": "RunResult", "data": result})
     return result
@@ -201,34 +204,56 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         yield view, view.ask if asks else None
 
 
-def _agree(_call: PendingCall) -> Approval:
-    return Approval(approved=True)
-
-
 def _text(message: str) -> str:
     return encodable(sys.stdin.read() if message == "-" else message)
+
+
+def _think(terminal: Terminal, message: str, name: str) -> None:
+    """Answer a message from a buffer of memories; without a named model, by code alone."""
+    if not message.strip():
+        raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
+    with opened(terminal, look=True) as ws:
+        named = name or ws.config.model.name or terminal.settings.model
+        model = models.model(ws.engine, name) if named else None
+        with terminal.busy("Thinking …"):
+            result = run_cognitive(ws, message, model)
+        if terminal.json:
+            terminal.line({"type": "RunResult", "data": result})
+            return
+        mind = ws.state.minds[SESSION]
+        used, held = len(mind.recent[-1].used), len(mind.buffer)
+        summary = (
+            f"interaction {mind.interactions} · {used} of {held} memories at hand were used · "
+            f"{mind.evicted} faded away so far"
+        )
+        terminal.show(Text(plain(result.answer)), "", Text(summary, "dim"))
+
+
+def _save_picture(console: Console, path: Path, title: str) -> None:
+    """Write what a console has shown since it began to record, or since the last picture."""
+    svg = _FONT_FACE.sub("", console.export_svg(title=title, theme=MONOKAI, clear=True))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(svg, "utf-8")
+    except OSError as error:
+        raise UsageError(f"The picture {path} cannot be written: {error.strerror}.") from error
 
 
 # --- the user's word ----------------------------------------------------------------------------------------
 
 
 def say(
-    ctx: typer.Context,
+    terminal: Terminal,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
     ],
 ) -> None:
     """Say something to the agents, without starting a run; lasting demands are remembered at once."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.say(_text(text))
         news = _noted(ws, event)
-    if terminal.json:
-        terminal.document({"event": as_json(event), "memory": news})
-        return
-    terminal.show(Text.assemble((f"{event.seq}  ", "dim"), "said"))
-    for item in news:
-        terminal.show(_news(item))
+    recorded = Text.assemble((f"{event.seq}  ", "dim"), "said")
+    terminal.result({"event": as_json(event), "memory": news}, recorded, *map(_news, news))
 
 
 def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
@@ -251,7 +276,7 @@ def _news(item: MemoryItem) -> Text:
 
 
 def approve(
-    ctx: typer.Context,
+    terminal: Terminal,
     call_id: Annotated[
         str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed if only one is pending.")
     ] = "",
@@ -263,7 +288,6 @@ def approve(
 
     If the outcome of a call is unknown because its process died, say whether it succeeded (--deny: no).
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
         call = _waiting(cut_off or approvals.waiting(ws.engine), call_id)
@@ -272,24 +296,14 @@ def approve(
         else:
             event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
         news = [item for item in _noted(ws, event) if item.status == "active"]
-        goes_on = "agentx pipeline run FILE" if _is_of_a_pipeline(ws, call) else "agentx run"
-    if terminal.json:
-        terminal.document(as_json(event))
-        return
+        known = pipelines(ws.engine).known if PipelineStarted.__name__ in ws.state.counts else {}
+        in_pipeline = any(call.run in one.waiting.values() for one in known.values())
     mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
     if cut_off:
         word = "It failed" if deny else "It went through"
-    terminal.show(
-        Text.assemble((f"{mark} {word} ", style), one_line(f"{_told(call)}. Continue with `{goes_on}`."))
-    )
-    for item in news:
-        terminal.show(_news(item))
-
-
-def _is_of_a_pipeline(ws: Workspace, call: PendingCall) -> bool:
-    if PipelineStarted.__name__ not in ws.state.counts:
-        return False
-    return any(call.run in one.waiting.values() for one in pipelines(ws.engine).known.values())
+    command = "agentx pipeline run FILE" if in_pipeline else "agentx run"
+    what = one_line(f"{_described(call)}. Continue with `{command}`.")
+    terminal.result(as_json(event), Text.assemble((f"{mark} {word} ", style), what), *map(_news, news))
 
 
 def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
@@ -298,12 +312,12 @@ def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
         return found[0]
     if not calls:
         raise UsageError("No tool call is pending.")
-    listed = "; ".join(one_line(_told(call)) for call in calls)
+    listed = "; ".join(one_line(_described(call)) for call in calls)
     if call_id:
         raise UsageError(f"No call {call_id!r} is pending. Pending: {listed}.")
     raise UsageError(f"{len(calls)} calls are pending; choose one: {listed}.")
 
 
-def _told(call: PendingCall) -> str:
+def _described(call: PendingCall) -> str:
     arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
     return plain(f"{call.call_id} {call.tool}({arguments})")

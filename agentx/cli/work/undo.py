@@ -17,9 +17,8 @@ EMBED_S = 3_600.0
 """Maximum time that a rebuild spends on embedding; later searches embed the rest."""
 
 
-def undo(ctx: typer.Context) -> None:
+def undo(terminal: Terminal) -> None:
     """Undo the latest change to the artifacts, as a new event; the history stays complete."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.undo()
         events = _parts(ws, event)
@@ -27,24 +26,16 @@ def undo(ctx: typer.Context) -> None:
 
 
 def restore(
-    ctx: typer.Context,
+    terminal: Terminal,
     path: Annotated[
         str,
         typer.Argument(
             metavar="PATH", show_default=False, help="A file or directory of the artifacts; '.' for all."
         ),
     ],
-    at: Annotated[
-        str,
-        typer.Option(
-            metavar="MOMENT",
-            show_default=False,
-            help=f"The moment: {MOMENT}.",
-        ),
-    ],
+    at: Annotated[str, typer.Option(metavar="MOMENT", show_default=False, help=f"The moment: {MOMENT}.")],
 ) -> None:
     """Restore a file or directory to an earlier moment, as a new event; moved files move back."""
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         event = ws.restore(path, encodable(at))
         events = _parts(ws, event)
@@ -75,13 +66,12 @@ def _show(terminal: Terminal, events: list[Event]) -> None:
 
 
 def rebuild(
-    ctx: typer.Context,
+    terminal: Terminal,
     *,
     resynthesize: Annotated[
         bool,
         typer.Option(
-            "--resynthesize",
-            help="Also run the current extractors again, and record new conclusions.",
+            "--resynthesize", help="Also run the current extractors again, and record new conclusions."
         ),
     ] = False,
 ) -> None:
@@ -89,7 +79,6 @@ def rebuild(
 
     The state digest never changes by this; `agentx status` shows it too.
     """
-    terminal: Terminal = ctx.obj
     with opened(terminal) as ws:
         with terminal.progress() as told:
             concluded = ws.resynthesize() if resynthesize else []

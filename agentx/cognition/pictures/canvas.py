@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from agentx.cognition.collector import MODULES
+from agentx.cognition.overview import MODULES
 from agentx.pipelines.drawing.text_width import text_width
 
 if TYPE_CHECKING:
@@ -204,9 +204,6 @@ def wrapped(text: str, width: float, size: float, *, lines: int = 2) -> list[str
     return [*found[:-1], found[-1] + "…" * cut]
 
 
-_COLOUR_NAMES = {value: name for name, value in LIGHT.items()}
-
-
 def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) -> str:
     """Return a figure as SVG that can be embedded in a page.
 
@@ -217,9 +214,11 @@ def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) ->
     text = out.getvalue()
     wide, high = (round(side * 72) for side in figure.get_size_inches())
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r"#[0-9a-f]{6}", lambda found: _variable(found[0]), text)
+    for colour, value in LIGHT.items():
+        text = text.replace(value, f"var(--{colour})")
     text = re.sub(r"<style type=.*?</style>", "", text, flags=re.DOTALL)  # it would apply to the whole page
-    text = re.sub(r'(?<= )d="[^"]*"', lambda found: _shorter(found[0]), text)
+    # the coordinates of paths: hundredths of a pixel, on one line
+    text = re.sub(r'(?<= )d="[^"]*"', lambda d: " ".join(re.sub(r"(\.\d\d)\d+", r"\1", d[0]).split()), text)
     text = text.replace("font-family: 'DejaVu Sans'", f"font-family: {FONT}")
     text = re.sub(r"(\bid=\"|url\(#|href=\"#)", rf"\g<1>{name}-", text)
     for tip in tips:
@@ -231,15 +230,6 @@ def svg_of(figure: "Figure", name: str, about: str, tips: Sequence[Tip] = ()) ->
         f'stroke-linejoin="round" role="img" aria-label="{escape(about)}">'
     )
     return re.sub(r"<svg[^>]*>", lambda _: head, text, count=1)
-
-
-def _shorter(path: str) -> str:
-    """Cut the coordinates of a path to hundredths of a pixel, on one line."""
-    return " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path).split())
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{_COLOUR_NAMES[colour]})" if colour in _COLOUR_NAMES else colour
 
 
 def alone(svg: str) -> str:

@@ -65,7 +65,8 @@ def decay_picture(seen: Overview) -> str:
         axes.patch.set_gid(part := f"memory-{number}")
         tips.append(Tip(part, f"{name}: {seen.text(name)}\n{_uses(seen.curves[name])}"))
         _fading(axes, seen.curves[name], last, LIGHT[_LEVELS[levels.get(name, "L2")][0]])
-        _heading(axes, seen.text(name), wide - 12)
+        heading = "\n".join(wrapped(seen.text(name), wide - 12, 11))
+        axes.set_title(heading, loc="left", fontsize=11, pad=7, linespacing=1.25, color=LIGHT["ink"])
         below = number + _ACROSS >= len(names)
         interaction_axis(axes, last, shown=below, few=True)
         axes.set_ylim(0, 1.12)
@@ -93,10 +94,7 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
             (p for p in curve if p.was_reinforced),
             {"s": size, "fc": LIGHT["amber"], "ec": LIGHT["paper"], "lw": 1.3},
         ),
-        (
-            (p for p in curve if p.was_evicted),
-            {"s": 34, "marker": "x", "lw": 1.8, "color": LIGHT["red"]},
-        ),
+        ((p for p in curve if p.was_evicted), {"s": 34, "marker": "x", "lw": 1.8, "color": LIGHT["red"]}),
     ]
     for points, style in shown:
         places = some_of([(point.interaction_id, point.decay_score) for point in points], _MARKS)
@@ -173,12 +171,6 @@ def _decay_legend(figure: "Figure", levels: Sequence[Level]) -> None:
         labelcolor=LIGHT["soft"],
         fontsize=11,
     )
-
-
-def _heading(axes: "Axes", text: str, width: float) -> None:
-    """Set a heading of at most two lines above a panel."""
-    lines = wrapped(text, width, 11)
-    axes.set_title("\n".join(lines), loc="left", fontsize=11, pad=7, linespacing=1.25, color=LIGHT["ink"])
 
 
 def _most_used(curves: Mapping[str, Sequence[DecayPoint]], most: int) -> list[str]:

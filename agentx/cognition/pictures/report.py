@@ -8,9 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from agentx.cognition.collector import Spread
 from agentx.cognition.logs import put
-from agentx.cognition.overview import Overview
+from agentx.cognition.overview import Overview, Spread
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import COLOURS, FONT, alone
 from agentx.cognition.pictures.decay_curves import PANELS, ROWS
@@ -27,7 +26,7 @@ _MANY = 20
 _SPELLED = 2
 
 
-class Message(NamedTuple):
+class Summary(NamedTuple):
     """The summary of the report: number of interactions, how many fetched memories, and costs."""
 
     interactions: str
@@ -39,22 +38,14 @@ class Message(NamedTuple):
         return f"{self.interactions}, {self.fetched}, {self.cost}."
 
 
-class Section(NamedTuple):
-    """A part of the page: a heading with the finding, a note on how to read it, and a picture's name."""
-
-    name: str
-    heading: str
-    note: str
-
-
-def message(seen: Overview) -> Message:
+def summary(seen: Overview) -> Summary:
     """Return the summary at the top of the report."""
     times, spent = seen.triggers.triggered, seen.collected
     fetched = f"memories fetched in {times:,} of them" if times else "no memories fetched"
     cost = f"{spent.total_tokens:,} tokens" if spent.total_tokens else "no model asked"
-    if spent.cost_usd:
-        cost += f" for {_usd(spent.cost_usd)}"
-    return Message(_many(len(seen.interactions), "interaction"), fetched, cost)
+    if usd := spent.cost_usd:
+        cost += f" for ${usd:,.2f}" if usd >= _CENT else f" for ${usd:.4f}"
+    return Summary(_many(len(seen.interactions), "interaction"), fetched, cost)
 
 
 def write_report(seen: Overview, folder: Path) -> list[Path]:
@@ -81,20 +72,19 @@ def page(seen: Overview, drawn: Mapping[str, str]) -> str:
         drawn: Its pictures, as :func:`agentx.cognition.pictures.pictures` draws them.
     """
     template = Template((files("agentx.cognition.pictures") / "report.html").read_text("utf-8"))
-    told = message(seen)
+    top = summary(seen)
     return template.substitute(
         title=escape(f"{seen.title} · {seen.session}"),
         colours=COLOURS,
         font=FONT,
         what=escape(" · ".join(_where(seen))),
-        interactions=escape(told.interactions),
-        fetched=escape(told.fetched),
-        cost=escape(told.cost),
+        interactions=escape(top.interactions),
+        fetched=escape(top.fetched),
+        cost=escape(top.cost),
         sections="\n".join(
-            f'<section id="{one.name}"><h2>{escape(one.heading)}</h2>'
-            f"<p>{escape(one.note)}</p>{drawn[one.name]}</section>"
-            for one in sections(seen)
-            if one.name in drawn
+            f'<section id="{name}"><h2>{escape(heading)}</h2><p>{escape(note)}</p>{drawn[name]}</section>'
+            for name, heading, note in sections(seen)
+            if name in drawn
         ),
         faults="".join(
             f"<li>{escape(one_line(fault))}{f' <b>{count:,}×</b>' if count > 1 else ''}</li>"
@@ -116,38 +106,42 @@ def _local(at: str) -> str:
     return f"{datetime.fromisoformat(at).astimezone():%d %B %Y}".lstrip("0")
 
 
-def sections(seen: Overview) -> Iterator[Section]:
-    """Yield the parts of the page; each heading states what its picture shows."""
-    yield Section(
+def sections(seen: Overview) -> Iterator[tuple[str, str, str]]:
+    """Yield the parts of the page: a picture's name, a heading with its finding, and how to read it."""
+    yield (
         "pulse",
         _pulse(seen),
-        "Each mark is an interaction, from left to right. "
-        "A mark of full height under fetched: more than once.",
+        (
+            "Each mark is an interaction, from left to right. "
+            "A mark of full height under fetched: more than once."
+        ),
     )
     more = len(seen.curves) > PANELS
-    yield Section(
+    yield (
         "decay",
         _remembered(seen),
         "R = exp(-t / S T): each memory fades with every interaction t, and comes back when it is used; "
         + (f"the {PANELS} that answers used most." if more else "each use lets it fade more slowly."),
     )
     most = f"the {ROWS} that were used most" if len(seen.curves) > ROWS else "each in a row"
-    yield Section(
+    yield (
         "memories",
         f"All {len(seen.curves):,} memories at a glance",
-        f"{most.capitalize()}, in the order in which they came: the fresher, the darker, "
-        "in the colour of their level. Dots: an answer used it.",
+        (
+            f"{most.capitalize()}, in the order in which they came: the fresher, the darker, "
+            "in the colour of their level. Dots: an answer used it."
+        ),
     )
-    yield Section(
+    yield (
         "triggers",
         _unsure(seen),
         "A look at the buffer fetches only where both tiers are uncertain: in the upper right.",
     )
-    yield Section("latency", _waited(seen), "Each dot is one time that a module ran; the bar is its median.")
-    yield Section("tokens", _spent(seen), "What was said to models and heard from them, by module.")
+    yield "latency", _waited(seen), "Each dot is one time that a module ran; the bar is its median."
+    yield "tokens", _spent(seen), "What was said to models and heard from them, by module."
     judged = seen.collected.metrics.get("judge_score")
     mean = f"Answers rest on the buffer by {judged.mean:.2f} on average" if judged else ""
-    yield Section("judge", mean, "How many answers the judge gave which score, from 0 to 1.")
+    yield "judge", mean, "How many answers the judge gave which score, from 0 to 1."
 
 
 def _pulse(seen: Overview) -> str:
@@ -167,12 +161,12 @@ def _remembered(seen: Overview) -> str:
     still = (
         f"{held:,} of them still held" if held < count else "still held" if count == 1 else "all still held"
     )
-    told = f"{_many(count, 'memory', 'memories')}, {still}"
+    heading = f"{_many(count, 'memory', 'memories')}, {still}"
     used = {name: sum(p.was_reinforced for p in curve) for name, curve in seen.curves.items()}
     if used and (times := max(used.values())) > 1:
         favourite = shorten(seen.text(max(used, key=used.__getitem__)), _WORDS)
-        told += f"; used most, {times:,} times: “{favourite}”"
-    return told
+        heading += f"; used most, {times:,} times: “{favourite}”"
+    return heading
 
 
 def _unsure(seen: Overview) -> str:
@@ -189,8 +183,8 @@ def _waited(seen: Overview) -> str:
         return ""
     if found.count == 1:
         return f"It took {duration(found.p50)}"
-    told = f"Half of all interactions took less than {duration(found.p50)}"
-    return told + (f", and 1 in 20 more than {duration(found.p95)}" if found.count >= _MANY else "")
+    half = f"Half of all interactions took less than {duration(found.p50)}"
+    return half + (f", and 1 in 20 more than {duration(found.p95)}" if found.count >= _MANY else "")
 
 
 def _spent(seen: Overview) -> str:
@@ -212,10 +206,6 @@ def _row(name: str, found: Spread) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or abs(value) >= _LARGE else f"{value:,.3g}"
-
-
-def _usd(cost: float) -> str:
-    return f"${cost:,.2f}" if cost >= _CENT else f"${cost:.4f}"
 
 
 def _many(count: int, one: str, more: str = "") -> str:

@@ -3,9 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
-from agentx.cognition.collector import MODULES, spread
 from agentx.cognition.interactions import Interaction
-from agentx.cognition.overview import Overview
+from agentx.cognition.overview import MODULES, Overview, spread
 from agentx.cognition.pictures.canvas import (
     LIGHT,
     MODULE_COLOURS,

@@ -7,10 +7,9 @@ import msgspec
 import pytest
 
 from agentx import Workspace
-from agentx.cognition.collector import MetricsCollector
 from agentx.cognition.interactions import UNREADABLE, interactions, sessions
 from agentx.cognition.logs import FOLDER, Logs
-from agentx.cognition.tracking import ActivatorTracker, DecayTracker
+from agentx.cognition.overview import ActivatorTracker, MetricsCollector, overview
 from agentx.storage.events.cognition_events import Interacted
 from agentx.storage.events.types import Body, Draft
 from agentx.synthesis.cognition.config import ExecutorConfig
@@ -53,7 +52,7 @@ def test_a_memory_fades_along_the_curve_and_comes_back_stronger(ws):
     interacted(ws, 5, evicted=("m",), temperature=4.0)
     interacted(ws, 6, temperature=4.0)
     interacted(ws, 7, entered=("other",), session="elsewhere")
-    (curve,) = followed(ws, DecayTracker()).curves.values()
+    (curve,) = overview(ws.engine, "s").curves.values()
     assert [(p.interaction_id, p.was_accessed, p.was_reinforced, p.was_evicted) for p in curve] == [
         (1, False, False, False),
         (2, False, False, False),

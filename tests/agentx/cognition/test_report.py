@@ -15,7 +15,7 @@ from agentx.cognition.overview import overview
 from agentx.cognition.pictures import pictures
 from agentx.cognition.pictures.canvas import LIGHT, wrapped
 from agentx.cognition.pictures.decay_curves import PANELS, decay_line
-from agentx.cognition.pictures.report import message, write_report
+from agentx.cognition.pictures.report import summary, write_report
 from agentx.pipelines.drawing.text_width import text_width
 from agentx.settings import Settings
 from tests.agentx.cognition.histories import SAID, play
@@ -59,7 +59,7 @@ def test_the_message_says_how_many_how_often_and_what_it_cost(seen):
     fetched = sum(one.metrics.activator_trigger_count > 0 for one in seen.interactions)
     assert 0 < fetched < 40
     cost = f"{seen.collected.total_tokens:,} tokens for $0.08"
-    assert str(message(seen)) == f"40 interactions, memories fetched in {fetched} of them, {cost}."
+    assert str(summary(seen)) == f"40 interactions, memories fetched in {fetched} of them, {cost}."
 
 
 def test_the_page_holds_the_message_and_every_picture_and_asks_nobody(report):
@@ -128,7 +128,7 @@ def test_what_was_not_there_is_not_drawn(root, base, recwarn):
     with Workspace.open(root, settings=Settings(cache_dir=base / "no-models")) as ws:
         short = overview(ws.engine)
     assert (short.session, short.others) == ("short", {"bakery": 40})
-    assert "no model asked" in str(message(short))
+    assert "no model asked" in str(summary(short))
     short.texts.update(dict.fromkeys(short.curves, "\x1b[2J 今日は 🥐 \x00 ends"))
     drawn = pictures(short)
     assert {"tokens", "memories"} & set(drawn) == set()

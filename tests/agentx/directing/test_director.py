@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from agentx import Workspace
-from agentx.agents.turn import Due
+from agentx.agents.turn import DueTime
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.director import Director
 from agentx.directing.executors import Function, Outcome
@@ -202,7 +202,7 @@ def test_rules_stand_behind_a_prompt_that_was_written_before_them(ws):
 
 
 def test_a_due_time_is_run_once(ws):
-    due = Due("news", "2026-01-01T06:00:00Z")
+    due = DueTime("news", "2026-01-01T06:00:00Z")
     assert send(ws, due=due) is not None
     ws.engine.write_path.flush()
     before = ws.state.seq
