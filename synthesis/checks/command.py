@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx.synthesis.checks.shell import ProgramCall, steps
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 
 
 class Selection(msgspec.Struct, frozen=True):

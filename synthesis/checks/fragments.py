@@ -11,7 +11,7 @@ import msgspec
 
 from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, distinct, error_of, finding
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.shell import steps
+from agentx.synthesis.shell.command_line import steps
 
 
 class Fragment(msgspec.Struct, frozen=True):

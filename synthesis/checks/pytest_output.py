@@ -17,7 +17,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.checks.shell import steps
+from agentx.synthesis.shell.command_line import steps
 
 _COUNTS = re.compile(
     r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*"

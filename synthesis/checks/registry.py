@@ -18,9 +18,9 @@ from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
 from agentx.synthesis.checks.output import Output, read_output
 from agentx.synthesis.checks.pytest_output import parse_pytest
-from agentx.synthesis.checks.shell import steps
 from agentx.synthesis.checks.sympy_output import parse_sympy
 from agentx.synthesis.checks.unittest_output import parse_unittest
+from agentx.synthesis.shell.command_line import steps
 
 
 class Parser(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import msgspec
 
-from agentx.synthesis.checks.shell import NOWHERE, ProgramCall, read_command, steps
 from agentx.synthesis.language.words import stem, vocabulary
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
+from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command, steps
 from agentx.synthesis.state.flows import terms
 
 

@@ -24,8 +24,8 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.checks.command import is_check_command, masks_exit_status
 from agentx.synthesis.checks.registry import parse_output
-from agentx.synthesis.checks.shell import ProgramCall, steps
 from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.state.extractor import ReadBody
 
 MIN_TIMES = 2

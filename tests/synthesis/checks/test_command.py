@@ -10,7 +10,7 @@ from agentx.synthesis.checks.command import (
     normal_form,
     selection,
 )
-from agentx.synthesis.checks.shell import read_command, steps
+from agentx.synthesis.shell.command_line import read_command, steps
 
 
 @pytest.mark.parametrize(

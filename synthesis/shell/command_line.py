@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx.synthesis.checks.wrappers import carried, runs_as_written, script_of, unwrapped
+from agentx.synthesis.shell.wrappers import carried, runs_as_written, script_of, unwrapped
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
