@@ -17,7 +17,7 @@ from agentx.recording.staging import Content
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused
 from agentx.storage.text import decoded, encodable
-from agentx.synthesis.gates.command_effects import Effect, effects
+from agentx.synthesis.shell.effects import Effect, effects
 
 _PATH = (
     "path",

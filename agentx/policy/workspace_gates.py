@@ -24,12 +24,12 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, suggested
-from agentx.synthesis.gates.command_effects import looks_only
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
 from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rules import triggered
 from agentx.synthesis.state.state import State

@@ -1,4 +1,4 @@
-"""Checks before an action: what memory says about it, which rules it breaks, what a command changes.
+"""Checks before an action: what memory says about it, and which rules it breaks.
 
 May import: storage, synthesis.language, synthesis.learning, synthesis.memory, synthesis.shell,
 synthesis.similarity, synthesis.state.

@@ -1,4 +1,4 @@
-"""Read shell commands: the programs that a command line runs, with their words, redirects and input.
+"""Read shell commands: the programs that a command line runs, and the files that they change.
 
-May import: nothing of ours.
+May import: synthesis.language.
 """

@@ -1,4 +1,4 @@
-"""Predict from its text what a command line does: the files it writes or removes, the ideas it carries out.
+"""Predict from its text what a command line does: the files that it writes or removes, or nothing at all.
 
 Nothing is run. Effects known only at run time (a name that a program generates, a script stored in a file)
 are not seen here. If the command runs in a copy, its result is checked instead.
@@ -11,10 +11,8 @@ from itertools import pairwise
 
 import msgspec
 
-from agentx.synthesis.language.words import stem, vocabulary
-from agentx.synthesis.learning.past_runs import only_looks, subcommands
-from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command, steps
-from agentx.synthesis.state.flows import terms
+from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,45 +277,7 @@ def _of_code(code: str) -> Iterator[Effect]:
         yield from (Effect(path=found["path"], removes=True) for found in form.finditer(code))
 
 
-# --- what it carries out ------------------------------------------------------------------------------------
-
-_GETS = vocabulary("install add i get")
-_UNDOES = vocabulary("uninstall remove rm purge down stop disable off revert")
-_ASKS = frozenset(("--version", "-v", "-V", "--help", "-h", "version", "help"))
-_SHORT = {("git", "-f"): "force"}
-_WORD = re.compile(r"[A-Za-z]+")
-
-
-def carries_out(idea: str, command: str) -> bool:
-    """Return whether a command line certainly carries out an idea.
-
-    Its program, subcommands and options must contain all words of the idea.
-
-    >>> command = "cd app && git push --force origin main"
-    >>> carries_out("force pushes", command), carries_out("yarn", "which yarn")
-    (True, False)
-    """
-    wanted = frozenset(terms(idea))
-    return bool(wanted) and any(_does(wanted, idea, step) for step in steps(command))
-
-
-def _does(wanted: frozenset[str], idea: str, step: ProgramCall) -> bool:
-    words = step.arguments
-    if only_looks(step) or _UNDOES & set(words[:2]) or (words and set(words) <= _ASKS):
-        return False
-    said = subcommands(step)
-    own = frozenset(terms(" ".join((step.program, *said))))
-    named = frozenset(stem(word) for word in words if _WORD.fullmatch(word))
-    options = frozenset(
-        term
-        for word in words
-        for term in terms(_SHORT.get((step.program, word), word if word.startswith("--") else ""))
-        if not word.startswith("--no-") or word in idea
-    )
-    verbatim = any(word in idea.split() for word in words if word.startswith("--"))
-    gets = bool(_GETS & set(said)) and wanted <= named
-    return gets or ((verbatim or bool(wanted & own)) and wanted <= own | named | options)
-
+# --- whether it changes anything ----------------------------------------------------------------------------
 
 _LOOKS = vocabulary(
     """

@@ -1,10 +1,10 @@
-"""What a command line would do, as far as its words say."""
+"""What a command line would write, remove, or leave alone."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.gates.command_effects import carries_out, effects, looks_only
+from agentx.synthesis.shell.effects import effects, looks_only
 
 
 @pytest.mark.parametrize(
@@ -112,42 +112,6 @@ def test_what_only_reads_has_no_effects(command):
 
 
 @pytest.mark.parametrize(
-    ("idea", "command"),
-    [
-        ("yarn", "sudo yarn build"),
-        ("yarn", "./node_modules/.bin/yarn add x"),
-        ("yarn", "bash -c 'yarn'"),
-        ("force pushes", "git push -f"),
-        ("pushing to main", "git push origin main"),
-        ("docker compose", "docker compose up -d"),
-        ("Redis", "pip install redis"),
-        ("--no-verify", "git commit --no-verify"),
-    ],
-)
-def test_a_command_carries_out_what_its_program_and_options_say(idea, command):
-    assert carries_out(idea, command)
-
-
-@pytest.mark.parametrize(
-    ("idea", "command"),
-    [
-        ("yarn", "rm yarn.lock"),
-        ("yarn", "git commit -m 'drop yarn'"),
-        ("yarn", "yarn --version"),
-        ("yarn", "npm uninstall yarn"),
-        ("yarn", "git checkout yarn"),
-        ("force pushes", "git push origin main"),
-        ("verify", "git commit --no-verify"),
-        ("docker", "docker info"),
-        ("Redis for caching", "pip install redis"),
-        ("npm install", "npm test"),
-    ],
-)
-def test_a_command_that_is_near_an_idea_does_not_carry_it_out(idea, command):
-    assert not carries_out(idea, command)
-
-
-@pytest.mark.parametrize(
     "command",
     [
         "cd app && git status | head -5; cat a.txt", "find . -name '*.py' | xargs grep -n x | head", "sed -n '1,20p' a.txt",
@@ -187,4 +151,3 @@ def test_any_text_is_read_and_what_only_looks_writes_nothing(command):
     written = effects(command)
     assert all(one.path for one in written)
     assert not (looks_only(command) and written)
-    assert not carries_out("b", command) or "b" in command
