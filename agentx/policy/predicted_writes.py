@@ -35,7 +35,6 @@ _WHOLE = ("content", "contents", "text", "filetext", "newsource", "codeedit", "c
 _OLD = ("old", "oldstring", "oldstr", "oldtext")
 _NEW = ("new", "newstring", "newstr", "newtext", "inserttext")
 _COMMAND = ("command", "cmd", "commandline")
-_SAYS = (*_COMMAND, "script", "query")
 """Names of arguments as :func:`_plain` returns them: ``file_path`` and ``filePath`` are the same."""
 
 _REMOVES = ("delete", "remove", "unlink")
@@ -54,15 +53,16 @@ Contents = dict[str, Content | None]
 
 def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
-    given = _plain(arguments)
-    named = [path for name in (*_PATH, *_TARGET) for path in _artifacts(engine, given.get(name))]
-    changed = (one.path for one in effects(command_of(arguments)))
-    return tuple(dict.fromkeys((*named, *(path for one in changed for path in _artifacts(engine, one)))))
+    given, command = _plain(arguments), command_of(arguments)
+    changed = [one.path for one in effects(command)] if command else []
+    named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed)
+    return tuple(dict.fromkeys(path for value in named for path in _artifacts(engine, value)))
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
     """Return the command that a call runs; empty if there is none."""
-    value = next((value for name in _COMMAND if (value := _plain(arguments).get(name))), "")
+    given = _plain(arguments)
+    value = next((value for name in _COMMAND if (value := given.get(name))), "")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         shell = len(value) > 2 and re.fullmatch(r"-\w*c", value[1])  # noqa: PLR2004 - ["bash", "-lc", "…"]
         return str(value[2]) if shell else " ".join(value)
@@ -72,7 +72,7 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 def words_of(arguments: Mapping[str, Any]) -> str:
     """Return the words that describe a call: its question and paths, but not its command or content."""
     given = _plain(arguments)
-    named = (given.get(name) for name in (*_SAYS, *_PATH, *_TARGET) if name not in _COMMAND)
+    named = (given.get(name) for name in ("script", "query", *_PATH, *_TARGET))
     return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
 
 

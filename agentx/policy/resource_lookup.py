@@ -15,7 +15,7 @@ from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.gates.action_gate import Line
-from agentx.synthesis.gates.action_relevance import doing
+from agentx.synthesis.gates.action_relevance import SCRIPT_FOLDERS, doing, is_script
 from agentx.synthesis.state.flows import terms
 
 MAX_SCRIPTS = 300
@@ -27,9 +27,6 @@ MAX_BESIDE = 50
 SHOWN = 4
 """Maximum number of resources shown per kind."""
 
-_FOLDERS = frozenset(("bin", "scripts", "tools"))
-_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
-_CODE = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_ENDINGS))
 _HEAD_BYTES = 2_000
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//|--|\"\"\"|'''|/\*+|\*)\s*(.*\w.*?)\s*(?:\*/|\"\"\"|''')?\s*$")
 _CREDENTIAL = re.compile(
@@ -44,16 +41,6 @@ class Script(msgspec.Struct, frozen=True):
 
     path: str
     about: str = ""
-
-
-def is_script(path: str) -> bool:
-    """Return whether a path names a script, by its suffix or its directory.
-
-    >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
-    (True, True, False)
-    """
-    place = PurePosixPath(path)
-    return place.suffix in _ENDINGS or (place.suffix in _CODE and bool(_FOLDERS & set(place.parts[:-1])))
 
 
 class Scripts:
@@ -94,7 +81,7 @@ def scripts_beside(root: Path) -> list[Script]:
     for place in _folders(root.parent)[:MAX_BESIDE]:
         if place != root and nofollow.is_file(place / "history.jsonl"):
             artifacts = place / "artifacts"
-            for folder in (artifacts, *(artifacts / name for name in sorted(_FOLDERS))):
+            for folder in (artifacts, *(artifacts / name for name in sorted(SCRIPT_FOLDERS))):
                 names = (f"{folder.relative_to(root.parent).as_posix()}/{name}" for name in _files(folder))
                 found += [Script(f"../{name}") for name in names if is_script(name)]
     return found[:MAX_SCRIPTS]

@@ -15,15 +15,14 @@ from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows, called_for
 from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
-from agentx.policy.approvals import is_named
 from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
-from agentx.policy.resource_lookup import Scripts, is_script
+from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
-from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, suggested
+from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, is_script, suggested
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
@@ -183,12 +182,13 @@ class Gates:
             changes=tool not in _READS and not (tool and command and looks_only(command)),
         )
         flows = called_for(self.engine, board.state, what.said, load=False)
+        named = tool in self.engine.config.tools.approve
         verdict = judge(
             board,
             what,
             flows,
             violations=self.engine.check_write(planned(self.engine, tool, arguments)),
-            needs_word=f"{tool} needs approval (tools.approve)." if is_named(self.engine, tool) else "",
+            needs_word=f"{tool} needs approval (tools.approve)." if named else "",
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)

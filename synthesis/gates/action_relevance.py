@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import islice
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -41,6 +42,10 @@ With fewer items than this, such a word weighs as much as one that all items hav
 
 SYNONYM = 0.5
 """Weight of a word that is only a synonym: "billing" is not always an invoice."""
+
+SCRIPT_FOLDERS = frozenset(("bin", "scripts", "tools"))
+_SCRIPT_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
+_CODE_ENDINGS = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_SCRIPT_ENDINGS))
 
 STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
 """Kinds that describe the current state."""
@@ -115,6 +120,17 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> Words:
         """Stems of its subject words."""
         return _about(f"{self.said} {self.command.translate(_UNQUOTED)}")
+
+
+def is_script(path: str) -> bool:
+    """Return whether a path names a script, by its suffix or its directory.
+
+    >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
+    (True, True, False)
+    """
+    place = PurePosixPath(path)
+    in_folder = place.suffix in _CODE_ENDINGS and bool(SCRIPT_FOLDERS & set(place.parts[:-1]))
+    return in_folder or place.suffix in _SCRIPT_ENDINGS
 
 
 # --- what memory holds, by its words ------------------------------------------------------------------------
