@@ -347,7 +347,8 @@ class Gates:
             called = Flows(self.engine).named(flow)
             flow = called.id if called else flow
             names = tuple(dict.fromkeys(name for name in (flow, *broke, *kept) if name))
-            unknown = tuple(name for name in names if not _is_graded(before, name, flow))
+            kinds = {name: item.kind for name in names if (item := before.items.get(name))}
+            unknown = tuple(n for n in names if kinds.get(n) != ("flow" if n == flow else "rule"))
             graded = TaskGraded(
                 task=task,
                 passed=passed,
@@ -370,11 +371,6 @@ class Gates:
         return [
             UncheckedLesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)
         ]
-
-
-def _is_graded(state: State, name: str, flow: str) -> bool:
-    item = state.items.get(name)
-    return item is not None and item.kind == ("flow" if name == flow else "rule")
 
 
 def _known_of(names: Sequence[str], unknown: Sequence[str]) -> tuple[str, ...]:
@@ -424,10 +420,8 @@ def _note(verdict: GateVerdict, memory: _Run) -> str:
         if line.kind != "step" and line.id not in memory.noted
     ][:NOTED_ITEMS]
     memory.noted.update(line.id for _, line in fresh)
-    lines = [_noted(line) for _, line in fresh]
+    lines = [
+        f"- {line.kind} {line.id}: {shorten(line.text, NOTED_WORDS)}{f' ({line.why})' if line.why else ''}"
+        for _, line in fresh
+    ]
     return "\n".join(("[What the gate found before this call:", *lines)) + "]" if lines else ""
-
-
-def _noted(line: Line) -> str:
-    why = f" ({line.why})" if line.why else ""
-    return f"- {line.kind} {line.id}: {shorten(line.text, NOTED_WORDS)}{why}"
