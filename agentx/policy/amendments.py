@@ -48,11 +48,11 @@ def breaches(engine: Engine, name: str) -> list[Breach]:
         name: Name of the pipeline.
     """
     with engine.write_path.exclusive():
-        if not engine.write_path.state.files.get(name):
+        if not engine.log.state.files.get(name):
             return []
-        engine.write_path.scan()
+        engine.edits.scan()
         watched = _Watched(engine, name)
-        for event in engine.write_path.history.read(on_damage=told_already):
+        for event in engine.log.history.read(on_damage=told_already):
             watched.take(event)
         # A power cut can tear the last line off an append: the write is then recorded, but not its amendment.
         if watched.unsaid:
@@ -72,8 +72,8 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
     if not reason:
         raise UsageError(f"Give a reason for accepting this version of {path}: --reason.")
     with engine.write_path.exclusive():
-        files = engine.write_path.state.files
-        rulings = rulings_on(engine.write_path.state, [path])
+        files = engine.log.state.files
+        rulings = rulings_on(engine.log.state, [path])
         if not rulings:
             raise UsageError(
                 f"No pipeline declares {path} static or append-only, so it needs no amendment. "
@@ -98,7 +98,7 @@ class _Watched:
     """
 
     def __init__(self, engine: Engine, name: str) -> None:
-        self.repo, self.name = engine.write_path.repo, name
+        self.repo, self.name = engine.git.repo, name
         self.sort_of = sorter(())
         self.last: dict[str, str] = {}
         self.broken: dict[str, tuple[int, str]] = {}

@@ -114,7 +114,7 @@ def take(engine: Engine, started: RunStarted, sent: Dispatched, *, actor: str, w
     deadline, pause_s = time.monotonic() + wait_s, _FIRST_PAUSE_S
     while True:
         with engine.write_path.exclusive():
-            state = engine.write_path.state
+            state = engine.log.state
             held = _held(state, sent.writes)
             if held is None:
                 run = f"r-{state.counts.get('RunStarted', 0) + 1}"
@@ -162,7 +162,7 @@ def check(
         FileLeased: Another run holds one of the files.
         FileRuleBroken: An append-only file would not begin with its current content.
     """
-    state = engine.write_path.state
+    state = engine.log.state
     if not (state.files or state.leases) or is_person(actor):
         return []
     who = _name(actor)
@@ -172,7 +172,7 @@ def check(
     if not rulings:
         return []
     amended: dict[str, FileAmended] = {}
-    tracked = engine.write_path.tracked_all({ruling.path for ruling in rulings})
+    tracked = engine.git.tracked_all({ruling.path for ruling in rulings})
     for ruling in rulings:
         before, content = tracked[ruling.path], contents[ruling.path]
         after = None if content is None else TreeEntry(blob_id(content.data), content.mode)
@@ -200,11 +200,11 @@ def require(engine: Engine, contents: Mapping[str, Content | None], *, actor: st
 
 def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
     """Return a sentence for each static file, at or below the paths, that needs approval to change."""
-    state, wanted = engine.write_path.state, {path for path in paths if isinstance(path, str)}
+    state, wanted = engine.log.state, {path for path in paths if isinstance(path, str)}
     if not (state.files and wanted):
         return ""
     below = tuple(path.rstrip("/") + "/" for path in wanted if path)
-    names = [name for name in engine.write_path.manifest() if name in wanted or name.startswith(below)]
+    names = [name for name in engine.git.manifest() if name in wanted or name.startswith(below)]
     return " ".join(
         f"{_name(actor)} may not change {ruling.path}, which is {ruling}."
         for ruling in rulings_on(state, names)
@@ -222,7 +222,7 @@ def _require_growth(
             f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. "
             "Leave it where it is.",
         )
-    old = engine.write_path.repo.read_blob(before.oid)
+    old = engine.git.repo.read_blob(before.oid)
     if not content.data.startswith(old):
         raise FileRuleBroken(
             ruling.path,
@@ -309,8 +309,8 @@ def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -
     if not holding:
         return []
     before = [
-        text_of(write_path.repo.read_blob(entry.oid))
-        for entry in write_path.tracked_all(contents).values()
+        text_of(write_path.git.repo.read_blob(entry.oid))
+        for entry in write_path.git.tracked_all(contents).values()
         if entry
     ]
     known = frozenset(text[found.start : found.end] for text in before for found in find(text))
@@ -325,9 +325,9 @@ def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -
     """
     for path, content in contents.items():
         text = text_of(content.data) if content else ""
-        if MARK not in text or not (entry := write_path.tracked_all([path])[path]):
+        if MARK not in text or not (entry := write_path.git.tracked_all([path])[path]):
             continue
-        before = text_of(write_path.repo.read_blob(entry.oid))
+        before = text_of(write_path.git.repo.read_blob(entry.oid))
         if find(before) and text.count(MARK) > before.count(MARK):
             raise UsageError(
                 f"{path} contains a secret that was shown to you as “{MARK}…]”; this write would replace "

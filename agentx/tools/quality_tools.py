@@ -117,7 +117,7 @@ class QualityTools(StorageTools):
     def check_document(self, job: Job, path: PathArgument) -> CheckResult:
         """Check a text: spelling, usage, broken links and headings."""
         path = check_path(path)
-        artifacts = self.engine.write_path.artifacts
+        artifacts = self.engine.artifacts
         report = check_prose(
             path,
             self.read_text(path),
@@ -150,10 +150,10 @@ class QualityTools(StorageTools):
 
     def _run(self, job: Job, section: CheckSection, setting: str) -> CheckResult:
         policy = sandbox_policy(self.engine, setting)
-        self.engine.write_path.scan(noticed="scan")
+        self.engine.edits.scan(noticed="scan")
         job.announce()
         result = run_in_copy(
-            self.engine.write_path.artifacts.root,
+            self.engine.artifacts.root,
             section.command,
             timeout_s=section.timeout_s,
             max_output_bytes=section.max_output_bytes,
@@ -257,7 +257,7 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
 
 def _not_copied(engine: Engine) -> list[str]:
     """Return a pattern for the workspace itself if it lies inside its artifacts (an outer work tree)."""
-    place, root = engine.write_path.artifacts.root, engine.root
+    place, root = engine.artifacts.root, engine.root
     return [f"/{root.relative_to(place).as_posix()}/"] if place in root.parents else []
 
 

@@ -184,7 +184,7 @@ class Job(msgspec.Struct):
 
     def _amendment(self, made: FileAmended) -> Draft:
         """Record the change of a static file with the reason that the user gave on approval."""
-        allowed = self.tools.engine.write_path.state.pending[self.call_id]
+        allowed = self.tools.engine.log.state.pending[self.call_id]
         said = msgspec.structs.replace(made, reason=allowed.reason, call_id=self.call_id)
         return Draft(data=said, actor=self.tools.actor, run=self.tools.run, cause=allowed.seq)
 
@@ -199,7 +199,7 @@ class Job(msgspec.Struct):
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
         """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome."""
         tools = self.tools
-        if self.call_id in tools.engine.write_path.state.pending:
+        if self.call_id in tools.engine.log.state.pending:
             return
         request = ToolCallRequested(
             call_id=self.call_id,
@@ -345,7 +345,7 @@ class ToolSet:
         try:
             if name not in self.names():
                 raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
-            if job.call_id not in self.engine.write_path.state.pending:
+            if job.call_id not in self.engine.log.state.pending:
                 # do not ask the user to approve a call that cannot run
                 _arguments(name, self.declared(name)).model_validate(arguments)
             look = self._look(job, arguments)
@@ -393,7 +393,7 @@ class ToolSet:
     def _record(self, job: Job, status: ToolStatus, output: str) -> None:
         if self.engine.write_path.read_only:
             return  # read-only: nothing can be recorded
-        if job.approved or job.call_id in self.engine.write_path.state.pending:
+        if job.approved or job.call_id in self.engine.log.state.pending:
             self._forget(job)
         payload = job.payload(status, output, job.changes)
         (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
@@ -416,7 +416,7 @@ class ToolSet:
 
     def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
         """Return the arguments to run; for an approved call, exactly those that the user saw."""
-        pending = self.engine.write_path.state.pending.get(job.call_id)
+        pending = self.engine.log.state.pending.get(job.call_id)
         waits = pending is not None and pending.awaits_approval
         if not (look.ask or waits or job.tool in self.engine.config.tools.approve):
             return arguments
