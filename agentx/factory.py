@@ -32,13 +32,13 @@ from agentx.storage.git.repository import GitRepository
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.storage.log.history import LIVE, told_already
+from agentx.synthesis.checks.hot_issue_extractor import HotIssues
 from agentx.synthesis.cognition.cognition_extractor import Cognition
 from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.demands.lapse import Lapse
 from agentx.synthesis.directing.direction import Direction
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
-from agentx.synthesis.gates.hot_issues import HotIssues
 from agentx.synthesis.learning.grading import Grading
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.model.litellm_client import embed_texts

@@ -30,7 +30,6 @@ from agentx.memory.backtest import Backtested, backtest
 from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
 from agentx.policy import approvals
-from agentx.policy.secret_check import forget_arguments
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
 from agentx.settings import Settings, read_settings
@@ -305,7 +304,7 @@ class Workspace:
             Draft(data=decided, actor=self.settings.actor, run=waiting.run, cause=waiting.seq)
         )
         if not approved:
-            forget_arguments(self.root, waiting.call_id)
+            approvals.forget_arguments(self.root, waiting.call_id)
         return event
 
     def configure(self, name: str, value: str) -> Config:

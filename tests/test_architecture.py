@@ -43,7 +43,7 @@ HOMES = {
     "safetensors": "synthesis/embedding/",
     "tiktoken": "synthesis/language/tokens.py",
     "tokenizers": "synthesis/embedding/",
-    "tree_sitter": "synthesis/chunking/",
+    "tree_sitter": ("synthesis/chunking/", "synthesis/shell/"),
     "typer": "agentx/cli/",
     "watchdog": "agentx/recording/file_watcher.py",
     "yaml": "synthesis/pipelines/definition/yaml_lines.py",

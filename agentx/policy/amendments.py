@@ -130,9 +130,17 @@ class _Watched:
         last = self.last.setdefault(path, made.before)
         call = event.data.call_id if isinstance(event.data, ToolCallExecuted) else ""
         if by_agent and sort == "static" and made.before and call in self.reasons:
-            self.unsaid[call, path] = _amendment(event, made, call, self.reasons[call])
+            amended = FileAmended(
+                path=path, before=made.before, after=made.after, reason=self.reasons[call], call_id=call
+            )
+            self.unsaid[call, path] = Draft(data=amended, actor=event.actor, run=event.run, cause=event.seq)
         gated = by_agent and (sort == "static" or path not in self.broken)
-        if not last or gated or made.after == last or (sort == "append-only" and self._grew(last, made)):
+        if (
+            not last
+            or gated
+            or made.after == last
+            or (sort == "append-only" and made.after and self._read(made.after).startswith(self._read(last)))
+        ):
             self._accept(path, made.after)
         else:
             first, _ = self.broken.get(path, (event.seq, ""))
@@ -141,9 +149,6 @@ class _Watched:
     def _accept(self, path: str, blob: str) -> None:
         self.last[path] = blob
         self.broken.pop(path, None)
-
-    def _grew(self, last: str, made: FileChange) -> bool:
-        return bool(made.after) and self._read(made.after).startswith(self._read(last))
 
     def _read(self, blob: str) -> bytes:
         try:
@@ -169,10 +174,3 @@ class _Watched:
             f"To accept the change, run `agentx pipeline amend {path} --reason …`; "
             f"to undo it, `agentx restore {path} --at {seq - 1}`.",
         )
-
-
-def _amendment(event: Event, made: FileChange, call_id: str, reason: str) -> Draft:
-    amended = FileAmended(
-        path=made.path, before=made.before, after=made.after, reason=reason, call_id=call_id
-    )
-    return Draft(data=amended, actor=event.actor, run=event.run, cause=event.seq)

@@ -1,24 +1,32 @@
-"""When a call needs the user's approval, and whether it has it.
-
-A call needs approval if the settings name its tool, if a flow that it follows asks for it, or if it would
-change a static file or put a secret into a file.
+"""Whether a pending call has the user's approval, and the arguments that the user saw.
 
 The history records a decision, but does not grant it, because a history can come from anybody. An approval
 counts if this user's own state directory or a signed record holds it for this call with these arguments.
+
+The record never holds a secret. So a pending call with one keeps its original arguments beside the record, in
+``.agentx/``, encrypted with a key of the user, until it has run or was denied.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from agentx.core.cache_dir import CACHE
 from agentx.engine.engine import Engine
 from agentx.policy import file_policy
-from agentx.policy.secret_check import SecretRefused, kept_arguments, new_secrets
-from agentx.recording.secret_report import tell
-from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events.pipeline_events import FileAmended
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_file
+from agentx.storage.git.objects import blob_id
+from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.state.state import PendingCall
+from agentx.trust.sealing import seal, unseal
+
+_SETTLED_S = 3_600
+"""Seconds after which a call of another process is certainly on record."""
 
 
 class NotApproved(AgentXError):
@@ -35,51 +43,6 @@ class ApprovalNeeded(AgentXError):
     def __init__(self, tool: str, call_id: str, why: str = "") -> None:
         super().__init__(f"{why}{tool} needs approval: `agentx approve {call_id}` (or `--deny`).")
         self.call_id = call_id
-
-
-# --- when a call needs it -----------------------------------------------------------------------------------
-
-
-def is_named(engine: Engine, tool: str) -> bool:
-    """Return whether the settings (``tools.approve``) name a tool."""
-    return bool(tool) and tool in engine.config.tools.approve
-
-
-def is_needed(engine: Engine, tool: str, call_id: str, why: str) -> bool:
-    """Return whether a call needs approval before it runs.
-
-    Args:
-        engine: The workspace's engine.
-        tool: The tool of the call.
-        call_id: Its ID; a recorded call that waits for approval still needs it.
-        why: Why a flow asks for it; empty if none does.
-    """
-    pending = engine.log.state.pending.get(call_id)
-    return bool(why) or is_named(engine, tool) or (pending is not None and pending.awaits_approval)
-
-
-def why_needed_to_write(
-    engine: Engine, contents: Mapping[str, Content | None], amended: Sequence[FileAmended], actor: str
-) -> str:
-    """Return why a write needs approval: static files that it changes, and secrets; empty if it does not.
-
-    Raises:
-        SecretRefused: It would put a secret into a file, and the settings deny that without asking.
-    """
-    why = file_policy.told(engine, [made.path for made in amended], actor)
-    rule = engine.config.secrets.artifacts
-    if rule == "allow" or not (found := new_secrets(engine.write_path, contents)):
-        return why
-    secret = f"The write would put a possible secret into {tell(found)}"
-    if rule == "deny":
-        raise SecretRefused(
-            f"Denied. {secret}. Keep secrets out of files: "
-            "read them from the environment (secrets.artifacts)."
-        )
-    return f"{why} {secret}.".lstrip()
-
-
-# --- whether it has it --------------------------------------------------------------------------------------
 
 
 def approved_arguments(engine: Engine, tool: str, call_id: str, why: str, actor: str) -> dict[str, Any]:
@@ -162,3 +125,49 @@ def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, An
             f"The recorded arguments of the call {call.call_id} cannot be read; make a new call."
         ) from error
     return found
+
+
+# --- its arguments, if the record holds them redacted -------------------------------------------------------
+
+
+def keep_arguments(engine: Engine, call_id: str, arguments: Mapping[str, Any]) -> None:
+    """Keep the arguments of a pending call if the record can hold them only redacted.
+
+    Raises:
+        StoreUnusable: This user has no state directory for the key.
+    """
+    _forget_settled(engine)
+    place = _place(engine.root, call_id)
+    nofollow.make_directory(place.parent, parents=True)
+    content = json.dumps(arguments, default=str).encode("utf-8", "surrogatepass")
+    write_file(place, seal(engine.settings.state_dir, content), mode=0o600)
+
+
+def kept_arguments(engine: Engine, call_id: str, recorded: str) -> dict[str, Any] | None:
+    """Return the kept arguments of a call if they match what the user saw redacted, else ``None``."""
+    try:
+        sealed = nofollow.read(_place(engine.root, call_id))
+        kept = json.loads(unseal(engine.settings.state_dir, sealed) or b"")
+    except (OSError, ValueError):
+        return None
+    same = isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded
+    return kept if same else None
+
+
+def forget_arguments(root: Path, call_id: str) -> None:
+    """Delete the kept arguments of a call that has run or was denied."""
+    nofollow.remove(_place(root, call_id), missing_ok=True)
+
+
+def _forget_settled(engine: Engine) -> None:
+    """Delete the arguments of settled calls: denied on another machine, or never recorded after a crash."""
+    pending = engine.log.state.pending.values()
+    waiting = {_place(engine.root, call.call_id).name for call in pending if call.approved is not False}
+    with contextlib.suppress(OSError):
+        for kept in nofollow.listed(engine.root / CACHE / "waiting"):
+            if kept.name not in waiting and time.time() - nofollow.status(kept).st_mtime > _SETTLED_S:
+                nofollow.remove(kept, missing_ok=True)
+
+
+def _place(root: Path, call_id: str) -> Path:
+    return root / CACHE / "waiting" / blob_id(call_id.encode("utf-8", "replace"))

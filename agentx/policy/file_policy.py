@@ -1,4 +1,4 @@
-"""Which agent may change which file: classes that apply to all agents, and leases for a single writer.
+"""Which agent may change which file: classes that apply to all agents, leases for a single writer, secrets.
 
 Checks run under the workspace lock, with the events of other processes folded in, so nothing comes between
 the check and the write. The user is never refused; :mod:`agentx.policy.amendments` detects the user's edits
@@ -6,7 +6,7 @@ of such files.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import takewhile
@@ -14,8 +14,10 @@ from itertools import takewhile
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.recording.secret_report import secrets_in, tell, text_of
 from agentx.recording.staging import Content
-from agentx.storage.errors import AgentXError
+from agentx.recording.write_path import WritePath
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.pipeline_events import Dispatched, FileAmended, FileClass, FileRule
 from agentx.storage.events.types import (
@@ -25,11 +27,15 @@ from agentx.storage.events.types import (
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import LINK
+from agentx.storage.secrets.redaction import find
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.state.state import Lease, State
 
 PEOPLE = frozenset(("user", "watch", "import"))
 """Kinds of actors that stand for people; a static file requires their approval."""
+
+MARK = "[redacted: "
+"""Beginning of the text that replaces a secret."""
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
 
@@ -62,6 +68,10 @@ class FileLeased(FileRuleBroken):
             f"A file has one writer at a time: wait for the end of {lease.run}, or write to another file.",
         )
         self.lease = lease
+
+
+class SecretRefused(AgentXError):
+    """A write would put a secret into an artifact, and ``agentx.toml`` does not allow asking for approval."""
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -266,3 +276,60 @@ def _name(actor: str) -> str:
 def is_person(actor: str) -> bool:
     """Return whether an actor is a person, or stands for what people did outside."""
     return Actor.parse(actor).role in PEOPLE
+
+
+# --- secrets ------------------------------------------------------------------------------------------------
+
+
+def why_approval(
+    engine: Engine, contents: Mapping[str, Content | None], amended: Sequence[FileAmended], actor: str
+) -> str:
+    """Return why a write needs approval: static files that it changes, and secrets; empty if it does not.
+
+    Raises:
+        SecretRefused: It would put a secret into a file, and the settings deny that without asking.
+    """
+    why = told(engine, [made.path for made in amended], actor)
+    rule = engine.config.secrets.artifacts
+    if rule == "allow" or not (found := new_secrets(engine.write_path, contents)):
+        return why
+    secret = f"The write would put a possible secret into {tell(found)}"
+    if rule == "deny":
+        raise SecretRefused(
+            f"Denied. {secret}. Keep secrets out of files: "
+            "read them from the environment (secrets.artifacts)."
+        )
+    return f"{why} {secret}.".lstrip()
+
+
+def new_secrets(write_path: WritePath, contents: Mapping[str, Content | None]) -> list[str]:
+    """Return the secrets that a write would add: those in none of the current files that it changes."""
+    texts = {path: text_of(content.data) for path, content in contents.items() if content}
+    holding = {path: text for path, text in texts.items() if find(text)}
+    if not holding:
+        return []
+    before = [
+        text_of(write_path.git.repo.read_blob(entry.oid))
+        for entry in write_path.git.tracked_all(contents).values()
+        if entry
+    ]
+    known = frozenset(text[found.start : found.end] for text in before for found in find(text))
+    return [secret for path, text in holding.items() for secret in secrets_in(path, text, known)]
+
+
+def check_marks(write_path: WritePath, contents: Mapping[str, Content | None]) -> None:
+    """Prevent a redaction mark from replacing a secret: the agent that read the file did not see the secret.
+
+    Raises:
+        UsageError: A file that holds a secret would hold a mark in its place.
+    """
+    for path, content in contents.items():
+        text = text_of(content.data) if content else ""
+        if MARK not in text or not (entry := write_path.git.tracked_all([path])[path]):
+            continue
+        before = text_of(write_path.git.repo.read_blob(entry.oid))
+        if find(before) and text.count(MARK) > before.count(MARK):
+            raise UsageError(
+                f"{path} contains a secret that was shown to you as “{MARK}…]”; this write would replace "
+                "the secret with that mark. Change the other lines with edit_file."
+            )

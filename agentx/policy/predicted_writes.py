@@ -6,7 +6,7 @@ that cannot be predicted from them counts as no change here, and is left to whoe
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
@@ -17,7 +17,7 @@ from agentx.recording.staging import Content
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused
 from agentx.storage.text import decoded, encodable
-from agentx.synthesis.gates.command_effects import Effect, effects
+from agentx.synthesis.shell.effects import effects
 
 _PATH = (
     "path",
@@ -35,7 +35,6 @@ _WHOLE = ("content", "contents", "text", "filetext", "newsource", "codeedit", "c
 _OLD = ("old", "oldstring", "oldstr", "oldtext")
 _NEW = ("new", "newstring", "newstr", "newtext", "inserttext")
 _COMMAND = ("command", "cmd", "commandline")
-_SAYS = (*_COMMAND, "script", "query")
 """Names of arguments as :func:`_plain` returns them: ``file_path`` and ``filePath`` are the same."""
 
 _REMOVES = ("delete", "remove", "unlink")
@@ -54,15 +53,16 @@ Contents = dict[str, Content | None]
 
 def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
-    given = _plain(arguments)
-    named = [path for name in (*_PATH, *_TARGET) for path in _artifacts(engine, given.get(name))]
-    changed = (one.path for one in effects(command_of(arguments)))
-    return tuple(dict.fromkeys((*named, *(path for one in changed for path in _artifacts(engine, one)))))
+    given, command = _plain(arguments), command_of(arguments)
+    changed = [one.path for one in effects(command)] if command else []
+    named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed)
+    return tuple(dict.fromkeys(path for value in named for path in _artifacts(engine, value)))
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
     """Return the command that a call runs; empty if there is none."""
-    value = next((value for name in _COMMAND if (value := _plain(arguments).get(name))), "")
+    given = _plain(arguments)
+    value = next((value for name in _COMMAND if (value := given.get(name))), "")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         shell = len(value) > 2 and re.fullmatch(r"-\w*c", value[1])  # noqa: PLR2004 - ["bash", "-lc", "…"]
         return str(value[2]) if shell else " ".join(value)
@@ -72,7 +72,7 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 def words_of(arguments: Mapping[str, Any]) -> str:
     """Return the words that describe a call: its question and paths, but not its command or content."""
     given = _plain(arguments)
-    named = (given.get(name) for name in (*_SAYS, *_PATH, *_TARGET) if name not in _COMMAND)
+    named = (given.get(name) for name in ("script", "query", *_PATH, *_TARGET))
     return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
 
 
@@ -110,7 +110,11 @@ def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) ->
     whole = _text(given, _WHOLE)
     if whole is not None:
         return {path: _content(whole)}
-    edits = list(_edits(given))
+    several = given.get("edits")
+    plain = [
+        _plain(one) for one in (several if isinstance(several, list) else [given]) if isinstance(one, Mapping)
+    ]
+    edits = [(_text(one, _OLD) or "", new) for one in plain if (new := _text(one, _NEW)) is not None]
     before = decoded(_bytes(engine, path)) if edits else None
     if before is None:
         writes = any(word in doing for word in _WRITES) and given.get("command") not in _VIEWS
@@ -118,15 +122,6 @@ def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) ->
     for old, new in edits:
         before = before.replace(old, new, 1) if old and old in before else f"{before}\n{new}"
     return {path: _content(before)}
-
-
-def _edits(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    several = given.get("edits")
-    for one in several if isinstance(several, list) else [given]:
-        plain = _plain(one) if isinstance(one, Mapping) else {}
-        new = _text(plain, _NEW)
-        if new is not None:
-            yield _text(plain, _OLD) or "", new
 
 
 def _removed(engine: Engine, path: str) -> Contents:
@@ -156,15 +151,10 @@ def _by_command(engine: Engine, command: str) -> Contents:
         if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
             made |= _removed(engine, "*")
         for path in _artifacts(engine, one.path):
-            made |= _removed(engine, path) if one.removes else {path: _as_left(engine, path, one)}
+            before = (decoded(_bytes(engine, path)) or "") if one.appends and one.text is not None else ""
+            after = _content(f"{before}\n{one.text}" if before else one.text or "")
+            made |= _removed(engine, path) if one.removes else {path: after}
     return made
-
-
-def _as_left(engine: Engine, path: str, effect: Effect) -> Content:
-    if effect.text is None:
-        return Content(b"")
-    before = (decoded(_bytes(engine, path)) or "") if effect.appends else ""
-    return _content(f"{before}\n{effect.text}" if before else effect.text)
 
 
 _PATCH = re.compile(

@@ -5,7 +5,8 @@ looks. Only the name of a credential is ever read: the value never enters this p
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -15,7 +16,7 @@ from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.text import decoded, one_line
 from agentx.synthesis.gates.action_gate import Line
-from agentx.synthesis.gates.action_relevance import doing
+from agentx.synthesis.gates.action_relevance import SCRIPT_FOLDERS, doing, is_script
 from agentx.synthesis.state.flows import terms
 
 MAX_SCRIPTS = 300
@@ -27,9 +28,6 @@ MAX_BESIDE = 50
 SHOWN = 4
 """Maximum number of resources shown per kind."""
 
-_FOLDERS = frozenset(("bin", "scripts", "tools"))
-_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
-_CODE = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_ENDINGS))
 _HEAD_BYTES = 2_000
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//|--|\"\"\"|'''|/\*+|\*)\s*(.*\w.*?)\s*(?:\*/|\"\"\"|''')?\s*$")
 _CREDENTIAL = re.compile(
@@ -44,16 +42,6 @@ class Script(msgspec.Struct, frozen=True):
 
     path: str
     about: str = ""
-
-
-def is_script(path: str) -> bool:
-    """Return whether a path names a script, by its suffix or its directory.
-
-    >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
-    (True, True, False)
-    """
-    place = PurePosixPath(path)
-    return place.suffix in _ENDINGS or (place.suffix in _CODE and bool(_FOLDERS & set(place.parts[:-1])))
 
 
 class Scripts:
@@ -79,23 +67,24 @@ class Scripts:
         if tree != self._tree:
             known = manifest()
             named = sorted(path for path in known if is_script(path))[:MAX_SCRIPTS]
-            self._about = {oid: self._said(oid) for oid in (known[path].oid for path in named)}
+            before, oids = self._about, [known[path].oid for path in named]
+            self._about = {
+                oid: before[oid] if oid in before else first_comment(self._repo.read_blob(oid))
+                for oid in oids
+            }
             self._found = [Script(path, self._about[known[path].oid]) for path in named]
             self._tree = tree
         return self._found
-
-    def _said(self, oid: str) -> str:
-        return self._about[oid] if oid in self._about else first_comment(self._repo.read_blob(oid))
 
 
 def scripts_beside(root: Path) -> list[Script]:
     """Return the scripts of neighbouring workspaces, by name alone."""
     found: list[Script] = []
-    for place in _folders(root.parent)[:MAX_BESIDE]:
+    for place in [root.parent / name for name in _names(root.parent, folders=True)][:MAX_BESIDE]:
         if place != root and nofollow.is_file(place / "history.jsonl"):
             artifacts = place / "artifacts"
-            for folder in (artifacts, *(artifacts / name for name in sorted(_FOLDERS))):
-                names = (f"{folder.relative_to(root.parent).as_posix()}/{name}" for name in _files(folder))
+            for folder in (artifacts, *(artifacts / name for name in sorted(SCRIPT_FOLDERS))):
+                names = (f"{folder.relative_to(root.parent).as_posix()}/{name}" for name in _names(folder))
                 found += [Script(f"../{name}") for name in names if is_script(name)]
     return found[:MAX_SCRIPTS]
 
@@ -131,20 +120,19 @@ def for_action(
         ((one.path, "script", "another workspace's") for one in beside),
         ((name, "credential", "set in the environment") for name in variables),
     )
-    return tuple(line for sort in sorts for line in _best(wanted, sort))
-
-
-def _best(wanted: frozenset[str], names: Iterator[tuple[str, str, str]]) -> list[Line]:
-    scored = []
-    for name, kind, about in names:
-        plain = _NO_LETTERS.sub(" ", one_line(name))
-        own = PurePosixPath(plain).with_suffix("").as_posix() if kind == "script" else plain
-        said = about if kind == "script" and about != "another workspace's" else ""
-        common = len(wanted & _words(f"{own.replace('/', ' ')} {said}"))
-        if common:
-            scored.append((-common, Line(id=plain, kind=kind, text=about, why="")))
-    scored.sort(key=lambda one: (one[0], one[1].id))
-    return [line for _, line in scored[:SHOWN]]
+    lines: list[Line] = []
+    for sort in sorts:
+        scored = []
+        for name, kind, about in sort:
+            plain = _NO_LETTERS.sub(" ", one_line(name))
+            own_name = PurePosixPath(plain).with_suffix("").as_posix() if kind == "script" else plain
+            said = about if kind == "script" and about != "another workspace's" else ""
+            common = len(wanted & _words(f"{own_name.replace('/', ' ')} {said}"))
+            if common:
+                scored.append((-common, Line(id=plain, kind=kind, text=about)))
+        scored.sort(key=lambda one: (one[0], one[1].id))
+        lines += [line for _, line in scored[:SHOWN]]
+    return tuple(lines)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -166,17 +154,13 @@ def first_comment(content: bytes) -> str:
     return next((one_line(found[1])[:120] for found in lines if found), "")
 
 
-def _folders(place: Path) -> list[Path]:
+def _names(place: Path, *, folders: bool = False) -> list[str]:
+    """Return the names of the files in a directory, or of its directories; none if it cannot be read."""
     try:
         with nofollow.entries(place) as found:
-            return [place / entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-
-
-def _files(place: Path) -> list[str]:
-    try:
-        with nofollow.entries(place) as found:
-            return [entry.name for entry in found if entry.is_file(follow_symlinks=False)][:MAX_SCRIPTS]
+            named = (
+                one.name for one in found if (one.is_dir if folders else one.is_file)(follow_symlinks=False)
+            )
+            return list(islice(named, MAX_SCRIPTS))
     except OSError:
         return []

@@ -15,21 +15,20 @@ from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows, called_for
 from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
-from agentx.policy.approvals import is_named
 from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
-from agentx.policy.resource_lookup import Scripts, is_script
+from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
-from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, suggested
-from agentx.synthesis.gates.command_effects import looks_only
+from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, is_script, suggested
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
 from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rules import triggered
 from agentx.synthesis.state.state import State
@@ -183,12 +182,13 @@ class Gates:
             changes=tool not in _READS and not (tool and command and looks_only(command)),
         )
         flows = called_for(self.engine, board.state, what.said, load=False)
+        named = tool in self.engine.config.tools.approve
         verdict = judge(
             board,
             what,
             flows,
             violations=self.engine.check_write(planned(self.engine, tool, arguments)),
-            needs_word=f"{tool} needs approval (tools.approve)." if is_named(self.engine, tool) else "",
+            needs_word=f"{tool} needs approval (tools.approve)." if named else "",
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)
@@ -347,7 +347,8 @@ class Gates:
             called = Flows(self.engine).named(flow)
             flow = called.id if called else flow
             names = tuple(dict.fromkeys(name for name in (flow, *broke, *kept) if name))
-            unknown = tuple(name for name in names if not _is_graded(before, name, flow))
+            kinds = {name: item.kind for name in names if (item := before.items.get(name))}
+            unknown = tuple(n for n in names if kinds.get(n) != ("flow" if n == flow else "rule"))
             graded = TaskGraded(
                 task=task,
                 passed=passed,
@@ -370,11 +371,6 @@ class Gates:
         return [
             UncheckedLesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)
         ]
-
-
-def _is_graded(state: State, name: str, flow: str) -> bool:
-    item = state.items.get(name)
-    return item is not None and item.kind == ("flow" if name == flow else "rule")
 
 
 def _known_of(names: Sequence[str], unknown: Sequence[str]) -> tuple[str, ...]:
@@ -424,10 +420,8 @@ def _note(verdict: GateVerdict, memory: _Run) -> str:
         if line.kind != "step" and line.id not in memory.noted
     ][:NOTED_ITEMS]
     memory.noted.update(line.id for _, line in fresh)
-    lines = [_noted(line) for _, line in fresh]
+    lines = [
+        f"- {line.kind} {line.id}: {shorten(line.text, NOTED_WORDS)}{f' ({line.why})' if line.why else ''}"
+        for _, line in fresh
+    ]
     return "\n".join(("[What the gate found before this call:", *lines)) + "]" if lines else ""
-
-
-def _noted(line: Line) -> str:
-    why = f" ({line.why})" if line.why else ""
-    return f"- {line.kind} {line.id}: {shorten(line.text, NOTED_WORDS)}{why}"

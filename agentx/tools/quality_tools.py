@@ -15,7 +15,6 @@ from agentx.engine.engine import Engine
 from agentx.policy import file_policy
 from agentx.policy.approvals import NotApproved
 from agentx.policy.file_policy import FileRuleBroken
-from agentx.policy.secret_check import new_secrets
 from agentx.quality.document import check_document as check_prose
 from agentx.quality.sandbox import SandboxPolicy, SandboxResult, Wanted, isolation_for, run_in_copy
 from agentx.recording.secret_report import tell
@@ -230,7 +229,7 @@ class QualityTools(StorageTools):
             return str(error)
         if self.engine.config.secrets.artifacts == "allow":
             return ""
-        found = new_secrets(self.engine.write_path, contents)
+        found = file_policy.new_secrets(self.engine.write_path, contents)
         return f"A possible secret is in {tell(found)}." if found else ""
 
 

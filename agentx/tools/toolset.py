@@ -19,13 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from agentx.engine.engine import Engine
 from agentx.policy import approvals, file_policy
 from agentx.policy.approvals import ApprovalNeeded, NotApproved
-from agentx.policy.file_policy import FileRuleBroken
-from agentx.policy.secret_check import (
-    SecretRefused,
-    check_marks,
-    forget_arguments,
-    keep_arguments,
-)
+from agentx.policy.file_policy import FileRuleBroken, SecretRefused
 from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
@@ -166,9 +160,9 @@ class Job(msgspec.Struct):
             if violations:
                 raise WriteDenied(violations)
             amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
-            check_marks(tools.engine.write_path, contents)
+            file_policy.check_marks(tools.engine.write_path, contents)
             # Ask once about both static files that would change and secrets that files would hold.
-            why = approvals.why_needed_to_write(tools.engine, contents, amended, tools.actor)
+            why = file_policy.why_approval(tools.engine, contents, amended, tools.actor)
             if why and not self.approved:
                 self.ask()
                 raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")
@@ -195,7 +189,7 @@ class Job(msgspec.Struct):
         # Redact before encoding as JSON, where a quotation mark can directly follow a secret.
         whole = json.dumps(clean_value(self.given), default=str)
         if whole != json.dumps(self.given, default=str):
-            keep_arguments(self.tools.engine, self.call_id, self.given)
+            approvals.keep_arguments(self.tools.engine, self.call_id, self.given)
         self.announce(whole, awaits_approval=True)
 
     def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
@@ -388,7 +382,7 @@ class ToolSet:
 
     def _forget(self, job: Job) -> None:
         """Delete what was stored for the call, which has its result, and consume its approval."""
-        forget_arguments(self.engine.root, job.call_id)
+        approvals.forget_arguments(self.engine.root, job.call_id)
         if job.approved:
             self.engine.trust.used(job.call_id, job.tool, job.given)
 
@@ -418,9 +412,11 @@ class ToolSet:
 
     def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:
         """Return the arguments to run; for an approved call, exactly those that the user saw."""
-        if not approvals.is_needed(self.engine, job.tool, job.call_id, look.ask):
+        pending = self.engine.log.state.pending.get(job.call_id)
+        waits = pending is not None and pending.awaits_approval
+        if not (look.ask or waits or job.tool in self.engine.config.tools.approve):
             return arguments
-        if job.call_id not in self.engine.log.state.pending:
+        if pending is None:
             job.ask()
         job.given = approvals.approved_arguments(self.engine, job.tool, job.call_id, look.ask, self.actor)
         job.approved = True

@@ -1,6 +1,6 @@
-"""Parse the output of check runs: one table of parsers, one result type.
+"""Check runs: recognise them, parse their output, and open and close hot issues by it.
 
-May import: storage, synthesis.memory.
+May import: storage, synthesis.memory, synthesis.shell, synthesis.state.
 """
 
 from agentx.synthesis.checks.check_report import CheckName, CheckReport, FailedCheck

@@ -1,36 +1,15 @@
-"""Analyse a command line: whether it runs a check, and which tests it selects.
+"""Recognise checks in a command line: whether it runs any, and which tests it selects.
 
-A command line is split as a shell would split it, and never run. A command that cannot be split (an open
-quote) is split at white space. A wrong guess does little harm: an issue stays open a while longer.
+A wrong guess does little harm: an issue stays open a while longer.
 """
 
 import re
-import shlex
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import msgspec
 
-MAX_COMMAND = 10_000
-
-
-class ProgramCall(msgspec.Struct, frozen=True):
-    """One program of a command line, without its wrappers (``timeout 60``, ``uv run``, ``python -m``).
-
-    Attributes:
-        program: Base name of the program.
-        arguments: Its arguments, including the subcommand.
-        follower: The operator before the next step: ``|``, ``&&``, ``||``, ``;``, ``&`` or empty.
-        group_follower: The operator after the enclosing brackets: ``|`` for ``a`` in ``(a && b) | c``.
-        shells: The subshells that the program runs in, outermost first, each by a number.
-    """
-
-    program: str
-    arguments: tuple[str, ...] = ()
-    follower: str = ""
-    group_follower: str = ""
-    shells: tuple[int, ...] = ()
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -57,44 +36,6 @@ _SCRIPT = re.compile(
     r"^(?:run[-_]?)?(?:tests?|lint|checks?|build|ci)(?:\.\w+)?$"
     r"|^run[-_]?tests?[-_.]|^test_\w+\.py$|[-_](?:tests?|lint)\.\w+$"
 )
-
-_WRAPPERS: dict[str, int] = {
-    "sudo": 0, "time": 0, "nice": 0, "env": 0, "exec": 0, "command": 0, "nohup": 0, "stdbuf": 0,
-    "xvfb-run": 0, "timeout": 1, "gtimeout": 1, "npx": 0, "bunx": 0, "pnpx": 0, "then": 0, "do": 0, "if": 0,
-    "!": 0, "{": 0, "(": 0,
-}  # fmt: skip
-"""Programs that run another program, with the number of their own arguments that come first."""
-
-_RUN_WRAPPERS = {
-    "uv",
-    "poetry",
-    "pipenv",
-    "pdm",
-    "hatch",
-    "rye",
-    "conda",
-    "mamba",
-    "micromamba",
-    "bundle",
-    "pixi",
-}
-"""Programs whose subcommand ``run`` or ``exec`` runs another program."""
-
-_WRAPPER_VALUES = {
-    "-n",
-    "--name",
-    "-p",
-    "--prefix",
-    "--with",
-    "--extra",
-    "--group",
-    "--python",
-    "-s",
-    "-k",
-    "-u",
-    "-e",
-    "-w",
-}
 
 _ALWAYS = {
     "pytest", "py.test", "unittest", "tox", "nox", "mypy", "pyright", "basedpyright", "flake8", "pylint",
@@ -163,9 +104,6 @@ _PLAIN_FLAGS = {("--test", "node"), ("-e", "tox"), *(("-c", compiler) for compil
 """Flags that take no value for this program, although the same flag of another program takes one."""
 
 _SCRIPT_ENDS = (".py", ".sh", ".js", ".ts", ".rb")
-_SHELLS = {"bash", "sh", "zsh", "dash"}
-_SHELL_COMMAND = re.compile(r"^-\w*c$")
-_SHELL_WORDS = {"test", "true", "false", "time"}
 _EVERYTHING = {
     ".",
     "./",
@@ -183,147 +121,13 @@ _EVERYTHING = {
     "spec/",
 }
 _CUTTERS = {"tail", "head", "grep", "rg", "egrep", "sed", "awk", "sort", "uniq", "wc", "less", "cut", "jq"}
-_OPERATOR = re.compile(r"^[|&;()<>]+$")
-_GLUED = re.compile(r"[()]|[^()]+")
+_UNSEEN = _CUTTERS | {"cd", "tee", "cat", "echo", "true", "set"}
 _LIMIT = re.compile(r"^(?:-n?|--lines=)?(\d{1,9})$")
 DEFAULT_LINES = 10
 """Number of lines that ``head`` and ``tail`` show by default."""
 
 _STATUS_SIGN = re.compile(r"\$\?|\$\{PIPESTATUS\[0\]\}|\$\{pipestatus\[1\]\}")
-_OPENING = {"(", "{"}
-_REDIRECTIONS = {"<", ">", ">>", ">&", "&>"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
-_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)")
-
-
-@lru_cache(maxsize=256)
-def steps(command: str) -> tuple[ProgramCall, ...]:
-    """Split a command line into the programs that it runs, each without its wrappers.
-
-    >>> [step.program for step in steps("cd app && timeout 60 uv run pytest -q 2>&1 | tail -5")]
-    ['cd', 'pytest', 'tail']
-    """
-    found: list[ProgramCall] = []
-    words: list[str] = []
-    groups: list[int] = []
-    shells: list[int] = []
-    closed: int | None = None
-
-    def add(follower: str) -> None:
-        inside = tuple(shells)
-        made = _step(words, follower, len(found))
-        found.extend(msgspec.structs.replace(step, shells=(*inside, *step.shells)) for step in made)
-
-    for sign in _tokens(command[:MAX_COMMAND]):
-        if sign in _OPENING and (sign == "(" or not words):
-            add(sign)
-            words, closed = [], None
-            groups.append(len(found))
-            if sign == "(":
-                shells.append(len(found))
-        elif sign == ")" or (sign == "}" and not words):
-            add("")
-            words, closed = [], groups.pop() if groups else None
-            if sign == ")" and shells:
-                shells.pop()
-        elif not _OPERATOR.match(sign) or sign in _REDIRECTIONS:
-            words.append(sign)
-        else:
-            add(sign)
-            if closed is not None and not words:
-                found[closed:] = _in_group(found[closed:], sign)
-            words, closed = [], None
-    add("")
-    if found:
-        found[-1] = msgspec.structs.replace(found[-1], follower="", group_follower="")
-    return tuple(found)
-
-
-def _step(words: list[str], follower: str, number: int) -> list[ProgramCall]:
-    """Return the step of these words; for ``bash -c "a && b"``, the steps that the shell runs.
-
-    Args:
-        words: The program and its arguments.
-        follower: The operator after them.
-        number: Identifies a shell of its own among those of the command line.
-    """
-    match _unwrap(words):
-        case [shell, flag, script, *_] if shell in _SHELLS and _SHELL_COMMAND.match(flag):
-            inner = [msgspec.structs.replace(step, shells=(number, *step.shells)) for step in steps(script)]
-            return _in_group(inner, follower) if follower else inner
-        case [program, *arguments]:
-            return [ProgramCall(program, tuple(arguments), follower)]
-        case _:
-            return []
-
-
-def _in_group(inner: list[ProgramCall], follower: str) -> list[ProgramCall]:
-    """Return the steps of a group with the operator after its bracket, which also follows its last step."""
-    inner = [msgspec.structs.replace(step, group_follower=follower) for step in inner]
-    return [*inner[:-1], *(msgspec.structs.replace(step, follower=follower) for step in inner[-1:])]
-
-
-def _tokens(command: str) -> list[str]:
-    heredoc = _HEREDOC.search(command)
-    if heredoc:  # the rest is a program's input, not commands
-        command = command[: heredoc.start()]
-    command = re.sub(r"\\\n", " ", command)
-    command = re.sub(r"\d?>&\d|&>\s*/dev/null|\d?>\s*/dev/null", " ", command).replace("\n", " ; ")
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        return [
-            part for token in lexer for part in (_GLUED.findall(token) if _OPERATOR.match(token) else [token])
-        ]
-    except ValueError:
-        return command.split()
-
-
-def _unwrap(words: list[str]) -> list[str]:
-    """Remove environment assignments and programs that only run another program."""
-    words = list(words)
-    for _ in range(8):
-        while words and (_ASSIGNMENT.match(words[0]) or words[0].startswith("-")):
-            words = words[1:]
-        if not words:
-            return []
-        name = PurePosixPath(words[0].strip("()")).name or words[0]
-        inner = _inner(name, words[1:])
-        if inner is None:  # a project's own bin/test is not the shell's test
-            return [words[0] if name in _SHELL_WORDS and "/" in words[0] else name, *words[1:]]
-        words = inner
-    return words
-
-
-def _inner(name: str, rest: list[str]) -> list[str] | None:
-    """Return the command that a wrapper runs; ``None`` if the program is not a wrapper."""
-    if name in _WRAPPERS:
-        rest = _without_flags(rest)
-        return rest[_WRAPPERS[name] :] or None
-    if name in _RUN_WRAPPERS and rest and rest[0] in {"run", "exec"} and len(rest) > 1:
-        return _without_flags(rest[1:]) or None
-    if name in {"npm", "pnpm", "yarn"} and rest[:1] == ["exec"]:
-        return _without_flags(rest[1:]) or None
-    if name in {"docker", "docker-compose", "podman"} and (place := {"exec", "run"} & set(rest[:3])):
-        return _without_flags(rest[rest.index(place.pop()) + 1 :])[1:] or None
-    if re.fullmatch(r"(python|pypy)[\d.]*", name):
-        return _python(rest)
-    return None
-
-
-def _python(rest: list[str]) -> list[str] | None:
-    while rest and rest[0].startswith("-") and rest[0] not in {"-m", "-c"}:
-        rest = rest[2:] if rest[0] in {"-W", "-X"} else rest[1:]
-    if rest[:1] == ["-m"] and len(rest) > 1:
-        return rest[1:]
-    return rest if rest and rest[0].endswith(".py") else None
-
-
-def _without_flags(words: list[str]) -> list[str]:
-    while words and words[0].startswith("-"):
-        words = words[2:] if words[0] in _WRAPPER_VALUES else words[1:]
-    return words
 
 
 def is_check_command(command: str) -> bool:
@@ -378,7 +182,7 @@ def normal_form(command: str) -> str:
     kept = [
         step
         for step in steps(command)
-        if step.program not in _CUTTERS | {"cd", "tee", "cat", "echo", "true", "set"}
+        if step.program not in _UNSEEN and (not step.inside or _is_check(step))
     ]
     shown = [" ".join((step.program, *step.arguments)) for step in kept]
     return " && ".join(shown) or " ".join(command.split())
@@ -401,7 +205,7 @@ def echoed_status(command: str) -> re.Pattern[str] | None:
     >>> bool(echoed_status('pytest -q; echo "exit: $?"').match("exit: 1"))
     True
     """
-    for before, step in pairwise(steps(command)):
+    for before, step in _neighbours(command):
         text = " ".join(step.arguments)
         sign = _STATUS_SIGN.search(text)
         direct = before.follower == ";" or bool(sign and "{" in sign[0])
@@ -430,7 +234,7 @@ def cuts_end(command: str, shown: int) -> bool:
 def _cutters(command: str, shown: int | None) -> set[str]:
     return {
         b.program
-        for a, b in pairwise(steps(command))
+        for a, b in _neighbours(command)
         if a.follower in {"|", "|&"} and b.program in _CUTTERS and not _all_through(b, shown)
     }
 
@@ -449,10 +253,17 @@ def filters_output(command: str) -> bool:
 
     ``grep`` may; ``head``, ``tail`` and ``tee`` do not.
     """
+    shown = {"head", "tail", "tee", "cat"}
+    return any(a.follower == "|" and b.program not in shown for a, b in _neighbours(command))
+
+
+def _neighbours(command: str) -> Iterator[tuple[ProgramCall, ProgramCall]]:
+    """Yield each program with the next one; the programs of a substitution are not next to one outside."""
     found = steps(command)
-    return any(
-        a.follower == "|" and b.program not in {"head", "tail", "tee", "cat"} for a, b in pairwise(found)
-    )
+    for number, step in enumerate(found, start=1):
+        after = next((later for later in found[number:] if later.inside <= step.inside), None)
+        if after is not None:
+            yield step, after
 
 
 def selection(command: str) -> Selection:
@@ -496,8 +307,6 @@ def _narrow(step: ProgramCall, paths: list[str], names: list[str]) -> bool:
 def _own_arguments(step: ProgramCall) -> list[str]:
     """Return a step's arguments without its subcommand or the name of its task."""
     words = list(step.arguments)
-    if ">" in words or ">>" in words:
-        words = words[: min(words.index(sign) for sign in (">", ">>") if sign in words)]
     if step.program in _TASK_RUNNERS and step.program not in _SUBCOMMANDS:
         return words[words.index("--") + 1 :] if "--" in words else [w for w in words if "::" in w]
     if step.program in _SUBCOMMANDS or step.program in {"golangci-lint", "biome", "vitest"}:

@@ -12,9 +12,9 @@ import msgspec
 
 from agentx.synthesis.checks.cargo_output import compile_errors
 from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, distinct, finding, printable
-from agentx.synthesis.checks.command import ProgramCall, steps
 from agentx.synthesis.checks.output import Output
 from agentx.synthesis.memory.items import Priority
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 
 
 class Linter(msgspec.Struct, frozen=True):

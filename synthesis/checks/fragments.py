@@ -10,8 +10,8 @@ import re
 import msgspec
 
 from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, distinct, error_of, finding
-from agentx.synthesis.checks.command import steps
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.shell.command_line import steps
 
 
 class Fragment(msgspec.Struct, frozen=True):

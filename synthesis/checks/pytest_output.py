@@ -16,8 +16,8 @@ from agentx.synthesis.checks.check_report import (
     names,
     suite_names,
 )
-from agentx.synthesis.checks.command import steps
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.shell.command_line import steps
 
 _COUNTS = re.compile(
     r"^(?:=+ )?(?P<counts>\d+ [a-z]+(?: [a-z]+)?(?:, \d+ [a-z]+(?: [a-z]+)?)*"

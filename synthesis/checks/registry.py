@@ -10,7 +10,7 @@ import msgspec
 
 from agentx.synthesis.checks.cargo_output import parse_cargo
 from agentx.synthesis.checks.check_report import CheckReport, printable
-from agentx.synthesis.checks.command import normal_form, steps
+from agentx.synthesis.checks.command import normal_form
 from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_generic
 from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
 from agentx.synthesis.checks.fragments import parse_fragments
@@ -19,6 +19,7 @@ from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, p
 from agentx.synthesis.checks.output import Output, read_output
 from agentx.synthesis.checks.pytest_output import parse_pytest
 from agentx.synthesis.checks.unittest_output import parse_unittest
+from agentx.synthesis.shell.command_line import steps
 
 
 class Parser(msgspec.Struct, frozen=True):

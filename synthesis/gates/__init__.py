@@ -1,5 +1,5 @@
-"""Checks before and after an action: hot issues, enforcement, the effects of a command.
+"""Checks before an action: what memory says about it, and which rules it breaks.
 
-May import: storage, synthesis.checks, synthesis.language, synthesis.learning, synthesis.memory,
+May import: storage, synthesis.language, synthesis.learning, synthesis.memory, synthesis.shell,
 synthesis.similarity, synthesis.state.
 """

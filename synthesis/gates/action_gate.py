@@ -112,7 +112,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
-        return head + "".join(map(_rendered, self.sections)) + left
+        parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
+        return "".join((head, *parts, left))
 
 
 # --- the verdict --------------------------------------------------------------------------------------------
@@ -160,16 +161,18 @@ def judge(
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
+    broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
     touched = [
-        *_would_break(board, violations),
+        *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
         *(Touch(item, 1.0, "its situation is back") for item in awake),
     ]
     known = {one.item.id for one in touched}
     touched += [one for one in touching(board, action) if one.item.id not in known]
-    sections = sorted(
-        [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched), *_tools_part(tools())],
-        key=lambda part: _ORDER.index(part.name),
-    )
+    sections = [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched)]
+    if existing := tools():
+        title = "What exists already: use it before you make another"
+        sections.append(VerdictSection(name="tools", title=title, lines=existing))
+    sections.sort(key=lambda part: _ORDER.index(part.name))
     decision: Decision = "allow_with_context" if any(part.touches for part in sections) else "allow"
     reason = (
         _tally(sections) if decision == "allow_with_context" else "Nothing that is remembered touches this."
@@ -182,7 +185,11 @@ def judge(
         )
     if denied:
         decision = "deny"
-        reason = " ".join([*(_broken(one) for one in violations), *(_refused(item) for item in against)])
+        breaks = (f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
+        refused = (
+            f"The user ruled this out ({one.item_id}): “{one.sentence}”" for one in map(violation_of, against)
+        )
+        reason = " ".join((*breaks, *refused))
     return GateVerdict(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
@@ -193,24 +200,10 @@ def judge(
     )
 
 
-def _would_break(board: Board, violations: Sequence[Violation]) -> list[Touch]:
-    broken = dict.fromkeys(one.item_id for one in violations)
-    return [Touch(board.items[name], 1.0, "it would be broken") for name in broken if name in board.items]
-
-
 def needs_approval(called: FlowMatch) -> bool:
     """Return whether a flow needs approval before it begins."""
     detail = called.item.detail
     return isinstance(detail, FlowDetail) and detail.needs_approval
-
-
-def _broken(one: Violation) -> str:
-    return f"{one.reason} {one.item_id}: {one.rule}"
-
-
-def _refused(item: MemoryItem) -> str:
-    words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
-    return f"The user ruled this out ({item.id}): “{words}”"
 
 
 def violation_of(item: MemoryItem) -> Violation:
@@ -225,27 +218,20 @@ def violation_of(item: MemoryItem) -> Violation:
 
 
 def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
-    if not flows:
-        return
-    lines = []
-    for one in flows[:1]:
-        detail = one.item.detail
-        if isinstance(detail, FlowDetail):
+    lines: list[Line] = []
+    for one in flows:
+        detail, why = one.item.detail, f"less near: {one.why}"
+        if not lines and isinstance(detail, FlowDetail):
             record = told(detail)
             works = record if record == "never used" else f"works in {record}"
-            approval = "; needs approval" if detail.needs_approval else ""
-            lines.append(
-                Line(id=one.item.id, kind="flow", text=one.item.text, why=f"{works}{approval}; {one.why}")
-            )
-            lines += [
-                Line(id=str(number), kind="step", text=step)
-                for number, step in enumerate(detail.steps, start=1)
-            ]
-    also = [
-        Line(id=one.item.id, kind="flow", text=one.item.text, why=f"less near: {one.why}")
-        for one in flows[1:]
-    ]
-    yield VerdictSection(name="flow", title="The procedure: follow its steps in order", lines=(*lines, *also))
+            why = f"{works}{'; needs approval' if detail.needs_approval else ''}; {one.why}"
+        lines.append(Line(id=one.item.id, kind="flow", text=one.item.text, why=why))
+        if one is flows[0] and isinstance(detail, FlowDetail):
+            lines += [Line(id=str(n), kind="step", text=step) for n, step in enumerate(detail.steps, start=1)]
+    if lines:
+        yield VerdictSection(
+            name="flow", title="The procedure: follow its steps in order", lines=tuple(lines)
+        )
 
 
 def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
@@ -259,7 +245,11 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
 def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if one.item.kind in STATE_KINDS]
-    here = [item for item in board.issues if _is_of(item, action)]
+    here = [
+        item
+        for item in board.issues
+        if isinstance(item.detail, HotIssueDetail) and item.detail.path in action.paths
+    ]
     known = {one.item.id for one in mine}
     lines = [
         *(
@@ -284,18 +274,6 @@ def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterato
     ]
     if rules:
         yield VerdictSection(name="critical", title="Critical rules", lines=tuple(rules[:10]), touches=False)
-
-
-def _tools_part(found: tuple[Line, ...]) -> Iterator[VerdictSection]:
-    if found:
-        yield VerdictSection(
-            name="tools", title="What exists already: use it before you make another", lines=found
-        )
-
-
-def _is_of(issue: MemoryItem, action: Action) -> bool:
-    detail = issue.detail
-    return isinstance(detail, HotIssueDetail) and bool(detail.path) and detail.path in action.paths
 
 
 def _line(touch: Touch) -> Line:
@@ -374,10 +352,6 @@ def _shortened(line: Line) -> Line:
         text=cut(text, _LINE_TOKENS) if _LONG.match(text) else text,
         why=cut(why, _LINE_TOKENS) if _LONG.match(why) else why,
     )
-
-
-def _rendered(part: VerdictSection) -> str:
-    return f"\n## {part.title}\n" + "".join(map(_said, part.lines))
 
 
 def _said(line: Line) -> str:

@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
 from itertools import islice
+from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx.synthesis.gates.command_effects import carries_out
 from agentx.synthesis.gates.enforcement import about, matches
 from agentx.synthesis.language.words import stem, vocabulary, words_of
+from agentx.synthesis.learning.past_runs import only_looks, subcommands
 from agentx.synthesis.memory.items import Kind, MemoryItem, RejectionDetail
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
 from agentx.synthesis.state.rules import boot_rules, has_faded, is_critical
@@ -40,6 +42,10 @@ With fewer items than this, such a word weighs as much as one that all items hav
 
 SYNONYM = 0.5
 """Weight of a word that is only a synonym: "billing" is not always an invoice."""
+
+SCRIPT_FOLDERS = frozenset(("bin", "scripts", "tools"))
+_SCRIPT_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
+_CODE_ENDINGS = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_SCRIPT_ENDINGS))
 
 STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
 """Kinds that describe the current state."""
@@ -114,6 +120,17 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> Words:
         """Stems of its subject words."""
         return _about(f"{self.said} {self.command.translate(_UNQUOTED)}")
+
+
+def is_script(path: str) -> bool:
+    """Return whether a path names a script, by its suffix or its directory.
+
+    >>> is_script("deploy.sh"), is_script("tools/publish.py"), is_script("src/app.py")
+    (True, True, False)
+    """
+    place = PurePosixPath(path)
+    in_folder = place.suffix in _CODE_ENDINGS and bool(SCRIPT_FOLDERS & set(place.parts[:-1]))
+    return in_folder or place.suffix in _SCRIPT_ENDINGS
 
 
 # --- what memory holds, by its words ------------------------------------------------------------------------
@@ -263,6 +280,44 @@ def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
 def _does(idea: str, action: Action) -> bool:
     """Return whether an action carries out an idea: its text names the idea, or its command does it."""
     return names_exactly(idea, action.text) or (bool(action.command) and carries_out(idea, action.command))
+
+
+_GETS = vocabulary("install add i get")
+_UNDOES = vocabulary("uninstall remove rm purge down stop disable off revert")
+_ASKS = frozenset(("--version", "-v", "-V", "--help", "-h", "version", "help"))
+_SHORT = {("git", "-f"): "force"}
+_WORD = re.compile(r"[A-Za-z]+")
+
+
+def carries_out(idea: str, command: str) -> bool:
+    """Return whether a command line certainly carries out an idea.
+
+    Its program, subcommands and options must contain all words of the idea.
+
+    >>> command = "cd app && git push --force origin main"
+    >>> carries_out("force pushes", command), carries_out("yarn", "which yarn")
+    (True, False)
+    """
+    wanted = frozenset(terms(idea))
+    return bool(wanted) and any(_carries_out(wanted, idea, step) for step in steps(command))
+
+
+def _carries_out(wanted: frozenset[str], idea: str, step: ProgramCall) -> bool:
+    words = step.arguments
+    if only_looks(step) or _UNDOES & set(words[:2]) or (words and set(words) <= _ASKS):
+        return False
+    said = subcommands(step)
+    own = frozenset(terms(" ".join((step.program, *said))))
+    named = frozenset(stem(word) for word in words if _WORD.fullmatch(word))
+    options = frozenset(
+        term
+        for word in words
+        for term in terms(_SHORT.get((step.program, word), word if word.startswith("--") else ""))
+        if not word.startswith("--no-") or word in idea
+    )
+    verbatim = any(word in idea.split() for word in words if word.startswith("--"))
+    gets = bool(_GETS & set(said)) and wanted <= named
+    return gets or ((verbatim or bool(wanted & own)) and wanted <= own | named | options)
 
 
 _PROPOSES = re.compile(

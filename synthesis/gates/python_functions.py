@@ -173,18 +173,13 @@ def fetches_data(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         return False
     if first in FETCHING_NAMES:
         return True
-    calls = [
-        call for call in ast.walk(node) if isinstance(call, ast.Call) and call not in _decorator_calls(node)
-    ]
+    decorators = {inner for decorator in node.decorator_list for inner in ast.walk(decorator)}
+    calls = [call for call in ast.walk(node) if isinstance(call, ast.Call) and call not in decorators]
     if first in READING_NAMES and (
         isinstance(node, ast.AsyncFunctionDef) or any(not _is_pure(call) for call in calls)
     ):
         return True
     return any(_fetches(call) for call in calls) or _returns_fetched(node)
-
-
-def _decorator_calls(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
-    return [inner for decorator in node.decorator_list for inner in ast.walk(decorator)]
 
 
 def _is_pure(call: ast.Call) -> bool:

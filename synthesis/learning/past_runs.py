@@ -22,9 +22,10 @@ from agentx.storage.events.types import (
     ToolCallRequested,
     UserMessageSent,
 )
-from agentx.synthesis.checks.command import ProgramCall, is_check_command, masks_exit_status, steps
+from agentx.synthesis.checks.command import is_check_command, masks_exit_status
 from agentx.synthesis.checks.registry import parse_output
 from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.state.extractor import ReadBody
 
 MIN_TIMES = 2

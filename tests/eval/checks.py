@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentx.storage.events.types import Body, Event, Payload, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.checks import CheckReport, parse_output
-from agentx.synthesis.gates.hot_issues import HotIssues
+from agentx.synthesis.checks.hot_issue_extractor import HotIssues
 from agentx.synthesis.memory.conclusions import Concluded
 from agentx.synthesis.memory.items import HotIssueDetail
 from agentx.synthesis.state.state import State

@@ -1,8 +1,8 @@
-"""Whether an answer brings up again what was ruled out: what proposes it, and what only tells of it."""
+"""Whether an answer brings up again what was ruled out, and whether a command does it."""
 
 import pytest
 
-from agentx.synthesis.gates.action_relevance import suggests
+from agentx.synthesis.gates.action_relevance import carries_out, suggests
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,39 @@ def test_an_answer_brings_an_idea_up(idea, answer):
 )
 def test_an_answer_that_tells_of_an_idea_or_of_something_else_is_let_be(idea, answer):
     assert not suggests(idea, answer)
+
+
+@pytest.mark.parametrize(
+    ("idea", "command"),
+    [
+        ("yarn", "sudo yarn build"),
+        ("yarn", "./node_modules/.bin/yarn add x"),
+        ("yarn", "bash -c 'yarn'"),
+        ("force pushes", "git push -f"),
+        ("pushing to main", "git push origin main"),
+        ("docker compose", "docker compose up -d"),
+        ("Redis", "pip install redis"),
+        ("--no-verify", "git commit --no-verify"),
+    ],
+)
+def test_a_command_carries_out_what_its_program_and_options_say(idea, command):
+    assert carries_out(idea, command)
+
+
+@pytest.mark.parametrize(
+    ("idea", "command"),
+    [
+        ("yarn", "rm yarn.lock"),
+        ("yarn", "git commit -m 'drop yarn'"),
+        ("yarn", "yarn --version"),
+        ("yarn", "npm uninstall yarn"),
+        ("yarn", "git checkout yarn"),
+        ("force pushes", "git push origin main"),
+        ("verify", "git commit --no-verify"),
+        ("docker", "docker info"),
+        ("Redis for caching", "pip install redis"),
+        ("npm install", "npm test"),
+    ],
+)
+def test_a_command_that_is_near_an_idea_does_not_carry_it_out(idea, command):
+    assert not carries_out(idea, command)

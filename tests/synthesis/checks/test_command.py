@@ -9,8 +9,8 @@ from agentx.synthesis.checks.command import (
     masks_exit_status,
     normal_form,
     selection,
-    steps,
 )
+from agentx.synthesis.shell.command_line import read_command, steps
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ from agentx.synthesis.checks.command import (
         "npm run test:unit", "pnpm run lint", "yarn build", "make", "make test", "mise run lint 2>&1", "cargo clippy", "./run_tests.sh",
         "bash scripts/test.sh", "./tests/runtests.py forms", "python manage.py test app", "node --test", "golangci-lint run", "gcc -c a.c",
         "tox -e py311", "bin/test -C sympy", "bundle exec rspec", "git stash && go build ./... ; git stash pop", "env A=1 ruff check .",
+        "cat > test_a.py <<'E'\nx\nE\npytest test_a.py", 'out="$(pytest -q)"', "ls tests | xargs pytest", "eval pytest", "t() { pytest; }; t",
     ],
 )  # fmt: skip
 def test_tests_linters_and_builds_are_checks(command):
@@ -32,7 +33,7 @@ def test_tests_linters_and_builds_are_checks(command):
     [
         "", "ls tests", "git commit -m 'fix pytest && make test'", "cat pytest.log", "grep -rn pytest .", "pip install pytest", "echo make test",
         "which mypy", "npm install", "cargo add serde", "go mod tidy", "python script.py", "ruff --version", "cat <<'EOF' > a.sh\npytest\nEOF",
-        "test -f build", "vim test_a.py", "cd tests", "npm run dev", "pytest --help",
+        "test -f build", "vim test_a.py", "cd tests", "ls # pytest", "command -v pytest", "npm run dev", "pytest --help",
     ],
 )  # fmt: skip
 def test_other_commands_are_not(command):
@@ -41,14 +42,37 @@ def test_other_commands_are_not(command):
 
 def test_open_quotes_and_binary_noise_are_split_somehow():
     assert is_check_command('pytest -k "open')
-    for command in ("\0", "'" * 100, "(" * 10_000, "a |" * 10_000, "\ud800"):
+    for command in (
+        "\0",
+        "'" * 100,
+        "(" * 10_000,
+        "a |" * 10_000,
+        "\ud800",
+        "${a:-" * 2_000,
+        "f() { f; f; }; f; " * 100,
+    ):
         assert isinstance(steps(command), tuple)
+
+
+def test_what_does_not_parse_or_is_too_much_is_not_understood():
+    assert read_command("ls | head").understood
+    for command in (
+        "ls 'open",
+        "(" * 100,
+        "ls;" * 5_000,
+        "for i in {1..500}; do ls $i; done",
+        "eval 'eval \"eval \\'eval ls\\'\"'",
+    ):
+        assert not read_command(command).understood
 
 
 def test_pipes_and_alternatives_mask_the_exit_status_and_and_does_not():
     assert masks_exit_status("pytest | tail -3")
     assert masks_exit_status("pytest || true")
     assert masks_exit_status("pytest; echo done")
+    assert masks_exit_status("pytest\necho done")
+    assert masks_exit_status('echo "$(pytest)"')
+    assert not masks_exit_status("out=$(pytest)")
     assert not masks_exit_status("ruff check && pytest 2>&1")
     assert not masks_exit_status("set -o pipefail; pytest | tail")
     assert not masks_exit_status("cd app; pytest")
@@ -56,6 +80,7 @@ def test_pipes_and_alternatives_mask_the_exit_status_and_and_does_not():
 
 def test_cutting_pipes_are_seen():
     assert cuts_output("pytest 2>&1 | tail -3")
+    assert cuts_output("pytest | head -$(nproc)")
     assert not cuts_output("pytest 2>&1 | tee log")
 
 

@@ -11,7 +11,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.synthesis.gates.hot_issues import MAX_OPENED, HotIssues, is_check_run
+from agentx.synthesis.checks.hot_issue_extractor import MAX_OPENED, HotIssues, is_check_run
 from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
 from agentx.synthesis.state.state import State
 
