@@ -86,12 +86,10 @@ def ref_faults(git_dir: Path) -> Iterator[Fault]:
     if nofollow.exists(git_dir / BRANCH):
         if not _OID.fullmatch(_content(git_dir / BRANCH)):
             yield Fault(BRANCH, "does not name a commit")
-    elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _was_there(git_dir):
+    elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _content(
+        git_dir / "logs" / BRANCH
+    ):
         yield Fault(BRANCH, "is missing")
-
-
-def _was_there(git_dir: Path) -> bool:
-    return bool(_content(git_dir / "logs" / BRANCH))
 
 
 def index_faults(git_dir: Path) -> Iterator[Fault]:
@@ -127,19 +125,15 @@ def release_lock(lock: Path) -> None:
 
 def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
     """Return the problem of a loose object; ``None`` if it is intact, or was packed in the meantime."""
+    name = path.relative_to(git_dir).as_posix()
     try:
         read_loose(path, oid)
     except ObjectTooLarge:
-        return Fault(
-            path.relative_to(git_dir).as_posix(),
-            "is over the size limit for its kind, so it is not read",
-            oid,
-            whole=True,
-        )
+        return Fault(name, "is over the size limit for its kind, so it is not read", oid, whole=True)
     except ObjectDamaged:
-        return Fault(path.relative_to(git_dir).as_posix(), "is damaged", oid)
+        return Fault(name, "is damaged", oid)
     except OSError as error:
-        return Fault(path.relative_to(git_dir).as_posix(), f"cannot be read: {error.strerror}", oid)
+        return Fault(name, f"cannot be read: {error.strerror}", oid)
     return None
 
 
@@ -147,26 +141,24 @@ def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
     """Return the problem of a pack or its index; other files beside them are only caches."""
     if path.suffix not in {".pack", ".idx"}:
         return None
+    wrong, other = "", path.with_suffix(".idx" if path.suffix == ".pack" else ".pack")
     try:
-        wrong = _pack_damage(path)
+        if not nofollow.exists(other) and time.time() - nofollow.status(path).st_mtime > STALE_S:
+            wrong = f"has no {other.suffix[1:]} file"
+        else:
+            with nofollow.open_file(path) as file:
+                left = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
+                digest = hashlib.sha1(usedforsecurity=False)
+                while left > 0 and (content := file.read(min(left, _READ_BYTES))):
+                    digest.update(content)
+                    left -= len(content)
+                if digest.digest() != file.read(_DIGEST_BYTES):
+                    wrong = "does not match its checksum"
     except FileNotFoundError:
         return None  # `git gc` replaced it
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
     return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and nofollow.exists(path) else None
-
-
-def _pack_damage(path: Path) -> str:
-    other = path.with_suffix(".idx" if path.suffix == ".pack" else ".pack")
-    if not nofollow.exists(other) and time.time() - nofollow.status(path).st_mtime > STALE_S:
-        return f"has no {other.suffix[1:]} file"
-    with nofollow.open_file(path) as file:
-        left = os.fstat(file.fileno()).st_size - _DIGEST_BYTES
-        digest = hashlib.sha1(usedforsecurity=False)
-        while left > 0 and (content := file.read(min(left, _READ_BYTES))):
-            digest.update(content)
-            left -= len(content)
-        return "" if digest.digest() == file.read(_DIGEST_BYTES) else "does not match its checksum"
 
 
 def _content(path: Path) -> bytes:

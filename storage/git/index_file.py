@@ -82,7 +82,15 @@ class Mark(msgspec.Struct, frozen=True):
     @property
     def is_left(self) -> bool:
         """Whether the process that took the lock has died."""
-        return self.boot != this_boot() or not _alive(self.pid)
+        if self.boot != this_boot() or self.pid <= 0:
+            return True
+        try:
+            os.kill(self.pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return True
+        except PermissionError:
+            return False
+        return False
 
     def encode(self) -> bytes:
         """Encode as in the file: ``agentx PID SEQ BOOT``."""
@@ -409,15 +417,3 @@ def is_abandoned(git_dir: Path) -> bool:
     """Return whether a dead engine left the lock: it was interrupted while writing."""
     mark = read_mark(git_dir)
     return mark is not None and mark.is_left
-
-
-def _alive(pid: int) -> bool:
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

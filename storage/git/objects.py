@@ -177,7 +177,9 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
     path = loose_path(git_dir, oid)
     if _is_whole(path, oid):
-        _freshen(path)
+        # As Git does: a concurrent prune deletes old unreachable objects.
+        with contextlib.suppress(OSError), nofollow.opened_directory(path.parent) as folder:
+            os.utime(path.name, dir_fd=folder, follow_symlinks=False)
     else:
         _write(path, whole, 0, sync=False)
     return oid
@@ -189,12 +191,6 @@ def _is_whole(path: Path, oid: str) -> bool:
         return read_loose(path, oid) is not None
     except ObjectDamaged:
         return False
-
-
-def _freshen(path: Path) -> None:
-    """Set an object's file time to now, as Git does: a concurrent prune deletes old unreachable objects."""
-    with contextlib.suppress(OSError), nofollow.opened_directory(path.parent) as folder:
-        os.utime(path.name, dir_fd=folder, follow_symlinks=False)
 
 
 def _opened(folder: Path) -> contextlib.AbstractContextManager[int]:

@@ -168,7 +168,9 @@ class Pack:
                     f"The Git object {oid} is damaged in {self.path}: its delta chain has no base."
                 )
             entered.add(at)
-            entry = self._entry_at(at)
+            if not _HEADER.size <= at < len(self._data) - _HASH_BYTES:
+                raise PackDamaged(f"{self.path} has no object at byte {at}.")
+            entry = read_entry(self._data, at)
             if entry.kind in NAMES:
                 require_size(oid, NAMES[entry.kind], entry.size)
                 known = NAMES[entry.kind], self.content(entry)
@@ -185,7 +187,10 @@ class Pack:
                     "so it is not read."
                 )
             content = delta.apply(content, self.content(entry))
-            self._remember(entry.at, kind, content)
+            if len(content) <= _CACHED_BYTES:  # it may be the base of other deltas
+                self._cache[entry.at] = kind, content
+                if len(self._cache) > _CACHED:
+                    self._cache.pop(next(iter(self._cache)), None)
         return kind, content
 
     def _weigh(self, oid: str, kind: str, entry: PackEntry, base_bytes: int) -> int:
@@ -211,13 +216,6 @@ class Pack:
             raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
         return found[0]
 
-    def _remember(self, at: int, kind: str, content: bytes) -> None:
-        """Cache a content that may be the base of other deltas."""
-        if len(content) <= _CACHED_BYTES:
-            self._cache[at] = kind, content
-            if len(self._cache) > _CACHED:
-                self._cache.pop(next(iter(self._cache)), None)
-
     def _base(self, entry: PackEntry) -> int:
         """Return the offset of a delta's base."""
         if entry.kind == OFFSET_DELTA:
@@ -227,12 +225,6 @@ class Pack:
             if place is not None:
                 return self._offset(place)
         raise PackDamaged(f"{self.path} is damaged at byte {entry.at}.")
-
-    def _entry_at(self, at: int) -> PackEntry:
-        end = len(self._data) - _HASH_BYTES
-        if not _HEADER.size <= at < end:
-            raise PackDamaged(f"{self.path} has no object at byte {at}.")
-        return read_entry(self._data, at, end)
 
     def _oid(self, place: int) -> bytes:
         at = _OIDS_AT + place * _HASH_BYTES
@@ -344,9 +336,19 @@ class PackWriter:
             base: Offset of the base of an offset delta.
         """
         at = self._end
-        entry = b"".join(
-            (_entry_header(kind, size), _distance(at - base) if kind == OFFSET_DELTA else b"", body)
-        )
+        head, size = bytearray((kind << 4 | size & 15,)), size >> 4
+        while size:
+            head[-1] |= 0x80
+            head.append(size & 0x7F)
+            size >>= 7
+        if kind == OFFSET_DELTA:
+            number = at - base
+            distance = bytearray((number & 0x7F,))
+            while number := number >> 7:
+                number -= 1
+                distance.append(number & 0x7F | 0x80)
+            head += distance[::-1]
+        entry = bytes(head) + body
         self._file.write(entry)
         self._end += len(entry)
         self.offsets[oid], self._crcs[oid] = at, zlib.crc32(entry)
@@ -406,21 +408,3 @@ def _sync(file: IO[bytes]) -> None:
     file.flush()
     os.fchmod(file.fileno(), 0o444)
     os.fsync(file.fileno())
-
-
-def _entry_header(kind: int, size: int) -> bytes:
-    byte, size = kind << 4 | size & 15, size >> 4
-    out = bytearray()
-    while size:
-        out.append(byte | 0x80)
-        byte, size = size & 0x7F, size >> 7
-    out.append(byte)
-    return bytes(out)
-
-
-def _distance(number: int) -> bytes:
-    out = [number & 0x7F]
-    while number := number >> 7:
-        number -= 1
-        out.append(number & 0x7F | 0x80)
-    return bytes(reversed(out))

@@ -48,7 +48,7 @@ def edit(tree: bytes, changes: Mapping[bytes, RawTreeEntry | None]) -> bytes:
     added: dict[bytes, bytes] = {}
     for name, new in changes.items():
         start, end = _span(tree, name) or (0, 0)
-        row = b"" if new is None else _row(name, new)
+        row = b"" if new is None else b"".join((new.mode, b" ", name, b"\0", bytes.fromhex(new.oid)))
         if row and (start == end or row.startswith(DIRECTORY) != tree.startswith(DIRECTORY, start)):
             # A new entry, or a file that becomes a directory (or the reverse), sorts elsewhere.
             added[_place(row)], row = row, b""
@@ -76,10 +76,6 @@ def _place(tree: bytes, start: int = 0) -> bytes:
     return name + b"/" if tree.startswith(DIRECTORY, start) else name
 
 
-def _row(name: bytes, entry: RawTreeEntry) -> bytes:
-    return b"".join((entry.mode, b" ", name, b"\0", bytes.fromhex(entry.oid)))
-
-
 def entries(tree: bytes) -> Iterator[RawTreeEntry]:
     """Yield every entry of a tree."""
     _require_whole(tree)
@@ -101,21 +97,14 @@ def _span(tree: bytes, name: bytes) -> tuple[int, int] | None:
     wanted = b" " + name + b"\0"
     at = tree.find(wanted)
     while at >= 0:
-        for start in (at - length for length in _MODE_BYTES):
-            if _begins(tree, start) and _ENTRY.match(tree, start):
+        for start in (at - length for length in _MODE_BYTES if at >= length):
+            # The same bytes may occur in an oid, or at the end of a longer name.
+            before = _ENTRIES.match(tree, 0, start)
+            if before is not None and before.end() == start and _ENTRY.match(tree, start):
                 return start, at + len(wanted) + _OID_BYTES
         at = tree.find(wanted, at + 1)
     _require_whole(tree)
     return None
-
-
-def _begins(tree: bytes, start: int) -> bool:
-    """Return whether an entry begins here.
-
-    The same bytes may occur in an oid, or at the end of a longer name.
-    """
-    before = _ENTRIES.match(tree, 0, start) if start >= 0 else None
-    return before is not None and before.end() == start
 
 
 def _require_whole(tree: bytes) -> None:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Protocol, cast
+from typing import Any
 
 from agentx.storage.index.port import Chunk
 from agentx.storage.text import encodable
@@ -28,31 +28,7 @@ MAX_TERM_CHARS = 64
 """Longer terms are replaced by a head and a digest, so that they still match exactly and nothing else."""
 
 STOPWORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "this",
-        "to",
-        "was",
-        "were",
-        "with",
-    ]
+    "a an and are as at be by for from in is it of on or that the this to was were with".split()  # noqa: SIM905
 )
 
 # A run of word characters, and further runs joined by the separators of names, paths, versions, dates and
@@ -65,19 +41,8 @@ _HASH = re.compile(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,}")
 _UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿ｦ-ﾟ฀-๿]{2,}")
 
 
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
-
-
 _stemming = threading.Lock()
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> _Stemmer:
-    # Imported here: it is loaded when text is first analysed.
-    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
-
-    return cast("_Stemmer", EnglishStemmer())
+_stemmers: list[Any] = []
 
 
 @lru_cache(maxsize=1 << 16)
@@ -85,7 +50,12 @@ def english_stem(word: str) -> str:
     """Return the stem of a word, by Snowball's English stemmer."""
     # A Snowball stemmer stores the word in itself, so it serves one thread at a time.
     with _stemming:
-        return _stemmer().stemWord(word)
+        if not _stemmers:  # loaded when text is first analysed
+            from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415
+
+            _stemmers.append(EnglishStemmer())
+        stem: str = _stemmers[0].stemWord(word)
+        return stem
 
 
 def fold(text: str) -> str:

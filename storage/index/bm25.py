@@ -52,10 +52,10 @@ def weigh(terms: Mapping[str, int], statistics: Statistics) -> Weights:
     If there are more than :data:`MAX_TERMS`, those with the highest weight are kept.
     """
     docs, length = statistics.totals()
-    weights = {
-        term: _idf(docs, statistics.frequency(term)) * often * (K3 + 1) / (often + K3)
-        for term, often in terms.items()
-    }
+    weights: dict[str, float] = {}
+    for term, often in terms.items():
+        n = min(statistics.frequency(term), docs)
+        weights[term] = math.log(1 + (docs - n + 0.5) / (n + 0.5)) * often * (K3 + 1) / (often + K3)
     if len(weights) > MAX_TERMS:
         weights = dict(sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_TERMS])
     return Weights(weights, length / docs if docs else 1.0)
@@ -70,8 +70,3 @@ def score(weights: Weights, counts: Mapping[str, int], length: int) -> float:
         if f:
             total += weight * f * (K1 + 1) / (f + damping)
     return total
-
-
-def _idf(docs: int, frequency: int) -> float:
-    n = min(frequency, docs)
-    return math.log(1 + (docs - n + 0.5) / (n + 0.5))

@@ -22,7 +22,7 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
     """
     since, before = canonical_time(where.since), canonical_time(where.before)
     source = None if where.source is None else encodable(where.source)
-    actor = encodable(where.actor)
+    actor, is_prefix = encodable(where.actor), where.actor.endswith(":")
     in_path = _path_test(where.path)
 
     def matches(chunk: Chunk) -> bool:
@@ -30,7 +30,7 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
             (not where.kinds or chunk.kind in where.kinds)
             and (source is None or chunk.source == source)
             and (chunk.to_seq == OPEN if where.as_of is None else chunk.seq <= where.as_of < chunk.to_seq)
-            and (not actor or _actor_matches(chunk.actor, actor))
+            and (not actor or chunk.actor == actor or (is_prefix and chunk.actor.startswith(actor)))
             and (not since or (chunk.at != "" and chunk.at >= since))
             and (not before or (chunk.at != "" and chunk.at < before))
             and in_path(chunk.path)
@@ -68,7 +68,9 @@ def sql(where: Filter, *, closed: bool = False) -> str:
         parts.append(f"at < {literal(canonical_time(where.before))}")
     if where.before and not where.since:
         parts.append("at > ''")
-    parts.extend(_path_sql(where.path))
+    if path := _path_of(where.path):
+        exact = f"(path = {literal(path)} OR {_starts_with('path', path + '/')})"
+        parts += _glob_sql(path, literal(where.path)) if "*" in path or "?" in path else [exact]
     if where.as_of is None:
         parts += [] if closed else [f"to_seq = {OPEN}"]
     else:
@@ -156,26 +158,17 @@ def _glob_regex(glob: str) -> str:
     """Translate a glob for :func:`matches_glob` to a regular expression of a linear-time engine (Rust's)."""
     parts = _glob_parts(glob)
     written = ""
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
+    for number, part in enumerate(parts, start=1):
+        rest = parts[number:]
         if part == "**":
-            written += "(?:.*)" if last else "(?:[^/]*/)*"
-        else:
-            written += "".join(_glob_char(char) for char in part) + (
-                "" if last else _slash(parts[number + 1 :])
-            )
+            written += "(?:[^/]*/)*" if rest else "(?:.*)"
+            continue
+        for char in part:
+            wild = {"*": "[^/]*", "?": "[^/]"}
+            written += wild.get(char) or ("\\" + char if char in ".^$+{}[]|()\\" else char)
+        # A slash before nothing but "**" may also be the end: "app/**" matches "app", as in a walk of names.
+        written += "" if not rest else "(?:/|$)" if set(rest) == {"**"} else "/"
     return f"(?s)^{written}$"
-
-
-def _slash(rest: list[str]) -> str:
-    # A slash before nothing but "**" may also be the end: "app/**" matches "app", as in the walk over names.
-    return "(?:/|$)" if all(part == "**" for part in rest) else "/"
-
-
-def _glob_char(char: str) -> str:
-    if char in "*?":
-        return "[^/]*" if char == "*" else "[^/]"
-    return "\\" + char if char in ".^$+{}[]|()\\" else char
 
 
 def _path_of(text: str) -> str:
@@ -197,15 +190,6 @@ def _path_test(text: str) -> Callable[[str], bool]:
     return lambda candidate: candidate == path or candidate.startswith(path + "/")
 
 
-def _path_sql(text: str) -> list[str]:
-    path = _path_of(text)
-    if not path:
-        return []
-    if "*" in path or "?" in path:
-        return _glob_sql(path, literal(text))
-    return [f"(path = {literal(path)} OR {_starts_with('path', path + '/')})"]
-
-
 def _glob_sql(glob: str, itself: str) -> list[str]:
     """Return SQL conditions for a glob: on its fixed leading folder, which is indexed, and on the path."""
     parts = _glob_parts(glob)
@@ -222,7 +206,3 @@ def _glob_sql(glob: str, itself: str) -> list[str]:
 def _starts_with(column: str, prefix: str) -> str:
     # A range instead of LIKE: nothing in the prefix needs escaping. The prefix ends in "/" or ":".
     return f"({column} >= {literal(prefix)} AND {column} < {literal(prefix[:-1] + chr(ord(prefix[-1]) + 1))})"
-
-
-def _actor_matches(actor: str, wanted: str) -> bool:
-    return actor.startswith(wanted) if wanted.endswith(":") else actor == wanted

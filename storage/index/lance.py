@@ -16,12 +16,13 @@ A directory contains ``index.json`` (format, table name, dimensions, small value
 are all still waiting, as in a small task, is searched without it.
 """
 
+import functools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from agentx.storage.files import nofollow
 from agentx.storage.index import bm25, filters
@@ -73,6 +74,26 @@ _BARE_AHEAD = 1_024
 _MAX_CANDIDATES = 1_000_000
 
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
+
+
+def _retried(
+    ask: Callable[Concatenate["LanceIndex", _P], _T],
+) -> Callable[Concatenate["LanceIndex", _P], _T]:
+    """Ask, and retry once: another process may have cleared the table or pruned the version read."""
+
+    @functools.wraps(ask)
+    def asked(self: "LanceIndex", /, *given: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return ask(self, *given, **named)
+        except VENDOR_ERRORS:
+            self._database.reopen()
+        try:
+            return ask(self, *given, **named)
+        except VENDOR_ERRORS as error:
+            raise IndexDamaged(self._path, reason_of(error)) from error
+
+    return asked
 
 
 def open_index(path: Path) -> tuple["LanceIndex", str]:
@@ -111,7 +132,15 @@ class LanceIndex:
         self._appended = 0
         self._shape: tuple[tuple[str, int], int, float] = ("", 0), 0, 0.0
         self._bare: tuple[tuple[str, int, bool], int, list[Row]] = ("", 0, False), 0, []
-        self._manifest = self._first_manifest()
+        first = path / "index.json"
+        with self._writing():
+            nofollow.make_directory(path, parents=True)
+            with locked(path / "index.lock"):
+                if not nofollow.exists(first):
+                    if nofollow.exists(path / "lance"):
+                        raise IndexDamaged(path, "index.json is missing")
+                    write_manifest(first, Manifest())
+        self._manifest = read_manifest(path)
         self._dimensions = self._manifest.dimensions
 
     # --- writing --------------------------------------------------------------------------------------------
@@ -162,7 +191,7 @@ class LanceIndex:
             return
         # The first vectors of this handle, or all vectors were dropped: look up the dimensions.
         with self._lock:
-            self._reading(self._catch_up)
+            self._caught_up()
             known = 0 if self._overlay.forgotten else self._manifest.dimensions
             waiting = (row.vector for row in self._overlay.rows.by_id.values() if row.vector)
             known = known or len(next(waiting, b"")) // 4
@@ -177,6 +206,7 @@ class LanceIndex:
 
     # --- searching ------------------------------------------------------------------------------------------
 
+    @_retried
     def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
         """Return the ``k`` best by BM25 over context and text, best first.
 
@@ -185,11 +215,8 @@ class LanceIndex:
             IndexDamaged: The table cannot be read.
         """
         keep, terms = filters.predicate(where), query_terms(query)
-        return self._reading(lambda: self._search_text(terms, k, keep, where)) if k > 0 and terms else []
-
-    def _search_text(
-        self, terms: dict[str, int], k: int, keep: Callable[[Chunk], bool], where: Filter
-    ) -> list[Ranked]:
+        if k <= 0 or not terms:
+            return []
         with self._lock:
             table = self._catch_up()
             weights = bm25.weigh(terms, _Combined(self._overlay, table))
@@ -210,10 +237,9 @@ class LanceIndex:
             IndexDamaged: The table cannot be read.
         """
         keep, packed = filters.predicate(where), pack([vector], 1)[0]
-        return (
-            self._reading(lambda: self._search_vector(vector, len(packed), k, keep, where)) if k > 0 else []
-        )
+        return self._search_vector(vector, len(packed), k, keep, where) if k > 0 else []
 
+    @_retried
     def _search_vector(
         self, vector: Vector, size: int, k: int, keep: Callable[[Chunk], bool], where: Filter
     ) -> list[Ranked]:
@@ -266,11 +292,11 @@ class LanceIndex:
             self._shape = state, every, table.count(f"to_seq = {OPEN}", ()) / every if every else 0.0
         return self._shape[1:]
 
+    @_retried
     def without_vectors(self, limit: int) -> list[Chunk]:
         """Return up to ``limit`` open chunks that have no vector yet, oldest first."""
-        return self._reading(lambda: self._without_vectors(limit)) if limit > 0 else []
-
-    def _without_vectors(self, limit: int) -> list[Chunk]:
+        if limit <= 0:
+            return []
         with self._lock:
             table = self._catch_up()
             chunks = [row.chunk for row in self._overlay.rows.by_id.values() if lacks_vector(row)]
@@ -293,9 +319,9 @@ class LanceIndex:
 
     def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return chunks by id; unknown ids are omitted."""
-        wanted = list(dict.fromkeys(map(encodable, ids)))
-        return self._reading(lambda: self._get(wanted))
+        return self._get(list(dict.fromkeys(map(encodable, ids))))
 
+    @_retried
     def _get(self, wanted: list[str]) -> dict[str, Chunk]:
         with self._lock:
             table = self._catch_up()
@@ -305,30 +331,25 @@ class LanceIndex:
             found |= {row.chunk.id: row.chunk for row in table.having("id", missing)}
         return {i: found[i] for i in wanted if i in found}
 
+    @_retried
     def count(self, where: Filter | None = None) -> int:
         """Return how many chunks match; for ``None`` all of them, including closed ones."""
         condition = "true" if where is None else filters.sql(where)
         keep = filters.predicate(where) if where is not None else lambda _: True
-        return self._reading(lambda: self._count(keep, condition))
-
-    def _count(self, keep: Callable[[Chunk], bool], condition: str) -> int:
         with self._lock:
             table = self._catch_up()
             total = sum(keep(row.chunk) for row in self._overlay.rows.by_id.values())
             hidden = list(self._overlay.rows.by_id)
         return total if table is None else total + table.count(condition, without=hidden)
 
+    @_retried
     def read_meta(self, key: str) -> str:
         """Return a small value stored beside the chunks; empty if there is none."""
-
-        def read() -> str:
-            with self._lock:
-                self._catch_up()
-                kept = {} if self._overlay.cleared else self._manifest.meta
-                return self._overlay.meta.get(name, kept.get(name, ""))
-
         name = encodable(key)
-        return self._reading(read)
+        with self._lock:
+            self._catch_up()
+            kept = {} if self._overlay.cleared else self._manifest.meta
+            return self._overlay.meta.get(name, kept.get(name, ""))
 
     # --- housekeeping ---------------------------------------------------------------------------------------
 
@@ -343,9 +364,22 @@ class LanceIndex:
             IndexUnavailable: The disk is full; waiting rows stay in their file and are still found.
         """
         with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
-            if mine:
-                self._flush()
-        return mine
+            if not mine:
+                return False
+            below = self._file.seal()
+            with self._lock:
+                self._caught_up()
+                overlay, self._overlay = self._overlay, Overlay()
+                self._follower = Follower(self._file)
+                before = self._manifest
+            manifest = self._database.write(before, overlay)
+            write_manifest(self._path / "index.json", manifest)
+            self._file.drop(below)
+            self._appended = 0
+            if manifest.table != before.table:
+                self._database.drop_others(manifest.table)
+            self._database.compact(manifest.table, slack=4)
+        return True
 
     def maintain(self) -> None:
         """Flush if enough rows wait, compact and prune; runs in the background, never on the write path.
@@ -354,7 +388,10 @@ class LanceIndex:
             IndexDamaged: The table cannot be read.
             IndexUnavailable: The disk is full.
         """
-        if self._is_due():
+        with self._lock:
+            self._caught_up()
+            waiting = len(self._overlay.rows.by_id)
+        if waiting >= self._flush_rows or self._file.size_bytes() >= FLUSH_BYTES:
             self.flush()
         with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
             if mine:
@@ -371,27 +408,6 @@ class LanceIndex:
             self.flush()
         self._database = Database(self._path)
 
-    def _is_due(self) -> bool:
-        with self._lock:
-            self._reading(self._catch_up)
-            waiting = len(self._overlay.rows.by_id)
-        return waiting >= self._flush_rows or self._file.size_bytes() >= FLUSH_BYTES
-
-    def _flush(self) -> None:
-        below = self._file.seal()
-        with self._lock:
-            self._reading(self._catch_up)
-            overlay, self._overlay = self._overlay, Overlay()
-            self._follower = Follower(self._file)
-            before = self._manifest
-        manifest = self._database.write(before, overlay)
-        write_manifest(self._path / "index.json", manifest)
-        self._file.drop(below)
-        self._appended = 0
-        if manifest.table != before.table:
-            self._database.drop_others(manifest.table)
-        self._database.compact(manifest.table, slack=4)
-
     def _catch_up(self) -> Table | None:
         """Read what is new in the waiting file, then the manifest; return the underlying table, if any."""
         try:
@@ -401,7 +417,12 @@ class LanceIndex:
             self._manifest = read_manifest(self._path)
             name = "" if self._overlay.cleared else self._manifest.table
             table = self._database.table(name) if name else None
-            below = {} if table is None else _touched(records, table)
+            below: dict[str, Row] = {}  # the table's rows that the records change but do not contain
+            if table is not None:
+                ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
+                paths = [record.path for record in records if isinstance(record, Close)]
+                rows = table.having("id", ids) + table.having("path", paths, f"to_seq = {OPEN}")
+                below = {row.chunk.id: row for row in rows}
             for record in records:
                 self._overlay.apply(record, below)
         except BaseException:
@@ -410,27 +431,7 @@ class LanceIndex:
             raise
         return None if self._overlay.cleared else table
 
-    def _first_manifest(self) -> Manifest:
-        path = self._path / "index.json"
-        with self._writing():
-            nofollow.make_directory(self._path, parents=True)
-            with locked(self._path / "index.lock"):
-                if not nofollow.exists(path):
-                    if nofollow.exists(self._path / "lance"):
-                        raise IndexDamaged(self._path, "index.json is missing")
-                    write_manifest(path, Manifest())
-        return read_manifest(self._path)
-
-    def _reading(self, ask: Callable[[], _T]) -> _T:
-        """Ask, and retry once: another process may have cleared the table or pruned the version read."""
-        try:
-            return ask()
-        except VENDOR_ERRORS:
-            self._database.reopen()
-        try:
-            return ask()
-        except VENDOR_ERRORS as error:
-            raise IndexDamaged(self._path, reason_of(error)) from error
+    _caught_up = _retried(_catch_up)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -478,11 +479,3 @@ def _visible(
         if len(seen) >= wanted or len(rows) < limit:
             return seen
         limit *= 4
-
-
-def _touched(records: list[Record], table: Table) -> dict[str, Row]:
-    """Return the table's rows that the records change but do not contain."""
-    ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
-    paths = [record.path for record in records if isinstance(record, Close)]
-    rows = table.having("id", ids) + table.having("path", paths, f"to_seq = {OPEN}")
-    return {row.chunk.id: row for row in rows}

@@ -270,7 +270,9 @@ class Table:
         self.counts.add(_open_tokens(rows))
         # They differ if a flush was killed halfway.
         if self.counts.totals()[0] != self._handle.count_rows(_STANDS):
-            self._recount()
+            self.counts.reset()
+            for batch in self._handle.search().where(_STANDS).select(["tokens"]).limit(None).to_batches():
+                self.counts.add(batch.column("tokens").to_pylist())
 
     def drop_vectors(self) -> None:
         """Drop the vector column."""
@@ -288,9 +290,12 @@ class Table:
         parts = self._parts()
         most = MAX_FRAGMENTS * slack + (4 * MAX_PARTS if parts else 0)
         over = fragments > most or late > slack * max(MAX_UNINDEXED, self._handle.count_rows() // 100)
-        if over or self._old_versions() > MAX_VERSIONS * slack:
-            if fragments > most or parts > MAX_PARTS:
-                self._drop_vector_index()
+        moment = datetime.now(UTC) - PRUNE_AFTER
+        versions = self._handle.list_versions() if not over else []
+        old = sum(version["timestamp"].astimezone(UTC) < moment for version in versions)
+        if over or old > MAX_VERSIONS * slack:
+            if parts and (fragments > most or parts > MAX_PARTS):
+                self._handle.drop_index(_VECTOR_INDEX)
             self._handle.optimize(cleanup_older_than=PRUNE_AFTER)
             version = self._handle.version
         if slack == 1:
@@ -312,19 +317,6 @@ class Table:
         """Return the number of parts of the vector index; 0 for none."""
         known = self._handle.index_stats(_VECTOR_INDEX)
         return 0 if known is None else known.num_indices or 1
-
-    def _drop_vector_index(self) -> None:
-        if self._parts():
-            self._handle.drop_index(_VECTOR_INDEX)
-
-    def _old_versions(self) -> int:
-        moment = datetime.now(UTC) - PRUNE_AFTER
-        return sum(version["timestamp"].astimezone(UTC) < moment for version in self._handle.list_versions())
-
-    def _recount(self) -> None:
-        self.counts.reset()
-        for batch in self._handle.search().where(_STANDS).select(["tokens"]).limit(None).to_batches():
-            self.counts.add(batch.column("tokens").to_pylist())
 
     def _has_vectors(self) -> bool:
         return "vector" in self._handle.schema.names

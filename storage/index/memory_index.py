@@ -37,10 +37,13 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[Row]:
     """Analyse chunks, and attach the packed vector of each."""
-    return [
-        Row(chunk, " ".join(tokens_of(chunk)), vector)
-        for chunk, vector in zip(map(_encodable, chunks), packed, strict=True)
-    ]
+    rows = []
+    for given, vector in zip(chunks, packed, strict=True):
+        fields = msgspec.structs.asdict(given).items()
+        texts = {name: encodable(value) for name, value in fields if isinstance(value, str)}
+        chunk = msgspec.structs.replace(given, **texts)
+        rows.append(Row(chunk, " ".join(tokens_of(chunk)), vector))
+    return rows
 
 
 def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
@@ -71,8 +74,8 @@ def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
 
 def best(scored: Iterable[tuple[float, Chunk]], k: int) -> list[Ranked]:
     """Return the ``k`` best of the scored chunks; equal scores are ordered by id."""
-    ordered = sorted(((round(score, SCORE_DIGITS), chunk) for score, chunk in scored), key=_place)
-    return [Ranked(chunk, score) for score, chunk in ordered[: max(k, 0)]]
+    ranked = [Ranked(chunk, round(score, SCORE_DIGITS)) for score, chunk in scored]
+    return sorted(ranked, key=lambda one: (-one.score, one.chunk.id))[: max(k, 0)]
 
 
 def cosines(vector: Vector, packed: Sequence[bytes]) -> Vector:
@@ -209,7 +212,7 @@ class InMemoryIndex:
         """
         rows = make_rows(chunks, pack(vectors, len(chunks)))
         with self._lock:
-            self._check_dimensions([row.vector for row in rows])
+            self._dimensions = agreed_dimensions(self._dimensions, [row.vector for row in rows])
             for row in rows:
                 self._rows.put(row)
 
@@ -221,7 +224,7 @@ class InMemoryIndex:
         """
         packed = pack(vectors, len(ids))
         with self._lock:
-            self._check_dimensions(packed)
+            self._dimensions = agreed_dimensions(self._dimensions, packed)
             for chunk_id, vector in zip(ids, packed, strict=True):
                 self._rows.embed(encodable(chunk_id), vector)
 
@@ -287,9 +290,6 @@ class InMemoryIndex:
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
 
-    def _check_dimensions(self, packed: Sequence[bytes]) -> None:
-        self._dimensions = agreed_dimensions(self._dimensions, packed)
-
 
 def agreed_dimensions(known: int, packed: Sequence[bytes]) -> int:
     """Return the common dimensions of the vectors and those known before; 0 for none.
@@ -316,16 +316,3 @@ def lacks_vector(row: Row) -> bool:
 def oldest(chunks: Iterable[Chunk], limit: int) -> list[Chunk]:
     """Return the first ``limit`` chunks by the event that brought them, then by id."""
     return sorted(chunks, key=lambda chunk: (chunk.seq, chunk.id))[: max(limit, 0)]
-
-
-def _encodable(chunk: Chunk) -> Chunk:
-    texts = {
-        name: encodable(value)
-        for name, value in msgspec.structs.asdict(chunk).items()
-        if isinstance(value, str)
-    }
-    return msgspec.structs.replace(chunk, **texts)
-
-
-def _place(scored: tuple[float, Chunk]) -> tuple[float, str]:
-    return -scored[0], scored[1].id

@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_all
 from agentx.storage.index.memory_index import Row, Rows
 
 
@@ -116,9 +117,7 @@ class WaitingFile:
                 self._current(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644
             )
             try:
-                rest = memoryview(data)
-                while rest:
-                    rest = rest[os.write(descriptor, rest) :]
+                write_all(descriptor, data)
                 return os.fstat(descriptor).st_size
             finally:
                 os.close(descriptor)
@@ -182,8 +181,18 @@ class Follower:
         """
         start, restarted = self._read, False
         while True:
+            reached: dict[tuple[str, int], int] = {}
+            records: list[Record] = []
             try:
-                reached, records = self._read_from(start)
+                for path in self._file.segments():
+                    with nofollow.open_file(path) as stream:
+                        key = path.name, os.fstat(stream.fileno()).st_ino
+                        offset = start.get(key, 0)
+                        stream.seek(offset)
+                        data = stream.read()
+                    whole = data.rfind(b"\n") + 1
+                    reached[key] = offset + whole
+                    records.extend(_decode(data[:whole]))
             except FileNotFoundError:
                 # A flush deleted a segment between listing and reading.
                 if not nofollow.is_directory(self._file.directory):
@@ -193,22 +202,6 @@ class Follower:
                 self._read = reached
                 return restarted, records
             start, restarted = {}, True
-
-    def _read_from(
-        self, start: dict[tuple[str, int], int]
-    ) -> tuple[dict[tuple[str, int], int], list[Record]]:
-        reached: dict[tuple[str, int], int] = {}
-        records: list[Record] = []
-        for path in self._file.segments():
-            with nofollow.open_file(path) as stream:
-                key = path.name, os.fstat(stream.fileno()).st_ino
-                offset = start.get(key, 0)
-                stream.seek(offset)
-                data = stream.read()
-            whole = data.rfind(b"\n") + 1
-            reached[key] = offset + whole
-            records.extend(_decode(data[:whole]))
-        return reached, records
 
 
 class Overlay:

@@ -55,7 +55,7 @@ class TermCounts:
         for tokens in rows:
             terms = tokens.split(" ") if tokens else []
             self._totals += (sign, sign * len(terms))
-            self._counts[_slots(terms)] += sign
+            self._counts[list({_slot(term) for term in terms})] += sign
 
     def reset(self) -> None:
         """Reset all counts to zero."""
@@ -65,7 +65,3 @@ class TermCounts:
 
 def _slot(term: str) -> int:
     return zlib.crc32(term.encode()) % SLOTS
-
-
-def _slots(terms: list[str]) -> list[int]:
-    return list({_slot(term) for term in terms})

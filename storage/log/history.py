@@ -23,7 +23,7 @@ from agentx.storage.errors import AgentXError, DiskRefused, WriterConflict
 from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES, Codec, DamagedLine
 from agentx.storage.events.types import Draft, Event
 from agentx.storage.files import nofollow
-from agentx.storage.files.durable import TEMPORARY_PREFIX, make_directory, sync_directory
+from agentx.storage.files.durable import TEMPORARY_PREFIX, make_directory, sync_directory, write_all
 from agentx.storage.log.chain import Chain
 from agentx.storage.log.orphans import Orphans
 
@@ -515,7 +515,14 @@ class HistoryWriter:
         """
         if self._fd < 0:
             raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
-        events, lines = self._encode(drafts)
+        events: list[Event] = []
+        lines: list[bytes] = []
+        seq, previous = self.seq, self.hash
+        for draft in drafts:
+            line, event = self._codec.encode(draft, seq=seq + 1, previous=previous)
+            seq, previous = event.seq, event.hash
+            lines.append(line)
+            events.append(event)
         recorded = number = 0
         try:
             for number, part in enumerate(_parts(lines, self._offset)):
@@ -531,7 +538,7 @@ class HistoryWriter:
     def _write(self, content: bytes) -> None:
         if not content:
             return
-        _write_all(self._fd, content)
+        write_all(self._fd, content)
         os.fdatasync(self._fd)
         end = os.lseek(self._fd, 0, os.SEEK_CUR)
         if end != self._offset + len(content):
@@ -557,17 +564,6 @@ class HistoryWriter:
         if sealing or said != "Nothing was recorded.":
             self.close()  # the next read finds what was recorded, and the current live log
         raise HistoryWriteFailed(f"Could not append to {self._live}: {error.strerror}. {said}") from error
-
-    def _encode(self, drafts: Sequence[Draft]) -> tuple[list[Event], list[bytes]]:
-        events: list[Event] = []
-        lines: list[bytes] = []
-        seq, previous = self.seq, self.hash
-        for draft in drafts:
-            line, event = self._codec.encode(draft, seq=seq + 1, previous=previous)
-            seq, previous = event.seq, event.hash
-            lines.append(line)
-            events.append(event)
-        return events, lines
 
     def _open_live(self) -> bool:
         """Open the live log; return whether it is another file than before."""
@@ -626,18 +622,16 @@ class HistoryWriter:
             self.close()
             self.unsound = f"{LIVE}: {unsound}"
             return []
-        self._set_aside([*orphans, (torn, "torn: it has no end")] if torn else orphans, end, len(content))
+        if torn:
+            orphans.append((torn, "torn: it has no end"))
+        if orphans:
+            self._orphans.keep(orphans)
+        if end < len(content):  # cut off what follows the last event
+            os.ftruncate(self._fd, self._offset + end)
         self.seq, self.hash = chain.seq, chain.hash
         self._offset += end
         self.known += content[:end]
         return events
-
-    def _set_aside(self, orphans: Sequence[tuple[bytes, str]], end: int, length: int) -> None:
-        """Store lines that are not events in the orphans file; cut off what follows the last event."""
-        if orphans:
-            self._orphans.keep(orphans)
-        if end < length:
-            os.ftruncate(self._fd, self._offset + end)
 
     def _seal(self) -> None:
         target = self._root / segment_path(self.segments + 1)
@@ -675,9 +669,3 @@ def _parts(lines: Sequence[bytes], taken: int) -> list[list[bytes]]:
         parts[-1].append(line)
         taken += len(line)
     return parts
-
-
-def _write_all(fd: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(fd, view) :]

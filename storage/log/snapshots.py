@@ -7,7 +7,6 @@ A file is one line of JSON, the label, and then the content.
 """
 
 import contextlib
-import os
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from agentx.storage.files import nofollow
-from agentx.storage.files.durable import TEMPORARY_PREFIX
+from agentx.storage.files.durable import write_temporary
 from agentx.storage.log.history import History, Position
 
 KEPT = 2
@@ -97,7 +96,13 @@ class Snapshots:
         segments = self._segments(position)
         label = msgspec.json.encode(_Label(self._version, position, _checksum(content), segments))
         try:
-            self._write(f"{seq:012}-{own_hash[:16]}{_SUFFIX}", label + b"\n" + content)
+            nofollow.make_directory(self._folder, parents=True)
+            temporary = write_temporary(self._folder, label + b"\n" + content, 0o600, sync=False)
+            nofollow.replace(temporary, self._folder / f"{seq:012}-{own_hash[:16]}{_SUFFIX}")
+            kept = self._newest_first()[:KEPT]
+            for path in nofollow.listed(self._folder):  # also removes temporary files left by a crash
+                if path not in kept:
+                    nofollow.remove(path, missing_ok=True)
         except OSError:
             return False
         return True
@@ -106,22 +111,6 @@ class Snapshots:
         """Delete all snapshots."""
         for path in self._newest_first():
             nofollow.remove(path, missing_ok=True)
-
-    def _write(self, name: str, content: bytes) -> None:
-        nofollow.make_directory(self._folder, parents=True)
-        fd, temporary = nofollow.temporary(self._folder, TEMPORARY_PREFIX)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(content)
-            nofollow.replace(temporary, self._folder / name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                nofollow.remove(temporary)
-            raise
-        kept = self._newest_first()[:KEPT]
-        for path in nofollow.listed(self._folder):  # also removes temporary files left by a crash
-            if path not in kept:
-                nofollow.remove(path, missing_ok=True)
 
     def _segments(self, position: Position) -> str:
         return self._history.stamp(position.segment) if self._sealed else ""

@@ -63,11 +63,11 @@ def die_after(owner, name, calls=1):
         return result
     setattr(owner, name, dying)
 
-def tear(owner=history, name="_write_all"):
+def tear():
     def torn(fd, content):
         os.write(fd, content[: len(content) // 2])
         os._exit(9)
-    history._write_all = torn
+    history.write_all = torn
 
 """
 

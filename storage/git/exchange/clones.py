@@ -1,6 +1,5 @@
 """Set up a clone of a workspace: add missing settings, and undo Git's line-end conversions."""
 
-import stat
 from pathlib import Path
 
 from agentx.storage.files import nofollow
@@ -51,7 +50,7 @@ def set_up(root: Path) -> None:
 
 def _mend_line_ends(path: Path, entry: TreeEntry, repo: GitRepository) -> bool:
     """Rewrite a file if Git changed its line ends; return whether it did."""
-    if entry.mode == LINK or not _is_regular(path):
+    if entry.mode == LINK or not nofollow.is_file(path):
         return False
     content = nofollow.read(path)
     if b"\r\n" not in content or blob_id(content) == entry.oid:
@@ -61,10 +60,3 @@ def _mend_line_ends(path: Path, entry: TreeEntry, repo: GitRepository) -> bool:
         return False
     write_file(path, recorded, 0o755 if entry.mode == EXECUTABLE else 0o644)
     return True
-
-
-def _is_regular(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(nofollow.status(path).st_mode)
-    except OSError:
-        return False

@@ -20,7 +20,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory, write_file
 from agentx.storage.git import local
-from agentx.storage.git.branch import BRANCH
+from agentx.storage.git.branch import BRANCH, Branch
 from agentx.storage.git.checked_reader import ObjectReader
 from agentx.storage.git.checking import release_lock
 from agentx.storage.git.exchange import git_program, transfer
@@ -135,8 +135,13 @@ class Remote:
             GitMissing: There is no git program.
         """
         with self._translated():
-            tip = self._tip_there()
-            commit = tip if self._is_ours(tip) else self._fetch(progress)
+            tip = ""
+            if self._path:
+                references = self._opened_there().references
+                tip = str(references[BRANCH].target) if BRANCH in references else ""  # even if it is missing
+            head, reader = Branch(self._git_dir).read(), ObjectReader(self._git_dir)
+            ours = tip and head and reader.exists(tip) and (head == tip or reader.descends(head, tip))
+            commit = tip if ours else self._fetch(progress)
             if tip and not commit:
                 raise RemoteFailed(
                     f"{self.shown} is damaged: its branch names {tip}, which is missing there."
@@ -179,7 +184,7 @@ class Remote:
             return 0
         with self._translated():
             backup = self._backup()
-            if self._known_complete() == _Complete(commit, _listing(backup)):
+            if self._backups().get(str(self._path)) == _Complete(commit, _listing(backup)):
                 return 0
             sent = transfer.complete(self._git_dir, backup, commit, progress)
             self._remember(commit, backup)
@@ -241,9 +246,8 @@ class Remote:
         """Open the repository; libgit2 refuses another user's unless ``safe.directory`` allows it."""
         repo = pygit2.Repository(str(self._path), RepositoryOpenFlag.NO_SEARCH)
         repo.free()
-        if any(
-            name.endswith(".promisor") or name == "extensions.partialclone" for name in _names(repo.config)
-        ):
+        names = (str(entry.name).lower() for entry in repo.config)
+        if any(name.endswith(".promisor") or name == "extensions.partialclone" for name in names):
             raise RemoteFailed(f"{self.shown} is a partial clone, so it may lack objects; use a full one.")
         return repo
 
@@ -262,16 +266,6 @@ class Remote:
             repo.set_head(BRANCH)  # so that a clone of it checks the branch out
         return git_dir
 
-    def _tip_there(self) -> str:
-        """Return the commit that a directory's branch names, even if missing; empty for none or a server."""
-        if not self._path:
-            return ""
-        references = self._opened_there().references
-        return str(references[BRANCH].target) if BRANCH in references else ""
-
-    def _known_complete(self) -> _Complete | None:
-        return self._backups().get(str(self._path))
-
     def _backups(self) -> dict[str, _Complete]:
         try:
             content = nofollow.read(self._git_dir / _BACKUPS)
@@ -288,35 +282,20 @@ class Remote:
     @contextlib.contextmanager
     def _ours(self) -> Iterator[Objects]:
         """Yield our objects, with the branch."""
-        with self._opened() as repo:
-            head = {BRANCH: str(repo.references[BRANCH].target)} if BRANCH in repo.references else {}
-        with objects_of(self._git_dir, head) as ours:
+        head = Branch(self._git_dir).read()
+        with objects_of(self._git_dir, {BRANCH: head} if head else {}) as ours:
             yield ours
-
-    def _is_ours(self, commit: str) -> bool:
-        """Return whether a commit is reachable from our branch."""
-        if not commit:
-            return False
-        with self._opened() as repo:
-            head = str(repo.references[BRANCH].target) if BRANCH in repo.references else ""
-        reader = ObjectReader(self._git_dir)
-        return bool(head) and reader.exists(commit) and (head == commit or reader.descends(head, commit))
 
     def _keep(self, commit: str) -> None:
         """Save the remote and its branch's commit, as git does."""
         for name in ("config", f"refs/remotes/{self.name}/main", "packed-refs"):
             release_lock(self._git_dir / f"{name}.lock")  # of an earlier push or pull that was killed
-        with self._opened() as repo:
+        repo = pygit2.Repository(str(self._git_dir))
+        try:
             if self.name not in repo.remotes.names():
                 repo.remotes.create(self.name, self.url)
             if commit:
                 repo.references.create(f"refs/remotes/{self.name}/main", pygit2.Oid(hex=commit), force=True)
-
-    @contextlib.contextmanager
-    def _opened(self) -> Iterator[pygit2.Repository]:
-        repo = pygit2.Repository(str(self._git_dir))
-        try:
-            yield repo
         finally:
             repo.free()
 
@@ -391,10 +370,6 @@ def _check_url(name: str, url: str) -> None:
             f"The URL of the remote {name!r} has no host ({_shown(ascii(url))}). Set another: "
             f"`git remote set-url {name} URL`."
         )
-
-
-def _names(config: pygit2.Config) -> Iterator[str]:
-    return (str(entry.name).lower() for entry in config)
 
 
 def _listing(git_dir: Path) -> str:

@@ -96,7 +96,14 @@ def complete(source: Path, backup: Path, tip: str, progress: Progress | None = N
         ObjectDamaged: Something in the backup is damaged, or is missing in both.
         GitFailed: The missing objects could not be written.
     """
-    _refuse_damage(backup, progress)
+    loose = list(loose_objects(backup / "objects"))
+    for number, (oid, path) in enumerate(loose, start=1):
+        if fault := loose_fault(backup, oid, path):
+            raise ObjectDamaged(f"{backup / fault.path} {fault.what}.")
+        if progress:
+            progress("Checking objects", number, len(loose))
+    for fault in pack_faults(backup):
+        raise ObjectDamaged(f"{backup / fault.path} {fault.what}.")
     if _is_connected(backup, tip, progress):
         return 0
     with objects_of(source) as here:
@@ -119,17 +126,6 @@ def complete(source: Path, backup: Path, tip: str, progress: Progress | None = N
     if not _is_connected(backup, tip, progress):
         raise ObjectDamaged(f"{backup} lacks objects that are missing here, too.")
     return len(missing)
-
-
-def _refuse_damage(git_dir: Path, progress: Progress | None) -> None:
-    loose = list(loose_objects(git_dir / "objects"))
-    for number, (oid, path) in enumerate(loose, start=1):
-        if fault := loose_fault(git_dir, oid, path):
-            raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
-        if progress:
-            progress("Checking objects", number, len(loose))
-    for fault in pack_faults(git_dir):
-        raise ObjectDamaged(f"{git_dir / fault.path} {fault.what}.")
 
 
 def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:

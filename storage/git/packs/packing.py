@@ -188,7 +188,10 @@ class Packer:
         """
         try:
             with FileLock(self._git_dir / "agentx-pack.lock", timeout_s=0).hold():
-                return PackReport(busy=True) if self._git_collects() else self._run()
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - nofollow.status(self._git_dir / "gc.pid").st_mtime < _COLLECTION_S:
+                        return PackReport(busy=True)
+                return self._run()
         except WorkspaceBusy:
             return PackReport(busy=True)
         except OSError as error:
@@ -196,13 +199,6 @@ class Packer:
                 f"The objects in {self._objects} could not be packed: {error.strerror}. Nothing is lost; "
                 "packing is retried later."
             ) from error
-
-    def _git_collects(self) -> bool:
-        """Return whether ``git gc`` is running."""
-        try:
-            return time.time() - nofollow.status(self._git_dir / "gc.pid").st_mtime < _COLLECTION_S
-        except FileNotFoundError:
-            return False
 
     def _run(self) -> PackReport:
         for leftover in nofollow.listed(self._folder, TEMPORARY):
@@ -267,7 +263,11 @@ class Packer:
                 yield from _OID.findall(nofollow.read_text(path, "replace"))
 
     def _packs(self, damaged: list[str]) -> Iterator[Pack]:
-        for path in sorted(nofollow.listed(self._folder, "pack-", ".pack"), key=_age_ns):
+        ages: dict[Path, int] = {}
+        for path in nofollow.listed(self._folder, "pack-", ".pack"):
+            with contextlib.suppress(FileNotFoundError):  # `git gc` replaced it
+                ages[path] = nofollow.status(path).st_mtime_ns
+        for path in sorted(ages, key=ages.__getitem__, reverse=True):
             try:
                 yield Pack(path)
             except PackDamaged as error:
@@ -399,11 +399,3 @@ def _names(one: _Loose) -> list[str]:
     if kind == "tree":
         return [oid.hex() for oid in _ENTRY.findall(content)]
     return [oid.decode() for oid in _NAMED.findall(content)]
-
-
-def _age_ns(path: Path) -> int:
-    """Sort key: the newest first."""
-    try:
-        return -nofollow.status(path).st_mtime_ns
-    except FileNotFoundError:
-        return 0

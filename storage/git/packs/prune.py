@@ -113,15 +113,6 @@ def _target(repo: pygit2.Repository, name: str) -> str:
         return ""
 
 
-def _targets(git_dir: Path) -> list[str]:
-    """Return the objects that the refs name."""
-    repo = pygit2.Repository(str(git_dir))
-    try:
-        return [target for name in repo.references if (target := _target(repo, name))]
-    finally:
-        repo.free()
-
-
 def _pack_refs(git_dir: Path) -> None:
     """Remove the branch from the packed refs: it has its own file."""
     path = git_dir / "packed-refs"
@@ -142,11 +133,14 @@ def sweep(git_dir: Path, progress: Progress) -> None:
         OSError: A file could not be written or removed; all reachable objects are still there.
     """
     objects, fresh = git_dir / "objects", git_dir / _NEW
+    repo = pygit2.Repository(str(git_dir))
+    tips = [target for name in repo.references if (target := _target(repo, name))]
+    repo.free()
     nofollow.remove_tree(fresh, ignore_errors=True)
     old = list(nofollow.tree(objects))
     nofollow.make_directory(fresh / "objects", parents=True)
     try:
-        transfer.copy(git_dir, fresh, _targets(git_dir), progress)
+        transfer.copy(git_dir, fresh, tips, progress)
     except GitFailed as error:
         raise OSError(errno.EIO, str(error)) from error
     kept = _take_in(fresh / "objects" / "pack", objects / "pack")

@@ -79,27 +79,20 @@ class Rewriter:
         """
         try:
             for tip in tips:
-                self._rewrite(tip, progress)
+                ahead = list(self._parents_first(tip))
+                for number, oid in enumerate(ahead, start=1):
+                    self._commits[oid] = self._commit(oid)
+                    if not number % 100 or number == len(ahead):
+                        progress("Making commits anew", number, len(ahead))
             if self._writer is not None:
                 self._writer.finish()
-        except ObjectDamaged as error:
-            self._discard()
-            raise ObjectDamaged(f"The commits of {self._git_dir} cannot all be read: {error}") from error
-        except BaseException:
-            self._discard()
+        except BaseException as error:
+            if self._writer is not None:
+                self._writer.discard()
+            if isinstance(error, ObjectDamaged):
+                raise ObjectDamaged(f"The commits of {self._git_dir} cannot all be read: {error}") from error
             raise
         return {tip: self._commits[tip] for tip in tips}
-
-    def _discard(self) -> None:
-        if self._writer is not None:
-            self._writer.discard()
-
-    def _rewrite(self, tip: str, progress: Progress) -> None:
-        ahead = list(self._parents_first(tip))
-        for number, oid in enumerate(ahead, start=1):
-            self._commits[oid] = self._commit(oid)
-            if not number % 100 or number == len(ahead):
-                progress("Making commits anew", number, len(ahead))
 
     def _parents_first(self, tip: str) -> Iterator[str]:
         """Yield every commit that was not rewritten yet, after its parents."""
@@ -116,7 +109,7 @@ class Rewriter:
             waiting += (parent for parent in self._reader.commit(oid).parents if parent not in done)
 
     def _commit(self, oid: str) -> str:
-        old = self._read(oid)
+        old = self._reader.read(oid)[1]
         head, _, message = old.partition(b"\n\n")
         tree = self._tree(head[5:45].decode(), "") or self._put("tree", b"")
         made = _TREE.sub(b"tree " + tree.encode(), head)
@@ -132,7 +125,7 @@ class Rewriter:
         known = self._trees.get((zone, oid))
         if known is not None:
             return known
-        old, clean = self._read(oid), self._clean.setdefault(zone, set())
+        old, clean = self._reader.read(oid)[1], self._clean.setdefault(zone, set())
         changes: dict[bytes, trees.RawTreeEntry | None] = {}
         rows: list[_Row] = _ROW.findall(old)
         for row in rows:
@@ -159,12 +152,9 @@ class Rewriter:
         zone = path if "/" not in path else "/".join(path.split("/")[:2])
         known = self._files.get((zone, oid))
         if known is None:
-            made = self._edit_file(path, oid, lambda: self._read(oid))
+            made = self._edit_file(path, oid, lambda: self._reader.read(oid)[1])
             known = self._files[zone, oid] = made if isinstance(made, str) else self._put("blob", made)
         return known
-
-    def _read(self, oid: str) -> bytes:
-        return self._reader.read(oid)[1]
 
     def _put(self, kind: str, content: bytes) -> str:
         name = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(content)) + content, usedforsecurity=False)

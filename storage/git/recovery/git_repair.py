@@ -15,6 +15,7 @@ import contextlib
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -150,22 +151,22 @@ def require_whole(root: Path) -> None:
         RepositoryDamaged: Something that its latest commit needs is damaged or missing.
     """
     git_dir = root / ".git"
-    rebooted = (mark := read_mark(git_dir)) is not None and mark.rebooted
-    if any(ref_faults(git_dir)) or not _is_whole_since(git_dir) or (rebooted and not _is_all_whole(git_dir)):
+    whole = not any(ref_faults(git_dir)) and _is_whole_since(git_dir)
+    if whole and (mark := read_mark(git_dir)) is not None and mark.rebooted:
+        missing: list[str] = []
+        try:
+            _look_at_each(
+                ObjectReader(git_dir), read_ref(git_dir), "", lambda _path, oid, _: missing.append(oid)
+            )
+            whole = not missing
+        except ObjectDamaged:
+            whole = False
+    if not whole:
         raise RepositoryDamaged(
             f"The repository in {root} is damaged, and cannot be repaired because it is read-only. "
             "Copy the whole directory to a writable place, for example with `cp -a`, "
             "and run `agentx repair` there."
         )
-
-
-def _is_all_whole(git_dir: Path) -> bool:
-    reader, missing = ObjectReader(git_dir), list[str]()
-    try:
-        _look_at_each(reader, read_ref(git_dir), "", lambda _path, oid, _problem: missing.append(oid))
-    except ObjectDamaged:
-        return False
-    return not missing
 
 
 def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
@@ -203,8 +204,9 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         since = "" if thorough or damaged else _known_whole(git_dir, reader)
         if mark is not None and power_cut and not thorough:
             since = _settled(reader, candidates, mark.seq)
-            since = _if_whole(remaking, since) if damaged else since
-        good = next((oid for oid in candidates if _is_made_whole(remaking, oid, since, each=power_cut)), "")
+            # A commit can be incomplete although it was synced: then each is checked.
+            since = since if not damaged or remaking.is_usable(since, "", each=False) else ""
+        good = next((oid for oid in candidates if remaking.make(oid, since, each=power_cut)), "")
     mended += [Mended(f"Git object {oid}", f"was restored from {source}") for oid, source in remaking.made]
     if not good:
         raise RepositoryDamaged(
@@ -220,7 +222,9 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     if power_cut:
         mended += _remove(git_dir, aside, _broken(git_dir), "refers to a missing object and was moved away")
     if mended or not killed:
-        mended += _mend_beside(git_dir, aside)
+        # Reflogs that name missing commits, and Git's index file; a kill alone damages neither.
+        _forget_missing(git_dir, aside)
+        mended += _remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and will be rebuilt")
     if mended:
         _leave_index_behind(git_dir, reader.commit(good))
     _note_whole(git_dir, good)
@@ -232,12 +236,6 @@ def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
         fault = loose_fault(git_dir, oid, path)
         if fault and not fault.whole:
             yield fault
-
-
-def _mend_beside(git_dir: Path, aside: Aside) -> list[Mended]:
-    """Repair reflogs that name missing commits, and Git's index file; a kill alone damages neither."""
-    _forget_missing(git_dir, aside, ObjectReader(git_dir))
-    return list(_remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and will be rebuilt"))
 
 
 def read_ref(git_dir: Path) -> str:
@@ -404,15 +402,11 @@ def _is_git_in(process: Path, root: Path) -> bool:
         ]
     except OSError:  # it ended, or belongs to somebody else
         return False
-    values = [value for word in named for value in (word, word.partition(b"=")[2])]
-    return any(_lies_in(directory / os.fsdecode(value), root) for value in (b"", *values))
-
-
-def _lies_in(path: Path, root: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(root)
-    except OSError:  # an argument that is not a path
-        return False
+    for value in (b"", *(value for word in named for value in (word, word.partition(b"=")[2]))):
+        with contextlib.suppress(OSError):  # an argument that is not a path
+            if (directory / os.fsdecode(value)).resolve().is_relative_to(root):
+                return True
+    return False
 
 
 def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
@@ -461,19 +455,6 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
                     return commit.id
                 commit = reader.commit(commit.parents[0]) if commit.parents else None
     return ""
-
-
-def _if_whole(remaking: Remaking, commit: str) -> str:
-    """Return a commit if its tree is complete, otherwise the empty string, so that each commit is checked.
-
-    A commit can be incomplete although it was synced.
-    """
-    return commit if commit and remaking.is_usable(commit, "", each=False) else ""
-
-
-def _is_made_whole(remaking: Remaking, commit: str, since: str, *, each: bool) -> bool:
-    remaking.make(commit, since)
-    return remaking.is_usable(commit, since, each=each)
 
 
 def _garbled(log: Path, tail_bytes: int | None) -> set[bytes]:
@@ -536,21 +517,24 @@ def _broken(git_dir: Path) -> list[Fault]:
         elif kind == "tree":
             links[oid] = [entry.oid for entry in entries(content) if entry.mode != SUBMODULE]
         paths[oid] = path
+    named_by: defaultdict[str, list[str]] = defaultdict(list)
+    for oid, named in links.items():
+        for one in named:
+            named_by[one].append(oid)
     broken: set[str] = set()
-    while more := {
-        oid
-        for oid, named in links.items()
-        if oid not in broken
-        and any(one in broken or not (one in paths or reader.exists(one)) for one in named)
-    }:
-        broken |= more
+    ahead = [one for one in named_by if one not in paths and not reader.exists(one)]
+    while ahead:
+        fresh = set(named_by[ahead.pop()]) - broken
+        broken |= fresh
+        ahead += fresh
     return [
         Fault(str(paths[oid].relative_to(git_dir)), "refers to a missing object") for oid in sorted(broken)
     ]
 
 
-def _forget_missing(git_dir: Path, aside: Aside, reader: ObjectReader) -> None:
+def _forget_missing(git_dir: Path, aside: Aside) -> None:
     """Drop reflog entries of missing commits."""
+    reader = ObjectReader(git_dir)
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         with contextlib.suppress(FileNotFoundError):
             lines = set(nofollow.read(log).splitlines(keepends=True))

@@ -56,16 +56,20 @@ class Remaking:
         self._reader = reader
         self.made: list[tuple[str, str]] = []
 
-    def make(self, commit: str, since: str) -> None:
-        """Rebuild missing objects of a commit and its ancestors, as far as possible.
+    def make(self, commit: str, since: str, *, each: bool) -> bool:
+        """Rebuild missing objects of a commit and its ancestors; return whether it is then usable.
 
         Args:
             commit: The commit.
             since: An intact ancestor to stop at; empty for all.
+            each: As for :meth:`is_usable`.
         """
-        lacking = [(one, parent) for one, parent in self._back(commit, since) if self._missing(one, parent)]
+        lacking = [
+            (one, parent) for one, parent in self._back(commit, since) if self._missing(parent, one.tree)
+        ]
         for one, parent in reversed(lacking):  # oldest first: a tree is rebuilt from the one before it
             self._make(one, parent)
+        return self.is_usable(commit, since, each=each)
 
     def is_usable(self, commit: str, since: str, *, each: bool) -> bool:
         """Return whether a commit's tree is complete, and its recent ancestors exist.
@@ -86,7 +90,7 @@ class Remaking:
         # The list is empty if the commit is the intact ancestor itself.
         chained = not back or all(map(self._reader.exists, back[-1][0].parents))
         steps = [(known, tree), *((parent, one.tree) for one, parent in back if each)]
-        return chained and not any(self._missing_between(*step) for step in steps)
+        return chained and not any(self._missing(*step) for step in steps)
 
     def _back(self, commit: str, since: str) -> Iterator[tuple[CommitInfo, str]]:
         """Yield a commit and its readable ancestors, newest first, each with the tree of its parent."""
@@ -99,14 +103,11 @@ class Remaking:
                 yield here, parent.tree if parent else ""
                 here = parent
 
-    def _missing(self, commit: CommitInfo, parent_tree: str) -> dict[str, str]:
-        """Return the missing objects of a commit: ids by path.
+    def _missing(self, known: str, tree: str) -> dict[str, str]:
+        """Return the missing objects of a tree beyond another: ids by path.
 
         The path of a directory ends in a slash; that of the root tree is empty.
         """
-        return self._missing_between(parent_tree, commit.tree)
-
-    def _missing_between(self, known: str, tree: str) -> dict[str, str]:
         missing: dict[str, str] = {}
 
         def tell(path: str, oid: str, _problem: ObjectDamaged) -> None:
@@ -117,23 +118,18 @@ class Remaking:
         return missing
 
     def _make(self, commit: CommitInfo, parent_tree: str) -> None:
-        missing = self._missing(commit, parent_tree)
+        missing = self._missing(parent_tree, commit.tree)
         trees = {path: oid for path, oid in missing.items() if path == "" or path.endswith("/")}
         if trees and (span := _span(commit)) and self._make_tree(commit, parent_tree, span):
-            missing = self._missing(commit, parent_tree)
+            missing = self._missing(parent_tree, commit.tree)
             source = f"event {span[0]}" if span[0] == span[1] else f"events {span[0]} to {span[1]}"
             self.made += [(oid, source) for oid in trees.values() if oid not in missing.values()]
         for path, oid in missing.items():
             if path and not path.endswith("/"):
-                self._make_blob(path, oid, commit)
-
-    # --- blobs ----------------------------------------------------------------------------------------------
-
-    def _make_blob(self, path: str, oid: str, commit: CommitInfo) -> None:
-        content, source = self._find(path, oid, commit)
-        if content is not None:
-            write_blob(self._root / ".git", content)
-            self.made.append((oid, source))
+                content, source = self._find(path, oid, commit)
+                if content is not None:
+                    self._write(content)
+                    self.made.append((oid, source))
 
     def _find(self, path: str, oid: str, commit: CommitInfo) -> tuple[bytes | None, str]:
         """Find a content by its id: in the file of that name, in the log, or in any other file.
