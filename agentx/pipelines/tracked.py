@@ -25,11 +25,9 @@ def pipelines(engine: Engine) -> Pipelines:
         return made
 
     kept = Kept(history, engine.write_path.cache / "pipelines", str(VERSION), anew, Pipelines.take, Pipelines)
-    return kept.at(engine.snapshot(), _copied)
-
-
-def _copied(made: Pipelines) -> Pipelines:
-    return msgspec.json.decode(msgspec.json.encode(made), type=Pipelines)
+    return kept.at(
+        engine.snapshot(), lambda made: msgspec.json.decode(msgspec.json.encode(made), type=Pipelines)
+    )
 
 
 class Tracker:
