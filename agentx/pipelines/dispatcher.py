@@ -93,12 +93,8 @@ class View:
 class Dispatcher:
     """Sends agents for the steps of one pipeline; thread-safe.
 
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        folder: Directory of the pipeline's file; source trees and programs are looked up there.
-        models: Returns the model with a name; for an empty name, the configured one.
-        allowance: Decides whether one more agent may be sent.
+    Source trees and programs are looked up in ``folder``, that of the pipeline's file. ``models`` returns the
+    model with a name; for an empty name, the configured one.
     """
 
     def __init__(
@@ -121,11 +117,8 @@ class Dispatcher:
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
         """Do a step: prepare, send, examine, prove.
 
-        Args:
-            due: The step.
-            made: Paths that agents already wrote for it in this round. Finished parts of a split task are not
-                sent again.
-            parts: These parts, by number.
+        ``made`` are the paths that agents already wrote for it in this round. Finished parts of a split task,
+        ``parts`` by number, are not sent again.
 
         Raises:
             AgentXError: Not dispatched: what the step needs is missing or does not fit.
@@ -139,9 +132,7 @@ class Dispatcher:
     def prove_found(self, due: Due, *, own: bool) -> bool:
         """Prove a step whose files already exist, marked and in order; return whether it is proved.
 
-        Args:
-            due: The step.
-            own: Whether agents of this pipeline wrote them, in this round.
+        ``own`` says whether agents of this pipeline wrote them, in this round.
         """
         if not own and not all(write.rule.marker for write in due.step.writes):
             return False
@@ -160,10 +151,7 @@ class Dispatcher:
 
         No agent is sent, because it would overwrite the user's changes.
 
-        Args:
-            due: The step.
-            paths: The files.
-            run: The run that waits for approval of other contents of them; empty for none.
+        ``run`` is one that waits for approval of other contents of the files; it is empty for none.
 
         Returns:
             ``None`` where these files are in order and other files of the step are not, so an agent must be

@@ -31,11 +31,8 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
 
     Each sentence states the role, the stage, the file, and what to do.
 
-    Args:
-        plan: The pipeline.
-        files: The files that roles can read.
-        done: Keys of the steps that are proved; they need no input any more.
-        made: Whether there is a workspace. Without one, only source trees are checked.
+    Proved steps, whose keys are in ``done``, need no input any more. Without a workspace, ``made`` is
+    false, and only source trees are checked.
     """
     absent: dict[tuple[str, str], _Absent] = {}
     unreadable: list[str] = []

@@ -103,13 +103,6 @@ _DECLARED: dict[str, Callable[..., Any]] = {
 class PointerTools(ToolSet):
     """Reads and writes the files of one dispatch.
 
-    Args:
-        engine: The workspace.
-        pointers: The files that it may access.
-        actor: The caller; set by the channel.
-        run: The run that the calls belong to.
-        gates: Checks before each call.
-
     Attributes:
         written: Paths that were written.
         asked: Paths of write calls that wait for approval.
@@ -228,9 +221,6 @@ class PointerTools(ToolSet):
 
 class PointerHands:
     """The same tools for an executor, which sees nothing but the answers.
-
-    Args:
-        tools: The tools of the dispatch.
 
     Attributes:
         made: Number of calls so far.

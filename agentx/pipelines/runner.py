@@ -124,8 +124,7 @@ class Runner:
     def run(self, *, retry: bool = False) -> Ended:
         """Run the pipeline until all is proved, or nothing more can be done.
 
-        Args:
-            retry: Give another chance to steps that have used up their tries.
+        ``retry`` gives another chance to steps that have used up their tries.
 
         Raises:
             ModelError: No model is set for a role, or it cannot be used.
@@ -434,12 +433,7 @@ def _settle(engine: Engine, name: str) -> list[str]:
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
     """Reopen a stage at the user's request; steps that depend on it are repeated in the next run.
 
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        stage: Id of the stage.
-        item: Key of the item; empty for all.
-        reason: The user's reason.
+    An empty ``item`` is all items.
 
     Returns:
         The reopened steps, without those that depend on them.

@@ -69,13 +69,7 @@ class Examined(msgspec.Struct, frozen=True):
 
 
 class Examiner:
-    """Checks what was written.
-
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        files: Reads its files.
-    """
+    """Checks what was written."""
 
     def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
         self._engine = engine
@@ -86,9 +80,7 @@ class Examiner:
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
         """Check whether a step is done.
 
-        Args:
-            step: The step.
-            found: Faults that the engine found in what the role reads. A verdict of PASS contradicts them.
+        A verdict of PASS contradicts ``found``, the faults that the engine found in what the role reads.
         """
         outputs: list[ProvedFile] = []
         texts: dict[str, str] = {}
@@ -187,12 +179,8 @@ class Examiner:
     ) -> list[Event]:
         """Record in one event that a step is done, and what it adds to the long-term memory.
 
-        Args:
-            due: The step, with its round.
-            examined: The result of the checks.
-            run: The run that did it; empty for none.
-            before: Payloads to record before it; in the same append where the step adds nothing to files.
-            found: Whether the files existed before.
+        ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
+        says whether the files existed before.
         """
         step = due.step
         proved = StageProved(
@@ -259,10 +247,7 @@ class Examiner:
     def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
         """Return what no longer holds of a proof.
 
-        Args:
-            step: The step.
-            outputs: The files that proved it.
-            known: Blob id of each existing file, by path.
+        ``known`` has the blob id of each existing file, by path.
         """
         proved = {output.path: output.blob for output in outputs}
         return [

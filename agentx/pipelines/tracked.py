@@ -34,10 +34,6 @@ class Tracker:
     """The progress of one running pipeline.
 
     It is fed by the event bus, so each event is included when its append returns.
-
-    Args:
-        engine: The workspace.
-        name: The pipeline.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:

@@ -28,9 +28,6 @@ def detect_commands(root: Path) -> dict[str, str]:
     ``agentx init --from`` writes them to the settings, for the user to change. For each kind, the first of
     Python, Node, Rust, Go and a makefile that suggests a command wins. Nothing is run.
 
-    Args:
-        root: Root directory of the project.
-
     Returns:
         A command for each of ``tests``, ``lint`` and ``build`` that the files suggest.
     """

@@ -187,10 +187,8 @@ def why_unavailable() -> str | None:
 def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None) -> list[str]:
     """Return the command line that runs ``argv`` under Landlock and the filter.
 
-    Args:
-        argv: The program, by its full path, and its arguments.
-        readable: Files and directories that may be read and executed; missing ones are skipped.
-        writable: The only writable directory.
+    The program is named by its full path. Files and directories in ``readable`` may be executed too; missing
+    ones are skipped.
     """
     spec = {
         "landlock": True,

@@ -93,8 +93,7 @@ def is_markdown(path: str) -> bool:
 def parse_markdown(text: str) -> MarkdownText:
     r"""Parse a Markdown text (CommonMark, with tables).
 
-    Args:
-        text: With ``\n`` as line ends.
+    Its line ends are ``\n``.
 
     Example:
         >>> parsed = parse_markdown("# Plan\n\nSee [the `api`](docs/api.md#use) now.\n")

@@ -102,11 +102,7 @@ class TreeCopy:
         are left out with a note. An absolute link into the source is redirected into the copy, so that a
         program that writes through it does not reach the original.
 
-        Args:
-            source: The tree to copy.
-            target: Where to copy it; must not exist.
-            limits: How much may be copied, and how much change is reported.
-            exclude: Patterns, as in ``.gitignore``, of what is not copied.
+        ``target`` must not exist. ``exclude`` has patterns, as in ``.gitignore``, of what is not copied.
 
         Raises:
             TreeTooLargeError: The tree exceeds the limits.

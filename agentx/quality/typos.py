@@ -46,10 +46,8 @@ def misspellings(
 ) -> Iterator[tuple[int, str, str]]:
     """Find known misspellings.
 
-    Args:
-        lines: What to check, without lone surrogates.
-        language: ``en``; ``en-GB`` and ``en-US`` also report the spelling of the other variety.
-        known: Words to accept, in lower case.
+    The lines have no lone surrogates. ``en-GB`` and ``en-US`` also report the spelling of the other variety.
+    ``known`` are words to accept, in lower case.
 
     Yields:
         Line number (from 1), the word, and its correction.

@@ -27,8 +27,7 @@ CHECKS = (
 def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Find mistakes of usage in English prose.
 
-    Args:
-        lines: The prose, without lone surrogates.
+    The prose has no lone surrogates.
 
     Yields:
         Line number (from 1) and a sentence that states the mistake.

@@ -144,11 +144,6 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
 def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
     r"""Return one report for a check run; the reports of several runners are merged.
 
-    Args:
-        text: Output of the command.
-        command: The command line, if known.
-        exit_code: The exit status, if known.
-
     >>> output = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s"
     >>> report = parse_output(output, command="pytest -q | tail -2")
     >>> report.runner, report.outcome, report.failing[0].check

@@ -64,9 +64,7 @@ _TIP = """\
 def picture(plan: Plan, board: Board | None = None) -> str:
     """Return the picture of a pipeline, as SVG.
 
-    Args:
-        plan: The pipeline.
-        board: Its status. If given, stages are coloured by status and show how many items have which one.
+    If the status is given, stages are coloured by it and show how many items have which one.
     """
     return _Picture(plan, board).svg()
 

@@ -158,10 +158,7 @@ def look(check: Check, text: str, values: Mapping[str, Any]) -> list[str]:
 
     Handles all checks except ``command``.
 
-    Args:
-        check: The check.
-        text: The file without its marker line.
-        values: Values for the templates of the check.
+    The text is without its marker line, and the values are for the templates of the check.
 
     Returns:
         Empty if the check passes. The sentences do not name the file; the caller does.

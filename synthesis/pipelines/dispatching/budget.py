@@ -83,8 +83,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     def part(self, number: int) -> "Fitted":
         """Return the files of one part of a split task.
 
-        Args:
-            number: From 1.
+        Parts are counted from 1.
         """
         others = {path for n, paths in enumerate(self.parts, start=1) if n != number for path in paths}
         given = tuple(one for one in self.given if one.path not in others)

@@ -270,9 +270,7 @@ class Opened:
 def fill(files: Sequence[Cuttable], room: int) -> list[Given]:
     """Extend each file by what matters most, as far as all fit together: the best of each first.
 
-    Args:
-        files: Files that are given in part.
-        room: Tokens, at least the sum of their minimums.
+    There is room for the sum of their minimums, at least.
     """
     opened = [Opened(file) for file in files]
     left = room - sum(one.tokens for one in opened)

@@ -184,9 +184,7 @@ def sections_of(path: str, text: str) -> Sections:
     The sections begin at the shallowest headings that occur at least twice. Without such headings, they are
     entries, lines or sentences. Code is split at its definitions.
 
-    Args:
-        path: Its suffix determines the structure.
-        text: It ends with a line feed.
+    The suffix of the path determines the structure. The text ends with a line feed.
 
     >>> found = sections_of("a.md", "# Terms\n\n## One\n\nFirst.\n\n## Two\n\nNext.\n")
     >>> found.head, [one.heading for one in found.sections]

@@ -37,10 +37,6 @@ class Due(msgspec.Struct, frozen=True):
 class Schedule:
     """Determines which steps of a plan can be done now.
 
-    Args:
-        plan: The pipeline.
-        progress: Its progress.
-
     Attributes:
         standing: State of each step and loop, by key.
         rounds: Round of each step, by key.

@@ -87,13 +87,9 @@ def appending(
 ) -> Appending | None:
     """Return what a stage adds to a file of the long-term memory.
 
-    Args:
-        appends: The target, which is one file, and the sections of files to take from.
-        before: Contents of the target; empty if it does not exist yet.
-        written: What the stage wrote, by path.
-        values: Values for the templates of ``section``, ``under`` and ``topic``.
-        earlier: Earlier additions of the same stage for the same item. All of them are replaced, unless they
-            say the same.
+    ``before`` has the contents of the target, which is one file, and ``written`` what the stage wrote, by
+    path. All of ``earlier``, what the same stage added for the same item, is replaced, unless it says the
+    same.
 
     Returns:
         ``None`` if the sections are missing or empty, say "none", or are in the file already, and there is
@@ -292,10 +288,7 @@ def superseded(
 ) -> Iterator[Superseded]:
     """Yield the earlier facts of a stage that no longer hold, with the new definition of the term, if any.
 
-    Args:
-        before: Its earlier facts, by memory item.
-        now: Its current facts.
-        new: The current facts that are new, as they are remembered.
+    ``now`` has its current facts, and ``new`` those of them that are new, as they are remembered.
     """
     of = {(fact.topic, _term(fact.text)): number for number, fact in reversed(list(enumerate(new, 1)))}
     for item, fact in before.items():
