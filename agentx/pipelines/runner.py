@@ -295,7 +295,7 @@ class Runner:
         """Do a step in a worker thread; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
-            floor = schedule.floor(key)
+            floor = schedule.floor[key]
             written = progress.written.get(key)
             own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
@@ -328,7 +328,7 @@ class Runner:
                 self._unanswered = came.reason
             schedule.fail(key, came.reason)
         else:
-            schedule.again(key)
+            schedule.offer(key)
 
     # --- ending ---------------------------------------------------------------------------------------------
 

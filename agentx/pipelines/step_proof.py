@@ -98,15 +98,15 @@ class Examiner:
             wrong += faults
             texts[write.path] = file.text
             outputs.append(ProvedFile(write.path, file.blob, write.rule.marker))
-            held += [] if faults else [f"{write.path}: marker {write.rule.marker}"] * bool(write.rule.marker)
-            held += [] if faults else [f"{write.path}: {said}" for said in _held(write, step)]
+            if not faults:
+                passed = [in_words(check, step.values).rstrip(".") for check in write.rule.checks]
+                marker = f"marker {write.rule.marker}" if write.rule.marker else ""
+                held += [f"{write.path}: {said}" for said in (marker, *passed) if said]
             if write.rule.verdict:
                 verdict = verdict_of(file.text)
                 if found and verdict == "PASS":
-                    wrong.append(
-                        f"{write.path} says PASS against what was found for certain: "
-                        f"{' '.join(found)} Say FAIL."
-                    )
+                    against = f"{write.path} says PASS against what was found for certain"
+                    wrong.append(f"{against}: {' '.join(found)} Say FAIL.")
         return Examined(tuple(outputs), texts, tuple(held), tuple(wrong), verdict)
 
     def faults(self, step: Step, write: WriteFile, text: str, path: str = "") -> list[str]:
@@ -132,9 +132,8 @@ class Examiner:
         """Return what a check finds in a text; each sentence names the file."""
         if check.command:
             return []
-        return [
-            one_line(said if path in said else f"{path}: {said}") for said in look(check, body, step.values)
-        ]
+        found = look(check, body, step.values)
+        return [one_line(said if path in said else f"{path}: {said}") for said in found]
 
     def findings(self, step: Step) -> list[str]:
         """Return the faults that the engine finds in what a step's role reads."""
@@ -165,11 +164,8 @@ class Examiner:
         )
         if result.exit_code == 0:
             return ""
-        ended = (
-            f"took longer than {_COMMAND_TIME_S:g} s"
-            if result.timed_out
-            else f"ended with {result.exit_code}"
-        )
+        late = f"took longer than {_COMMAND_TIME_S:g} s"
+        ended = late if result.timed_out else f"ended with {result.exit_code}"
         return f"{path}: `{line}` {ended}: {one_line(clean(result.output))[-_SHOWN_OUTPUT:]}"
 
     # --- proving --------------------------------------------------------------------------------------------
@@ -235,10 +231,9 @@ class Examiner:
 
     def _added(self, before: str, after: str) -> Added:
         """Return what was added to a file, and where; empty where that content was purged."""
+        read = self._engine.write_path.repo.read_blob
         try:
-            old, new = (
-                self._engine.write_path.repo.read_blob(blob) if blob else b"" for blob in (before, after)
-            )
+            old, new = (read(blob) if blob else b"" for blob in (before, after))
         except ObjectDamaged:
             return Added(0, "")
         line = len(lines_of(old.decode(errors="replace"))) - 1
@@ -269,10 +264,6 @@ class Examiner:
             return str(error)
         marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
         return "" if marked else f"{write.path} was changed and lost its marker."
-
-
-def _held(write: WriteFile, step: Step) -> list[str]:
-    return [said.rstrip(".") for check in write.rule.checks if (said := in_words(check, step.values))]
 
 
 def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:

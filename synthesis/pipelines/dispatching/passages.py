@@ -237,10 +237,7 @@ def _markdown(text: str) -> Iterator[Mark]:
             starts.append(text.rfind("\n", 0, mark.start()) + 1)  # the underlined line
         starts.append(start)
     starts = list(dict.fromkeys(starts))
-    lines = [
-        text[start:].split("\n", 1)[0] if start == starts[-1] else text[start : text.find("\n", start)]
-        for start in starts
-    ]
+    lines = [text[start : end if (end := text.find("\n", start)) >= 0 else len(text)] for start in starts]
     for heading in markdown_headings(lines):
         yield starts[heading.line], heading.level, heading.title
 
@@ -276,12 +273,8 @@ def _between(text: str, starts: Sequence[tuple[int, str]]) -> Iterator[Section]:
     for (start, title), end in zip(starts, ends, strict=True):
         line += text.count("\n", before, start)
         own = text[start:end]
-        yield Section(
-            title[:_LONGEST_HEADING],
-            own if own.endswith("\n") else own + "\n",
-            line,
-            line + max(own.count("\n") - 1, 0),
-        )
+        last = line + max(own.count("\n") - 1, 0)
+        yield Section(title[:_LONGEST_HEADING], own if own.endswith("\n") else own + "\n", line, last)
         before = start
 
 

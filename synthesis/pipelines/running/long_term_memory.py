@@ -202,22 +202,13 @@ def _body(blocks: Sequence[MarkdownEntry | str]) -> list[str]:
     lines: list[str] = []
     last: MarkdownEntry | str = ""
     for block in blocks:
-        tight = (
-            isinstance(block, MarkdownEntry)
-            and isinstance(last, MarkdownEntry)
-            and block.listed
-            and last.listed
-        )
+        tight = all(isinstance(one, MarkdownEntry) and one.listed for one in (block, last))
         lines += [] if tight else [""]
         lines += [block] if isinstance(block, str) else block.lines
         last = block
     lines = [
         line if code else _HTML.sub(r"\1&lt;", line) for line, code in zip(lines, fenced(lines), strict=True)
     ]
-    return _demoted(lines) + [mark for *_, mark in [tuple(fenced([*lines, ""]))] if mark]
-
-
-def _demoted(lines: list[str]) -> list[str]:
     headings = list(markdown_headings(["", *lines]))
     shift = LEVEL + 1 - min((heading.level for heading in headings), default=_LOWEST)
     for heading in headings:
@@ -226,7 +217,8 @@ def _demoted(lines: list[str]) -> list[str]:
             lines[at + 1] = ""
         title = re.sub(r"^ {0,3}#{1,6}(?=[ \t]|$)[ \t]*", "", lines[at])
         lines[at] = f"{'#' * min(max(heading.level + shift, LEVEL + 1), _LOWEST)} {title.strip()}".rstrip()
-    return lines
+    open_fence = open_at_end(lines)
+    return [*lines, open_fence] if open_fence else lines
 
 
 def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
