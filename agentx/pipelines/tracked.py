@@ -15,7 +15,7 @@ from agentx.synthesis.state.state import State
 
 def pipelines(engine: Engine) -> Pipelines:
     """Return a copy of the progress of all pipelines, including events of other processes."""
-    history = engine.write_path.history
+    history = engine.log.history
 
     def anew(state: State) -> Pipelines:
         made = Pipelines()
@@ -40,7 +40,7 @@ class Tracker:
         self.lock = threading.RLock()
         with engine.write_path.exclusive():
             self._all = pipelines(engine)
-            self._seq = engine.write_path.state.seq
+            self._seq = engine.log.state.seq
             self.close = engine.bus.subscribe(ALL, self._take)
         self.progress: Progress = self._all.of(name)
 
