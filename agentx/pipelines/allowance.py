@@ -36,9 +36,7 @@ class Leave(msgspec.Struct):
 class Allowance:
     """Counts what a pipeline uses against its limits; thread-safe.
 
-    Args:
-        plan: The pipeline.
-        stopped: Returns whether no more agents are to be sent, whatever is left of the limits.
+    ``stopped`` returns whether no more agents are to be sent, whatever is left of the limits.
     """
 
     def __init__(self, plan: Plan, stopped: Callable[[], bool]) -> None:
@@ -63,11 +61,8 @@ class Allowance:
     def one_more(self, step: Step, tokens: int, model: str) -> Iterator[Leave]:
         """Ask to send one more agent, and count it while it works.
 
-        Args:
-            step: The step that it is sent for.
-            tokens: Tokens of its prompt.
-            model: Name of the model that plays it; empty for a program, whose tokens and costs are not
-                counted.
+        ``tokens`` are those of its prompt. ``model`` is empty for a program, whose tokens and costs are not
+        counted.
         """
         leave = Leave(self._ask(self._expected(step, tokens, model)))
         try:

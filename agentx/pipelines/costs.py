@@ -83,12 +83,8 @@ def outlook_of(
 ) -> Outlook:
     """Return what a pipeline is expected to use.
 
-    Args:
-        plan: The pipeline.
-        files: The files that roles can read.
-        model: The model of roles that name none; empty where that is not known.
-        done: Keys of the steps that are proved.
-        made: Whether there is a workspace. Without one, only source trees have to exist.
+    ``model`` is that of roles that name none; it is empty where that is not known. ``done`` has the keys of
+    proved steps. Without a workspace, ``made`` is false, and only source trees have to exist.
 
     Raises:
         TemplateInvalid: A template of a role cannot be filled in.

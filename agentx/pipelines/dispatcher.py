@@ -18,10 +18,9 @@ from agentx.directing.configured import program_environ
 from agentx.directing.executors import Assignment, Command, Executor, Loop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.pointed_files import PYTHON, Files, FileText
+from agentx.pipelines.pointed_files import PYTHON, Files
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
-from agentx.pipelines.views import View, Views
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates
@@ -34,11 +33,12 @@ from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line
+from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.proving.markdown import sections
 from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
 from agentx.synthesis.pipelines.templates import fill
@@ -75,15 +75,26 @@ class Came(msgspec.Struct, frozen=True):
     unsent: bool = False
 
 
+class View:
+    """A file as a template of the engine sees it.
+
+    Attributes:
+        text: The whole text.
+        body: The text without its marker.
+        verdict: ``PASS``, ``FAIL``, or empty.
+        sections: The text below each heading, by heading.
+    """
+
+    def __init__(self, text: str, body: str) -> None:
+        self.text, self.body, self.verdict = text, body, verdict_of(text)
+        self.sections = {one.title: "\n".join(one.whole).strip() for one in sections(body)}
+
+
 class Dispatcher:
     """Sends agents for the steps of one pipeline; thread-safe.
 
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        folder: Directory of the pipeline's file; source trees and programs are looked up there.
-        models: Returns the model with a name; for an empty name, the configured one.
-        allowance: Decides whether one more agent may be sent.
+    Source trees and programs are looked up in ``folder``, that of the pipeline's file. ``models`` returns the
+    model with a name; for an empty name, the configured one.
     """
 
     def __init__(
@@ -106,11 +117,8 @@ class Dispatcher:
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
         """Do a step: prepare, send, examine, prove.
 
-        Args:
-            due: The step.
-            made: Paths that agents already wrote for it in this round. Finished parts of a split task are not
-                sent again.
-            parts: These parts, by number.
+        ``made`` are the paths that agents already wrote for it in this round. Finished parts of a split task,
+        ``parts`` by number, are not sent again.
 
         Raises:
             AgentXError: Not dispatched: what the step needs is missing or does not fit.
@@ -124,9 +132,7 @@ class Dispatcher:
     def prove_found(self, due: Due, *, own: bool) -> bool:
         """Prove a step whose files already exist, marked and in order; return whether it is proved.
 
-        Args:
-            due: The step.
-            own: Whether agents of this pipeline wrote them, in this round.
+        ``own`` says whether agents of this pipeline wrote them, in this round.
         """
         if not own and not all(write.rule.marker for write in due.step.writes):
             return False
@@ -145,10 +151,7 @@ class Dispatcher:
 
         No agent is sent, because it would overwrite the user's changes.
 
-        Args:
-            due: The step.
-            paths: The files.
-            run: The run that waits for approval of other contents of them; empty for none.
+        ``run`` is one that waits for approval of other contents of the files; it is empty for none.
 
         Returns:
             ``None`` where these files are in order and other files of the step are not, so an agent must be
@@ -158,17 +161,12 @@ class Dispatcher:
             AgentXError: An input of the step is missing.
         """
         step, named = due.step, ", ".join(paths)
-        again = (
-            f"`agentx pipeline redo {' '.join(filter(None, (step.stage, step.item)))} --reason …` "
-            "has it written anew"
-        )
+        name = " ".join(filter(None, (step.stage, step.item)))
+        again = f"`agentx pipeline redo {name} --reason …` has it written anew"
         examined = self.examiner.examine(step, self.examiner.findings(step))
         if wrong := [said for said in examined.wrong if any(path in said for path in paths)]:
-            why = (
-                f"You changed {named}, so nobody is sent to write over it, "
-                f"but it is not in order: {' '.join(wrong)}"
-            )
-            return Came("FAILED", f"{why} Mend it, or {again}.", final=True)
+            why = f"You changed {named}, so nobody is sent to write over it, but it is not in order:"
+            return Came("FAILED", f"{why} {' '.join(wrong)} Mend it, or {again}.", final=True)
         if examined.wrong:
             return None
         done = f"{step.key} is done by what you made of {named}; {again}."
@@ -179,9 +177,8 @@ class Dispatcher:
 
     def _withdraw(self, due: Due, run: str, why: str) -> None:
         """End a run that waits for approval, because the user decided otherwise."""
-        hands = self._hands(
-            due, run, {}, {write.path: write for write in due.step.writes}, f"agent:{due.step.role}"
-        )
+        own = {write.path: write for write in due.step.writes}
+        hands = self._hands(due, run, {}, own, f"agent:{due.step.role}")
         for call in [one for one in self._engine.snapshot().pending.values() if one.run == run]:
             refused = ApprovalDecided(call_id=call.call_id, approved=False, reason=why)
             self._engine.write_path.record([Draft(data=refused, actor=ACTOR, run=run, cause=call.seq)])
@@ -213,8 +210,12 @@ class Dispatcher:
         """Fill in files from other files; no agent is needed."""
         step = due.step
         own = {write.path: write for write in step.writes}
-        files = Views({read.rule.file: self._view(self.files.of(read, own)) for read in step.reads})
-        values = step.values | {"files": files, "round": due.round, "found": list(found)}
+        views: dict[str, View] = {}
+        for read in step.reads:
+            files = self.files.of(read, own)
+            bodies = [self.examiner.body(file.path, file.text) for file in files]
+            views[read.rule.file] = View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
+        values = step.values | {"files": views, "round": due.round, "found": list(found)}
         texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
         sent = self._sent(due, writes=tuple(texts))
         run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
@@ -227,10 +228,6 @@ class Dispatcher:
         for path, text in texts.items():
             hands.call("write_file", {"path": path, "content": text})
         return self._close(due, run, hands, Outcome(), found, untouched=hands.untouched)
-
-    def _view(self, files: Sequence[FileText]) -> View:
-        bodies = [self.examiner.body(file.path, file.text) for file in files]
-        return View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
 
     # --- steps of agents ------------------------------------------------------------------------------------
 
@@ -313,7 +310,13 @@ class Dispatcher:
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
-                if _is_file(outcome.summary, path, write.rule.marker, role, made=hands.made):
+                # An agent without tools, or one that does not use them, answers with the file itself. Where a
+                # marker says so, "Done." is not a file and must not replace one.
+                if is_by_model(role) and write.rule.marker:
+                    is_file = has_marker(outcome.summary, write.rule.marker, path)
+                else:
+                    is_file = bool(outcome.summary.strip()) and not hands.made
+                if is_file:
                     hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
             if part:
                 return self._close_part(due, run, hands, outcome, own)
@@ -461,12 +464,8 @@ class Dispatcher:
             files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
             bodies = [body_of(file.text, write.rule.marker, write.path) for file in files if file]
             texts[write.path], own[write.path] = _marked("\n\n".join(bodies), write), write
-        run = self._take(
-            f"Join {parts} parts into {', '.join(texts)}.",
-            "engine",
-            self._sent(due, writes=tuple(texts)),
-            ACTOR,
-        )
+        sent = self._sent(due, writes=tuple(texts))
+        run = self._take(f"Join {parts} parts into {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)
 
@@ -478,16 +477,6 @@ def _asks(calls: Sequence[str]) -> str:
 
 def _unwritten(path: str) -> str:
     return f"{path} was not written."
-
-
-def _is_file(answer: str, path: str, marker: str, role: Role, *, made: int) -> bool:
-    """Return whether an agent's final answer is its only file.
-
-    An agent without tools, or one that does not use them, answers with the file itself.
-    """
-    if not is_by_model(role) or not marker:
-        return bool(answer.strip()) and not made
-    return has_marker(answer, marker, path)  # "Done." is not a file and must not replace one
 
 
 def _part_of(path: str, number: int) -> str:

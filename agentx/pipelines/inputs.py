@@ -31,11 +31,8 @@ def missing(plan: Plan, files: Files, done: Collection[str] = (), *, made: bool 
 
     Each sentence states the role, the stage, the file, and what to do.
 
-    Args:
-        plan: The pipeline.
-        files: The files that roles can read.
-        done: Keys of the steps that are proved; they need no input any more.
-        made: Whether there is a workspace. Without one, only source trees are checked.
+    Proved steps, whose keys are in ``done``, need no input any more. Without a workspace, ``made`` is
+    false, and only source trees are checked.
     """
     absent: dict[tuple[str, str], _Absent] = {}
     unreadable: list[str] = []
@@ -96,20 +93,16 @@ def _sentence(one: _Absent, files: Files) -> str:
     where = f"the source {one.read.source}" if one.read.source else "the artifacts"
     stages = one.steps[0] + (f" and {len(one.steps) - 1} more" if several else "")
     them, there = ("them", "are no files") if several else ("it", "is no file")
-    add = f"Put {them} there" if one.read.source else f"Add {them}: `{_commands(one.paths, files)}`"
+    folders: dict[str, list[str]] = {}
+    for path in one.paths:
+        folders.setdefault(path.partition("*")[0].rpartition("/")[0], []).append(path)
+    commands = " && ".join(_command(folder, same, files) for folder, same in folders.items())
+    add = f"Put {them} there" if one.read.source else f"Add {them}: `{commands}`"
     return (
         f"Role {one.role} (stage {stages}) reads {one.read.rule.file}: "
         f"there {there} {named} in {where}, and no role writes {them}. "
         f"{add}; or fix the path under `files`, or mark the pointer `optional`."
     )
-
-
-def _commands(paths: Sequence[str], files: Files) -> str:
-    """Return the shell commands that add files, relative to the current directory."""
-    folders: dict[str, list[str]] = {}
-    for path in paths:
-        folders.setdefault(path.partition("*")[0].rpartition("/")[0], []).append(path)
-    return " && ".join(_command(folder, same, files) for folder, same in folders.items())
 
 
 def _command(folder: str, paths: Sequence[str], files: Files) -> str:

@@ -46,11 +46,7 @@ class FileText(msgspec.Struct, frozen=True):
 class Files:
     """Reads the files that roles are pointed to.
 
-    Args:
-        artifacts: The artifacts of the workspace.
-        plan: The pipeline.
-        folder: Directory of the pipeline's file; source trees are relative to it.
-        trust: The trust of the workspace, where there is one.
+    Source trees are relative to ``folder``, the directory of the pipeline's file.
 
     Raises:
         UsageError: A source tree does not exist.

@@ -103,13 +103,6 @@ _DECLARED: dict[str, Callable[..., Any]] = {
 class PointerTools(ToolSet):
     """Reads and writes the files of one dispatch.
 
-    Args:
-        engine: The workspace.
-        pointers: The files that it may access.
-        actor: The caller; set by the channel.
-        run: The run that the calls belong to.
-        gates: Checks before each call.
-
     Attributes:
         written: Paths that were written.
         asked: Paths of write calls that wait for approval.
@@ -163,7 +156,14 @@ class PointerTools(ToolSet):
     def _read(self, _tools: ToolSet, _job: Job, path: str, start_line: int, end_line: int | None) -> FileText:
         text = self.pointers.readable.get(path)
         if text is None:
-            raise PointerDenied(self._denied_read(path))
+            why = self.pointers.why_not.get(path)
+            rule = "a role sees the files that it is pointed to, and no others"
+            if why is not None:
+                rule = f"that file is on the list of those that it does not read{f' ({why})' if why else ''}"
+            raise PointerDenied(
+                f"Denied. {self._who} may not read {path[:200]}: {rule}. "
+                f"Its files are {', '.join(self.pointers.readable) or 'none'}."
+            )
         lines = text.splitlines()
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is past its end.")
@@ -218,24 +218,9 @@ class PointerTools(ToolSet):
     def _who(self) -> str:
         return f"Role {self.pointers.role} (stage {self.pointers.stage})"
 
-    def _denied_read(self, path: str) -> str:
-        why = self.pointers.why_not.get(path)
-        rule = (
-            f"that file is on the list of those that it does not read{f' ({why})' if why else ''}"
-            if why is not None
-            else "a role sees the files that it is pointed to, and no others"
-        )
-        return (
-            f"Denied. {self._who} may not read {path[:200]}: {rule}. "
-            f"Its files are {', '.join(self.pointers.readable) or 'none'}."
-        )
-
 
 class PointerHands:
     """The same tools for an executor, which sees nothing but the answers.
-
-    Args:
-        tools: The tools of the dispatch.
 
     Attributes:
         made: Number of calls so far.
@@ -280,15 +265,8 @@ class PointerHands:
     def say(self, text: str) -> None:
         """Record what the agent writes between its calls."""
         path = self._tools.engine.write_path
-        path.record(
-            [
-                Draft(
-                    data=AgentThoughtProcess(body=path.body(text)),
-                    actor=self._tools.actor,
-                    run=self._tools.run,
-                )
-            ]
-        )
+        said = AgentThoughtProcess(body=path.body(text))
+        path.record([Draft(data=said, actor=self._tools.actor, run=self._tools.run)])
 
 
 def _with_paths(schema: ToolSchema, paths: list[str] | None) -> ToolSchema:

@@ -32,7 +32,7 @@ from agentx.storage.events.pipeline_events import FileRule, PipelineEnded, Pipel
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.definition.classes import rules_of
+from agentx.synthesis.pipelines.definition.claims import rules_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -124,8 +124,7 @@ class Runner:
     def run(self, *, retry: bool = False) -> Ended:
         """Run the pipeline until all is proved, or nothing more can be done.
 
-        Args:
-            retry: Give another chance to steps that have used up their tries.
+        ``retry`` gives another chance to steps that have used up their tries.
 
         Raises:
             ModelError: No model is set for a role, or it cannot be used.
@@ -137,9 +136,7 @@ class Runner:
             "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
-            self._open_models()
-            self._settle_files()
-            self._require_inputs()
+            self._prepare()
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
@@ -165,20 +162,17 @@ class Runner:
 
     # --- beginning ------------------------------------------------------------------------------------------
 
-    def _open_models(self) -> None:
-        """Open all models, so that an unusable one is reported before any dispatch."""
-        roles = self.plan.pipeline.roles.values()
-        for name in {role.model for role in roles if is_by_model(role)}:
-            self._models(name)
+    def _prepare(self) -> None:
+        """Report before any dispatch what would stop it.
 
-    def _settle_files(self) -> None:
-        """Check the files with a class for changes that people made since the last run."""
+        That is an unusable model, a change that people made to a file with a class, or a missing input that
+        no role will write.
+        """
+        for name in {role.model for role in self.plan.pipeline.roles.values() if is_by_model(role)}:
+            self._models(name)
         self._engine.edits.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
-
-    def _require_inputs(self) -> None:
-        """Report missing inputs that no role will write, before any dispatch."""
         done = pipelines(self._engine).of(self.name).proved
         if missed := missing(self.plan, self._dispatcher.files, done):
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
@@ -186,20 +180,14 @@ class Runner:
 
     def _start(self, *, retry: bool) -> None:
         definition = self._source.text
-        self._engine.write_path.record(
-            [
-                Draft(
-                    data=PipelineStarted(
-                        name=self.name,
-                        definition=self._engine.write_path.body(definition),
-                        digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
-                        files=(*rules_of(self.plan), *self._own_rules()),
-                        retry=retry,
-                    ),
-                    actor=self._engine.settings.actor,
-                )
-            ]
+        started = PipelineStarted(
+            name=self.name,
+            definition=self._engine.write_path.body(definition),
+            digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
+            files=(*rules_of(self.plan), *self._own_rules()),
+            retry=retry,
         )
+        self._engine.write_path.record([Draft(data=started, actor=self._engine.settings.actor)])
 
     def _own_rules(self) -> Iterator[FileRule]:
         """Yield rules for files that only the user may change.
@@ -245,33 +233,32 @@ class Runner:
     # --- working --------------------------------------------------------------------------------------------
 
     def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
-            self._keep_busy(crew, schedule, tracker)
-
-    def _keep_busy(self, crew: Crew, schedule: Schedule, tracker: Tracker) -> None:
         waiting: deque[Due] = deque()
         busy = 0
-        while True:
-            with tracker.lock:
-                waiting.extend(schedule.ready())
-            while waiting and busy < self._jobs and not self._stops():
-                crew.give(waiting.popleft())
-                busy += 1
-            if not busy:
-                return
-            done = crew.next()
-            if done is None:
-                self._note("Stopping when the running agents are done; press Ctrl-C again to interrupt them.")
-                continue
-            due, came = done
-            busy -= 1
-            if came.unsent:
-                waiting.appendleft(due)
-                continue
-            with tracker.lock:
-                self._take(due, came, schedule)
-            if came.status != "COMPLETED" or tracker.progress.anomalies:
-                self._write_log(tracker.progress)
+        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
+            while True:
+                with tracker.lock:
+                    waiting.extend(schedule.ready())
+                while waiting and busy < self._jobs and not self._stops():
+                    crew.give(waiting.popleft())
+                    busy += 1
+                if not busy:
+                    return
+                done = crew.next()
+                if done is None:
+                    self._note(
+                        "Stopping when the running agents are done; press Ctrl-C again to interrupt them."
+                    )
+                    continue
+                due, came = done
+                busy -= 1
+                if came.unsent:
+                    waiting.appendleft(due)
+                    continue
+                with tracker.lock:
+                    self._take(due, came, schedule)
+                if came.status != "COMPLETED" or tracker.progress.anomalies:
+                    self._write_log(tracker.progress)
 
     @contextmanager
     def _stoppable(self, crew: Crew) -> Iterator[None]:
@@ -305,18 +292,10 @@ class Runner:
         return self._stopped or bool(self._limit or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step in a worker thread."""
-        try:
-            return self._done(due, schedule, tracker)
-        except AgentXError as error:  # not dispatched: an input is missing or does not fit
-            who = f"role {due.step.role} (stage {due.step.key})"
-            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
-
-    def _done(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
-        """Do a step; files that exist already are proved instead of written again."""
+        """Do a step in a worker thread; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
-            floor = schedule.floor(key)
+            floor = schedule.floor[key]
             written = progress.written.get(key)
             own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
@@ -325,13 +304,16 @@ class Runner:
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
-        if amended and (came := self._dispatcher.take_amended(due, amended, waits)) is not None:
-            return came
-        if waits and (came := self._dispatcher.resume(due, waits)) is not None:
-            return came
-        if (own or untouched) and self._dispatcher.prove_found(due, own=own):
-            return Came("COMPLETED")
-        return self._dispatcher.do(due, made, parts)
+        send = self._dispatcher
+        try:
+            came = send.take_amended(due, amended, waits) if amended else None
+            came = send.resume(due, waits) if waits and came is None else came
+            if came is None and (own or untouched) and send.prove_found(due, own=own):
+                came = Came("COMPLETED")
+            return came or send.do(due, made, parts)
+        except AgentXError as error:  # not dispatched: an input is missing or does not fit
+            who = f"role {due.step.role} (stage {due.step.key})"
+            return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
 
     def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
         key = due.step.key
@@ -339,16 +321,14 @@ class Runner:
             schedule.done(key)
             if came.reason:
                 self._note(came.reason)
-        elif came.status == "WAITING":
-            self._waiting[key] = came.reason
-            schedule.fail(key, came.reason)
-        elif came.status == "INTERRUPTED":
-            self._unanswered = came.reason
-            schedule.fail(key, came.reason)
-        elif came.final:
+        elif came.status in ("WAITING", "INTERRUPTED") or came.final:
+            if came.status == "WAITING":
+                self._waiting[key] = came.reason
+            elif came.status == "INTERRUPTED":
+                self._unanswered = came.reason
             schedule.fail(key, came.reason)
         else:
-            schedule.again(key)
+            schedule.offer(key)
 
     # --- ending ---------------------------------------------------------------------------------------------
 
@@ -377,19 +357,12 @@ class Runner:
         if self._stopped:
             return "INTERRUPTED", "It was interrupted; `agentx pipeline run FILE` goes on where it was."
         if self._limit:
-            return (
-                "LIMIT_REACHED",
-                (
-                    f"It has used its {self._limit}; `limits` in the pipeline's file allows more, "
-                    "and `agentx pipeline run FILE` goes on."
-                ),
-            )
+            why = f"It has used its {self._limit}; `limits` in the pipeline's file allows more"
+            return "LIMIT_REACHED", f"{why}, and `agentx pipeline run FILE` goes on."
         if self._unanswered:
-            why = (
-                f"No model answered ({self._unanswered.rstrip('.')}), "
-                "so nobody else was sent, and no try was counted."
-            )
-            return "FAILED", f"{why} `agentx pipeline run FILE` goes on when it does."
+            why = f"No model answered ({self._unanswered.rstrip('.')}), so nobody else was sent"
+            goes_on = "`agentx pipeline run FILE` goes on when it does."
+            return "FAILED", f"{why}, and no try was counted. {goes_on}"
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())
@@ -415,13 +388,10 @@ class Runner:
             text += "\n" * (not text.endswith("\n")) + "".join(f"{line}\n" for line in missing)
 
             def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
+                call = f"log-{len(progress.anomalies)}"
                 said = self._engine.write_path.body(f"Noted {len(missing)} in {path}.")
                 return ToolCallExecuted(
-                    call_id=f"log-{len(progress.anomalies)}",
-                    tool="append_log",
-                    status="SUCCEEDED",
-                    output=said,
-                    changes=changes,
+                    call_id=call, tool="append_log", status="SUCCEEDED", output=said, changes=changes
                 )
 
             contents = {path: Content(text.encode())}
@@ -463,12 +433,7 @@ def _settle(engine: Engine, name: str) -> list[str]:
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
     """Reopen a stage at the user's request; steps that depend on it are repeated in the next run.
 
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        stage: Id of the stage.
-        item: Key of the item; empty for all.
-        reason: The user's reason.
+    An empty ``item`` is all items.
 
     Returns:
         The reopened steps, without those that depend on them.
@@ -482,14 +447,10 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
         items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
-        raise PipelineStopped(
-            (
-                f"Stage {stage!r} has no item {item!r}; "
-                + (f"its items are {items}." if items else "it runs once, without items.")
-            )
-            if any(step.stage == stage for step in plan.steps.values())
-            else f"There is no stage {stage!r}; the stages are {known}."
-        )
+        if not any(step.stage == stage for step in plan.steps.values()):
+            raise PipelineStopped(f"There is no stage {stage!r}; the stages are {known}.")
+        what = f"its items are {items}." if items else "it runs once, without items."
+        raise PipelineStopped(f"Stage {stage!r} has no item {item!r}; {what}")
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
     with alone(engine):
         _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request

@@ -69,13 +69,7 @@ class Examined(msgspec.Struct, frozen=True):
 
 
 class Examiner:
-    """Checks what was written.
-
-    Args:
-        engine: The workspace.
-        plan: The pipeline.
-        files: Reads its files.
-    """
+    """Checks what was written."""
 
     def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
         self._engine = engine
@@ -86,9 +80,7 @@ class Examiner:
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
         """Check whether a step is done.
 
-        Args:
-            step: The step.
-            found: Faults that the engine found in what the role reads. A verdict of PASS contradicts them.
+        A verdict of PASS contradicts ``found``, the faults that the engine found in what the role reads.
         """
         outputs: list[ProvedFile] = []
         texts: dict[str, str] = {}
@@ -106,15 +98,15 @@ class Examiner:
             wrong += faults
             texts[write.path] = file.text
             outputs.append(ProvedFile(write.path, file.blob, write.rule.marker))
-            held += [] if faults else [f"{write.path}: marker {write.rule.marker}"] * bool(write.rule.marker)
-            held += [] if faults else [f"{write.path}: {said}" for said in _held(write, step)]
+            if not faults:
+                passed = [in_words(check, step.values).rstrip(".") for check in write.rule.checks]
+                marker = f"marker {write.rule.marker}" if write.rule.marker else ""
+                held += [f"{write.path}: {said}" for said in (marker, *passed) if said]
             if write.rule.verdict:
                 verdict = verdict_of(file.text)
                 if found and verdict == "PASS":
-                    wrong.append(
-                        f"{write.path} says PASS against what was found for certain: "
-                        f"{' '.join(found)} Say FAIL."
-                    )
+                    against = f"{write.path} says PASS against what was found for certain"
+                    wrong.append(f"{against}: {' '.join(found)} Say FAIL.")
         return Examined(tuple(outputs), texts, tuple(held), tuple(wrong), verdict)
 
     def faults(self, step: Step, write: WriteFile, text: str, path: str = "") -> list[str]:
@@ -140,9 +132,8 @@ class Examiner:
         """Return what a check finds in a text; each sentence names the file."""
         if check.command:
             return []
-        return [
-            one_line(said if path in said else f"{path}: {said}") for said in look(check, body, step.values)
-        ]
+        found = look(check, body, step.values)
+        return [one_line(said if path in said else f"{path}: {said}") for said in found]
 
     def findings(self, step: Step) -> list[str]:
         """Return the faults that the engine finds in what a step's role reads."""
@@ -173,11 +164,8 @@ class Examiner:
         )
         if result.exit_code == 0:
             return ""
-        ended = (
-            f"took longer than {_COMMAND_TIME_S:g} s"
-            if result.timed_out
-            else f"ended with {result.exit_code}"
-        )
+        late = f"took longer than {_COMMAND_TIME_S:g} s"
+        ended = late if result.timed_out else f"ended with {result.exit_code}"
         return f"{path}: `{line}` {ended}: {one_line(clean(result.output))[-_SHOWN_OUTPUT:]}"
 
     # --- proving --------------------------------------------------------------------------------------------
@@ -187,12 +175,8 @@ class Examiner:
     ) -> list[Event]:
         """Record in one event that a step is done, and what it adds to the long-term memory.
 
-        Args:
-            due: The step, with its round.
-            examined: The result of the checks.
-            run: The run that did it; empty for none.
-            before: Payloads to record before it; in the same append where the step adds nothing to files.
-            found: Whether the files existed before.
+        ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
+        says whether the files existed before.
         """
         step = due.step
         proved = StageProved(
@@ -247,8 +231,9 @@ class Examiner:
 
     def _added(self, before: str, after: str) -> Added:
         """Return what was added to a file, and where; empty where that content was purged."""
+        read = self._engine.git.repo.read_blob
         try:
-            old, new = (self._engine.git.repo.read_blob(blob) if blob else b"" for blob in (before, after))
+            old, new = (read(blob) if blob else b"" for blob in (before, after))
         except ObjectDamaged:
             return Added(0, "")
         line = len(lines_of(old.decode(errors="replace"))) - 1
@@ -257,10 +242,7 @@ class Examiner:
     def still_stands(self, step: Step, outputs: Sequence[ProvedFile], known: Mapping[str, str]) -> list[str]:
         """Return what no longer holds of a proof.
 
-        Args:
-            step: The step.
-            outputs: The files that proved it.
-            known: Blob id of each existing file, by path.
+        ``known`` has the blob id of each existing file, by path.
         """
         proved = {output.path: output.blob for output in outputs}
         return [
@@ -282,10 +264,6 @@ class Examiner:
             return str(error)
         marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
         return "" if marked else f"{write.path} was changed and lost its marker."
-
-
-def _held(write: WriteFile, step: Step) -> list[str]:
-    return [said.rstrip(".") for check in write.rule.checks if (said := in_words(check, step.values))]
 
 
 def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:

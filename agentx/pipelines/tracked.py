@@ -25,21 +25,15 @@ def pipelines(engine: Engine) -> Pipelines:
         return made
 
     kept = Kept(history, engine.write_path.cache / "pipelines", str(VERSION), anew, Pipelines.take, Pipelines)
-    return kept.at(engine.snapshot(), _copied)
-
-
-def _copied(made: Pipelines) -> Pipelines:
-    return msgspec.json.decode(msgspec.json.encode(made), type=Pipelines)
+    return kept.at(
+        engine.snapshot(), lambda made: msgspec.json.decode(msgspec.json.encode(made), type=Pipelines)
+    )
 
 
 class Tracker:
     """The progress of one running pipeline.
 
     It is fed by the event bus, so each event is included when its append returns.
-
-    Args:
-        engine: The workspace.
-        name: The pipeline.
     """
 
     def __init__(self, engine: Engine, name: str) -> None:

@@ -44,19 +44,16 @@ class Crew:
 
     def next(self) -> tuple[Due, Came] | None:
         """Return the next finished step and its result; ``None`` after `wake`."""
-        done = self._arrived()
-        if done is None:
-            return None
-        due, came = done
-        if isinstance(came, BaseException):
-            raise came
-        return due, came
-
-    def _arrived(self) -> tuple[Due, Came | BaseException] | None:
         while True:
             # A signal that comes just before a wait begins does not end that wait
             with suppress(queue.Empty):
-                return self._came.get(timeout=LOOK_UP_S)
+                done = self._came.get(timeout=LOOK_UP_S)
+                if done is None:
+                    return None
+                due, came = done
+                if isinstance(came, BaseException):
+                    raise came
+                return due, came
 
     def _work(self) -> None:
         while (due := self._given.get()) is not None:

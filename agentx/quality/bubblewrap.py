@@ -51,12 +51,8 @@ def wrapped(
 ) -> list[str]:
     """Return the command line that runs ``argv`` inside bubblewrap.
 
-    Args:
-        argv: The program and its arguments.
-        readable: Files and directories that may be read and executed; missing ones are skipped.
-        writable: The only writable directory.
-        cwd: Working directory.
-        search_path: The caller's PATH, where bubblewrap is looked up.
+    Files and directories in ``readable`` may be executed too; missing ones are skipped. bubblewrap is looked
+    up in ``search_path``, the caller's PATH.
     """
     mounts = [(Path(path), [option, path]) for path, option in OWN.items()]
     mounts += [(path, ["--ro-bind-try", str(path), str(path)]) for path in readable]

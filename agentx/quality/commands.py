@@ -28,24 +28,24 @@ def detect_commands(root: Path) -> dict[str, str]:
     ``agentx init --from`` writes them to the settings, for the user to change. For each kind, the first of
     Python, Node, Rust, Go and a makefile that suggests a command wins. Nothing is run.
 
-    Args:
-        root: Root directory of the project.
-
     Returns:
         A command for each of ``tests``, ``lint`` and ``build`` that the files suggest.
     """
     found: dict[str, str] = {}
-    for suggest in (_python, _node, _rust, _go, _make):
+    for suggest in (_python, _node, _by_marker, _make):
         for kind, command in suggest(root):
             found.setdefault(kind, command)
     return {kind: found[kind] for kind in KINDS if kind in found}
 
 
 def _python(root: Path) -> Iterator[tuple[str, str]]:
-    project = _toml(root / "pyproject.toml")
+    project: dict[str, Any] = {}
+    with suppress(ValueError, RecursionError):  # a broken file suggests nothing
+        project = tomllib.loads(_text(root / "pyproject.toml"))
     tools = project.get("tool")
     tools = tools if isinstance(tools, dict) else {}
     ini = {name: _text(root / name) for name in ("setup.cfg", "tox.ini")}
+    places = (root.glob("test_*.py"), *((root / name).rglob("test_*.py") for name in ("tests", "test")))
     if (
         "pytest" in tools
         or any(
@@ -57,14 +57,10 @@ def _python(root: Path) -> Iterator[tuple[str, str]]:
         or "pytest" in json.dumps(project, default=str)
     ):
         yield "tests", "python -m pytest -q"
-    elif tests := _test_files(root):
-        uses_pytest = any(
-            re.search(r"^\s*(?:import|from) pytest\b", _text(test), re.MULTILINE) for test in tests
-        )
-        uses_unittest = any(
-            re.search(r"^\s*(?:import|from) unittest\b", _text(test), re.MULTILINE) for test in tests
-        )
-        yield "tests", "python -m unittest" if uses_unittest and not uses_pytest else "python -m pytest -q"
+    elif tests := [path for place in places for path in islice(place, TEST_FILES)]:
+        imports = re.compile(r"^\s*(?:import|from) (pytest|unittest)\b", re.MULTILINE)
+        used = {name for test in tests for name in imports.findall(_text(test))}
+        yield "tests", "python -m unittest" if used == {"unittest"} else "python -m pytest -q"
     linters = []
     if "ruff" in tools or any((root / name).is_file() for name in ("ruff.toml", ".ruff.toml")):
         linters.append("python -m ruff check .")
@@ -74,11 +70,6 @@ def _python(root: Path) -> Iterator[tuple[str, str]]:
         linters.append("python -m mypy .")
     if linters:
         yield "lint", " && ".join(linters)
-
-
-def _test_files(root: Path) -> list[Path]:
-    places = (root.glob("test_*.py"), *((root / name).rglob("test_*.py") for name in ("tests", "test")))
-    return [path for place in places for path in islice(place, TEST_FILES)]
 
 
 def _node(root: Path) -> Iterator[tuple[str, str]]:
@@ -94,14 +85,14 @@ def _node(root: Path) -> Iterator[tuple[str, str]]:
             yield kind, f"{runner} run {script}"
 
 
-def _rust(root: Path) -> Iterator[tuple[str, str]]:
-    if (root / "Cargo.toml").is_file():
-        yield from (("tests", "cargo test"), ("lint", "cargo clippy"), ("build", "cargo build"))
-
-
-def _go(root: Path) -> Iterator[tuple[str, str]]:
-    if (root / "go.mod").is_file():
-        yield from (("tests", "go test ./..."), ("lint", "go vet ./..."), ("build", "go build ./..."))
+def _by_marker(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the commands of Rust and Go, which a file in the root announces."""
+    for marker, commands in (
+        ("Cargo.toml", ("cargo test", "cargo clippy", "cargo build")),
+        ("go.mod", ("go test ./...", "go vet ./...", "go build ./...")),
+    ):
+        if (root / marker).is_file():
+            yield from zip(KINDS, commands, strict=True)
 
 
 def _make(root: Path) -> Iterator[tuple[str, str]]:
@@ -109,20 +100,9 @@ def _make(root: Path) -> Iterator[tuple[str, str]]:
         (text for name in ("GNUmakefile", "makefile", "Makefile") if (text := _text(root / name))), ""
     )
     targets = set(re.findall(r"^([\w-]+)\s*:(?!=)", makefile, re.MULTILINE))
-    for kind, names in (
-        ("tests", ("test", "tests", "check")),
-        ("lint", ("lint",)),
-        ("build", ("build", "all")),
-    ):
+    for kind, names in zip(KINDS, (("test", "tests", "check"), ("lint",), ("build", "all")), strict=True):
         if target := next((name for name in names if name in targets), None):
             yield kind, f"make {target}"
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_text(path))
-    except (ValueError, RecursionError):  # a broken file suggests nothing
-        return {}
 
 
 def _text(path: Path) -> str:

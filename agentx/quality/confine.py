@@ -83,85 +83,47 @@ _SOCK_TYPE, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _ARCHES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}
 """The column of the tables below, and the constant that identifies the architecture to a filter."""
 
-_DENIED: dict[str, tuple[int | None, int | None]] = {
-    # kernel keyrings, which a command would share with the login session
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    # other processes
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "kcmp": (312, 272),
-    "pidfd_getfd": (438, 438),
-    "process_madvise": (440, 440),
-    "migrate_pages": (256, 238),
-    "move_pages": (279, 239),
-    # access to files other than by path, and mounts
-    "open_by_handle_at": (304, 265),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "mount_setattr": (442, 442),
-    "fanotify_init": (300, 262),
-    # namespaces
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    # the kernel itself
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "syslog": (103, 116),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "reboot": (169, 142),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "acct": (163, 89),
-    "quotactl": (179, 60),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-}
-_ABSENT: dict[str, tuple[int, int]] = {
-    # Answered with ENOSYS: programs then use read(2) and clone(2), whose arguments a filter can see.
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "clone3": (435, 435),
-}
-_DENIED_UNDER_LANDLOCK: dict[str, tuple[int | None, int | None]] = {
-    "shmget": (29, 194),
-    "shmat": (30, 196),
-    "shmctl": (31, 195),
-    "semget": (64, 190),
-    "semop": (65, 193),
-    "semctl": (66, 191),
-    "semtimedop": (220, 192),
-    "msgget": (68, 186),
-    "msgsnd": (69, 189),
-    "msgrcv": (70, 188),
-    "msgctl": (71, 187),
-    "mq_open": (240, 180),
-    "mq_unlink": (241, 181),
-    "inotify_add_watch": (254, 27),
-}
-_UNSUPPORTED_UNDER_LANDLOCK: dict[str, tuple[int, int]] = {
-    # Landlock does not control these. Answered as by a file system without attributes, which cp(1) and tar(1)
-    # accept.
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-}
+
+def _table(text: str) -> dict[str, tuple[int, int]]:
+    """Parse entries ``name number number``: the calls, with their numbers in the columns of `_ARCHES`."""
+    rows = (entry.split() for entry in text.replace("\n", ",").split(",") if entry.strip())
+    return {name: (int(x86), int(arm)) for name, x86, arm in rows}
+
+
+_MISSING = -1
+"""In the tables: the architecture does not have this call."""
+
+_DENIED = _table("""
+    add_key 248 217, request_key 249 218, keyctl 250 219
+    process_vm_readv 310 270, process_vm_writev 311 271, kcmp 312 272, pidfd_getfd 438 438
+    process_madvise 440 440, migrate_pages 256 238, move_pages 279 239
+    open_by_handle_at 304 265, mount 165 40, umount2 166 39, pivot_root 155 41, chroot 161 51
+    open_tree 428 428, move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432
+    fspick 433 433, mount_setattr 442 442, fanotify_init 300 262
+    unshare 272 97, setns 308 268
+    bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, syslog 103 116, init_module 175 105
+    finit_module 313 273, delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294
+    reboot 169 142, swapon 167 224, swapoff 168 225, acct 163 89, quotactl 179 60, iopl 172 -1, ioperm 173 -1
+""")
+"""Kernel keyrings, which a command would share with the login session; other processes; access to files other
+than by path, and mounts; namespaces; the kernel itself.
+"""
+
+_ABSENT = _table("io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, clone3 435 435")
+"""Answered with ENOSYS: programs then use read(2) and clone(2), whose arguments a filter can see."""
+
+_DENIED_UNDER_LANDLOCK = _table("""
+    shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semop 65 193, semctl 66 191, semtimedop 220 192
+    msgget 68 186, msgsnd 69 189, msgrcv 70 188, msgctl 71 187, mq_open 240 180, mq_unlink 241 181
+    inotify_add_watch 254 27
+""")
+_UNSUPPORTED_UNDER_LANDLOCK = _table(
+    "setxattr 188 5, lsetxattr 189 6, removexattr 197 14, lremovexattr 198 15"
+)
+"""Landlock does not control these. Answered as by a file system without attributes, which cp(1) and tar(1)
+accept.
+"""
+
 _OF_ITSELF: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     # With a process ID, these could set limits and priorities of any process of the user. Allowed only with
     # these first arguments.
@@ -225,10 +187,8 @@ def why_unavailable() -> str | None:
 def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None) -> list[str]:
     """Return the command line that runs ``argv`` under Landlock and the filter.
 
-    Args:
-        argv: The program, by its full path, and its arguments.
-        readable: Files and directories that may be read and executed; missing ones are skipped.
-        writable: The only writable directory.
+    The program is named by its full path. Files and directories in ``readable`` may be executed too; missing
+    ones are skipped.
     """
     spec = {
         "landlock": True,
@@ -262,7 +222,10 @@ def main(arguments: Sequence[str]) -> int:
         _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
         if spec["landlock"]:
             _restrict(spec["readable"], spec["writable"], spec["devices"])
-        _filter_calls(under_landlock=spec["landlock"])
+        program = _program(platform.machine(), under_landlock=spec["landlock"])
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
+        held = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+        _prctl(22, 2, ctypes.addressof(held))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
     except Exception as error:  # noqa: BLE001 - on any error, the command must not run
         sys.stderr.write(f"{FAILURE}: {type(error).__name__}: {error}\n")
         return FAILED
@@ -378,27 +341,19 @@ def _allow(ruleset: int, path: str, rights: int) -> bool:
     return True
 
 
-def _filter_calls(*, under_landlock: bool) -> None:
-    program = _program(platform.machine(), under_landlock=under_landlock)
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
-    held = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
-    _prctl(22, 2, ctypes.addressof(held))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-
-
 def _program(machine: str, *, under_landlock: bool) -> _Filter:
     """Build the filter. Calls that are not listed are allowed."""
     column, arch = _ARCHES[machine]
     refuse, absent = _returns(_REFUSE | errno.EPERM), _returns(_REFUSE | errno.ENOSYS)
-    allow = _returns(_ALLOW)
-    steps: _Filter = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, arch), *_returns(_KILL)]
-    steps.append((_LOAD, 0, 0, _NUMBER_AT))
+    allow, kill = _returns(_ALLOW), _returns(_KILL)
+    steps: _Filter = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, arch), *kill, (_LOAD, 0, 0, _NUMBER_AT)]
     if machine == "x86_64":
-        steps += [(_AT_LEAST, 0, 1, _X32), *_returns(_KILL)]
+        steps += [(_AT_LEAST, 0, 1, _X32), *kill]
     steps += [(_AT_LEAST, 0, 1, _NEWEST), *absent]
     denied = _DENIED | (_DENIED_UNDER_LANDLOCK if under_landlock else {})
     for numbers in denied.values():
-        if (number := numbers[column]) is not None:
-            steps += _where(number, refuse)
+        if numbers[column] != _MISSING:
+            steps += _where(numbers[column], refuse)
     for both in _ABSENT.values():
         steps += _where(both[column], absent)
     steps += _where(_CLONE[column], [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), *refuse, *allow])
@@ -408,18 +363,13 @@ def _program(machine: str, *, under_landlock: bool) -> _Filter:
             steps += _where(both[column], _returns(_REFUSE | errno.EOPNOTSUPP))
         steps += _where(_SOCKET[column], refuse)
         # A datagram pair could still send to any socket that has a path.
-        pair = [
-            _argument(1),
-            (_MASK, 0, 0, _SOCK_TYPE),
-            *_unless((_SOCK_STREAM, _SOCK_SEQPACKET), refuse, allow),
-        ]
+        streams = _unless((_SOCK_STREAM, _SOCK_SEQPACKET), refuse, allow)
+        pair = [_argument(1), (_MASK, 0, 0, _SOCK_TYPE), *streams]
         steps += _where(_SOCKETPAIR[column], [_argument(0), (_EQUAL, 1, 0, _AF_UNIX), *refuse, *pair])
         for numbers, own in _OF_ITSELF.values():
-            checks = [
-                step
-                for place, value in enumerate(own)
-                for step in (_argument(place), (_EQUAL, 1, 0, value), *refuse)
-            ]
+            checks: _Filter = []
+            for place, value in enumerate(own):
+                checks += [_argument(place), (_EQUAL, 1, 0, value), *refuse]
             steps += _where(numbers[column], [*checks, *allow])
     else:  # a network namespace does not isolate other families (virtual machine sockets, Bluetooth)
         families = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)

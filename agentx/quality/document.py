@@ -122,7 +122,12 @@ def check_document(
     if language.replace("_", "-").partition("-")[0] == "en":
         known = frozenset(word.lower() for word in extra_words)
         try:
-            problems += _misspellings(prose, language.replace("_", "-"), known)
+            problems += [
+                (line, "spelling", f"{_short(word)!r} is misspelt: {correction}")
+                for line, word, correction in misspellings(
+                    prose, language=language.replace("_", "-"), known=known
+                )
+            ]
         except SpellingUnavailable as error:
             notes.append(f"spelling was not checked. {error}")
         problems += [(line, "usage", _short(message)) for line, message in usage_mistakes(prose)]
@@ -130,13 +135,6 @@ def check_document(
         notes.append(f"spelling and usage are checked in English only, not in {language}")
     found = [DocumentFinding(path, *problem) for problem in sorted(dict.fromkeys(problems))]
     return DocumentReport(path, tuple(found[:MAX_FINDINGS]), max(0, len(found) - MAX_FINDINGS), tuple(notes))
-
-
-def _misspellings(prose: list[str], language: str, known: frozenset[str]) -> list[Problem]:
-    return [
-        (line, "spelling", f"{_short(word)!r} is misspelt: {correction}")
-        for line, word, correction in misspellings(prose, language=language, known=known)
-    ]
 
 
 def _headings(parsed: MarkdownText) -> Iterator[Problem]:
@@ -151,11 +149,8 @@ def _headings(parsed: MarkdownText) -> Iterator[Problem]:
         if before and heading.level > before + 1:
             yield heading.line, "heading", f"the heading's level jumps from {before} to {heading.level}"
         before = heading.level
-        above = [
-            *above[: heading.level - 1],
-            *[""] * (heading.level - 1 - len(above)),
-            heading.text.casefold(),
-        ]
+        missing = [""] * (heading.level - 1 - len(above))
+        above = [*above[: heading.level - 1], *missing, heading.text.casefold()]
         if heading.text and tuple(above) in seen:
             yield heading.line, "heading", f"the heading {_short(heading.text)!r} stands twice in its section"
         seen.add(tuple(above))

@@ -93,8 +93,7 @@ def is_markdown(path: str) -> bool:
 def parse_markdown(text: str) -> MarkdownText:
     r"""Parse a Markdown text (CommonMark, with tables).
 
-    Args:
-        text: With ``\n`` as line ends.
+    Its line ends are ``\n``.
 
     Example:
         >>> parsed = parse_markdown("# Plan\n\nSee [the `api`](docs/api.md#use) now.\n")
@@ -143,11 +142,11 @@ def blot(block: str) -> str:
     >>> blot("Run `make it` at https://x.org/teh soon")
     'Run ````````` at ````````````````` soon'
     """
-    return _NOT_PROSE.sub(_blotted, _blot_code(block))
+    return _NOT_PROSE.sub(lambda match: _blotted(match[0]), _blot_code(block))
 
 
-def _blotted(match: re.Match[str]) -> str:
-    return "\n".join(BLOT * len(line) for line in match[0].split("\n"))
+def _blotted(text: str) -> str:
+    return "\n".join(BLOT * len(line) for line in text.split("\n"))
 
 
 def _blot_code(block: str) -> str:
@@ -164,10 +163,7 @@ def _blot_code(block: str) -> str:
             closers.pop()
         if start >= done and closers:
             stop = closers[-1] + end - start
-            parts += [
-                block[done:start],
-                "\n".join(BLOT * len(line) for line in block[start:stop].split("\n")),
-            ]
+            parts += [block[done:start], _blotted(block[start:stop])]
             done = stop
     return "".join([*parts, block[done:]])
 
@@ -226,20 +222,13 @@ def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> Non
     level = int(opening.tag[1:])
     parsed.has_title |= level == 1
     parsed.headings.append(Heading(token.map[0] + 1, level, text.strip()))
-    for slug in {_github_slug(text), _mkdocs_slug(text)}:
+    # As GitHub (github-slugger) and Python-Markdown's ``toc``, with non-ASCII letters kept
+    github = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+    mkdocs = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
+    for slug in {github, mkdocs}:
         repeat = parsed.slugs[slug]
         parsed.slugs[slug] += 1
         parsed.anchors |= {f"{slug}-{repeat}", f"{slug}_{repeat}"} if repeat else {slug}
-
-
-def _github_slug(text: str) -> str:
-    """Return the slug that GitHub generates (the rules of the package github-slugger)."""
-    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
-
-
-def _mkdocs_slug(text: str) -> str:
-    """Return the slug of Python-Markdown's ``toc`` extension, except that non-ASCII letters are kept."""
-    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())
 
 
 def _is_closed(token: "Token", lines: list[str]) -> bool:

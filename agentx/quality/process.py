@@ -154,8 +154,11 @@ def run_process(
         strays = end_all(process, cookie)
         _read_until_eof(pipe, kept, time.monotonic() + DRAIN_S)
         process.stdout.close()
+    status = None if timed_out else process.returncode
+    if status is not None and status < 0:
+        status = 128 - status
     return ProcessOutcome(
-        exit_code=None if timed_out else _shell_status(process.returncode),
+        exit_code=status,
         timed_out=timed_out,
         output=kept.text(),
         output_bytes=kept.total_bytes,
@@ -240,9 +243,3 @@ def _strays(cookie: str) -> list[int]:
             if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
-
-
-def _shell_status(returncode: int | None) -> int | None:
-    if returncode is None:
-        return None
-    return returncode if returncode >= 0 else 128 - returncode

@@ -23,21 +23,17 @@ from typing import Literal
 
 from agentx.quality import bubblewrap, confine
 from agentx.quality.bubblewrap import IsolationUnavailableError
-from agentx.quality.process import ProcessOutcome, run_process
+from agentx.quality.process import run_process
 from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
 
-TOOLCHAINS = (
-    "CARGO_HOME",
-    "GOFLAGS",
-    "GOMODCACHE",
-    "GOPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "RUSTUP_HOME",
-)
-"""Variables with the location of a toolchain: passed on if set, because they hold paths, not secrets."""
+PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
+TOOLCHAINS = (*PLACES, "CARGO_HOME", "GOFLAGS", "GOPATH")
+"""Variables with the location of a toolchain: passed on if set, because they hold paths, not secrets.
+
+An isolated command may read the directories of ``PLACES`` only. The others lead to credentials or to the
+user's code.
+"""
 NOT_FOUND = 127
 """The exit status of a shell for a missing program (POSIX, Shell Command Language, 2.8.2)."""
 _SIGNALS = "this kernel is older than Linux 6.12: the command could send signals to your other processes"
@@ -47,26 +43,9 @@ _UNFILTERED = (
 _CLOSED = re.compile(r"Operation not permitted|Permission denied|PermissionError")
 NO_MODULE = re.compile(r"No module named '?([\w.]{1,100})")
 
-PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
-"""Those whose directories an isolated command may read.
-
-The others lead to credentials or to the user's code.
-"""
 SYSTEM = (
-    *(
-        "/bin",
-        "/etc",
-        "/gnu/store",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/libx32",
-        "/nix/store",
-        "/opt",
-        "/sbin",
-        "/usr",
-    ),
-    *("/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"),
+    *("/bin", "/etc", "/gnu/store", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/opt", "/sbin"),
+    *("/usr", "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage"),
 )
 """System directories that an isolated command may read."""
 
@@ -227,16 +206,6 @@ def run_in_copy(
     if outcome.leftovers:
         notes.append("it left processes running in the background; they were ended")
     notes += _missing(shown, outcome.exit_code, outcome.output, isolation)
-    return _result(shown, outcome, isolation, changes, (*notes, *copy.notes))
-
-
-def _result(
-    shown: str,
-    outcome: ProcessOutcome,
-    isolation: Isolation,
-    changes: tuple[ChangedFile, ...],
-    notes: tuple[str, ...],
-) -> SandboxResult:
     return SandboxResult(
         command=shown,
         exit_code=outcome.exit_code,
@@ -247,7 +216,7 @@ def _result(
         duration_ms=outcome.duration_ms,
         isolation=isolation,
         changes=changes,
-        notes=notes,
+        notes=(*notes, *copy.notes),
     )
 
 

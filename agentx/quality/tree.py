@@ -21,20 +21,8 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.ignore import IgnoreRules
 
 CACHES = (
-    "__pycache__/",
-    ".pytest_cache/",
-    ".mypy_cache/",
-    ".ruff_cache/",
-    ".hypothesis/",
-    ".tox/",
-    ".nox/",
-    ".eggs/",
-    "*.egg-info/",
-    "node_modules/",
-    "*.pyc",
-    ".coverage",
-    ".coverage.*",
-    ".DS_Store",
+    *("__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/", ".nox/"),
+    *(".eggs/", "*.egg-info/", "node_modules/", "*.pyc", ".coverage", ".coverage.*", ".DS_Store"),
 )
 """Caches and leftovers of tools, as .gitignore patterns: never reported as a change."""
 
@@ -114,11 +102,7 @@ class TreeCopy:
         are left out with a note. An absolute link into the source is redirected into the copy, so that a
         program that writes through it does not reach the original.
 
-        Args:
-            source: The tree to copy.
-            target: Where to copy it; must not exist.
-            limits: How much may be copied, and how much change is reported.
-            exclude: Patterns, as in ``.gitignore``, of what is not copied.
+        ``target`` must not exist. ``exclude`` has patterns, as in ``.gitignore``, of what is not copied.
 
         Raises:
             TreeTooLargeError: The tree exceeds the limits.
@@ -182,10 +166,17 @@ class TreeCopy:
         self.root.mkdir()
         total = 0
         directories = [(self._source, self.root)]
-        for path, entry in self._walk(self._source, self._is_excluded):
+        for path, entry in self._walk(
+            self._source, lambda path, is_dir: self._excluded.match_file(path + "/" * is_dir)
+        ):
             goal = self.root / path
             if entry.is_symlink():
-                self._copy_link(path)
+                leads = (self._source / path).readlink()
+                base = next((one for one in (self._named, self._source) if leads.is_relative_to(one)), None)
+                if base is not None:
+                    leads = self.root / leads.relative_to(base)
+                goal.symlink_to(leads)
+                self._links[path] = str(leads)
             elif entry.is_dir(follow_symlinks=False):
                 goal.mkdir()
                 directories.append((self._source / path, goal))
@@ -197,15 +188,6 @@ class TreeCopy:
                 raise self._too_large(f"{self._limits.max_total_bytes} bytes")
         for original, made in reversed(directories):  # last: writing into a directory changes its times
             _give_mode_and_times(made, original.lstat(), at_least=stat.S_IRWXU)
-
-    def _copy_link(self, path: str) -> None:
-        goal = (self._source / path).readlink()
-        for base in (self._named, self._source):
-            if goal.is_relative_to(base):
-                goal = self.root / goal.relative_to(base)
-                break
-        (self.root / path).symlink_to(goal)
-        self._links[path] = str(goal)
 
     def _copy_file(self, path: str) -> int:
         try:
@@ -282,18 +264,13 @@ class TreeCopy:
             finally:
                 os.close(held)
 
-    def _is_excluded(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as _walk calls it
-        return self._excluded.match_file(path + "/" * is_dir)
-
-    def _is_ignored(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as above
+    def _is_ignored(self, path: str, is_dir: bool) -> bool:  # noqa: FBT001 - as _walk calls it
         return self._caches.match_file(path + "/" * is_dir) or self._ignore.ignores(path, directory=is_dir)
 
     def _is_content(self, path: str) -> bool:
         """Return whether neither the file nor a directory above it is ignored."""
         above = (str(directory) for directory in PurePosixPath(path).parents if directory.name)
-        return not self._is_ignored(path, is_dir=False) and not any(
-            self._is_ignored(d, is_dir=True) for d in above
-        )
+        return not (self._is_ignored(path, False) or any(self._is_ignored(one, True) for one in above))
 
     def _is_same(self, path: str, now: os.stat_result) -> bool:
         was = self._files.get(path)

@@ -46,10 +46,8 @@ def misspellings(
 ) -> Iterator[tuple[int, str, str]]:
     """Find known misspellings.
 
-    Args:
-        lines: What to check, without lone surrogates.
-        language: ``en``; ``en-GB`` and ``en-US`` also report the spelling of the other variety.
-        known: Words to accept, in lower case.
+    The lines have no lone surrogates. ``en-GB`` and ``en-US`` also report the spelling of the other variety.
+    ``known`` are words to accept, in lower case.
 
     Yields:
         Line number (from 1), the word, and its correction.
@@ -66,7 +64,8 @@ def misspellings(
         for found in found_here:
             if words.get(found.byte_offset) == found.typo and found.typo.lower() not in known:
                 correction = " or ".join(found.corrections)
-                if not _is_name(found.typo, correction) and not _is_oxford(found.typo, correction):
+                is_oxford = found.typo.replace("iz", "is") == correction  # British too: ``organize``
+                if not is_oxford and not _is_name(found.typo, correction):
                     yield number, found.typo, correction
 
 
@@ -124,8 +123,3 @@ def _is_name(word: str, correction: str) -> bool:
     That is a short word in capitals, or a capitalized one with several possible corrections.
     """
     return (word.isupper() and len(word) <= ACRONYM) or (word.istitle() and " or " in correction)
-
-
-def _is_oxford(word: str, correction: str) -> bool:
-    """Return whether the word is British as well: Oxford spelling has ``organize``."""
-    return word.replace("iz", "is") == correction

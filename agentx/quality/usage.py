@@ -14,28 +14,12 @@ from typing import Any
 MAX_FOUND = 1000
 
 CHECKS = (
-    "cliches",
-    "dates_times.dates",
-    "hedging",
-    "industrial_language.bureaucratese",
-    "industrial_language.chatspeak",
-    "industrial_language.commercialese",
-    "industrial_language.corporate_speak",
-    "lexical_illusions",
-    "malapropisms",
-    "misc.false_plurals",
-    "misc.illogic",
-    "misc.inferior_superior",
-    "misc.many_a",
-    "misc.not_guilty",
-    "misc.whence",
-    "mixed_metaphors",
-    "mondegreens",
-    "nonwords",
-    "redundancy",
-    "spelling",
-    "typography.punctuation.misplaced",
-    "uncomparables",
+    *("cliches", "dates_times.dates", "hedging", "industrial_language.bureaucratese"),
+    *("industrial_language.chatspeak", "industrial_language.commercialese"),
+    *("industrial_language.corporate_speak", "lexical_illusions", "malapropisms", "misc.false_plurals"),
+    *("misc.illogic", "misc.inferior_superior", "misc.many_a", "misc.not_guilty", "misc.whence"),
+    *("mixed_metaphors", "mondegreens", "nonwords", "redundancy", "spelling"),
+    *("typography.punctuation.misplaced", "uncomparables"),
 )
 """The enabled checks, by their proselint names."""
 
@@ -43,8 +27,7 @@ CHECKS = (
 def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Find mistakes of usage in English prose.
 
-    Args:
-        lines: The prose, without lone surrogates.
+    The prose has no lone surrogates.
 
     Yields:
         Line number (from 1) and a sentence that states the mistake.

@@ -13,6 +13,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Priority
 
 _TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
 _NEXTEST = re.compile(
@@ -37,17 +38,12 @@ def parse_cargo(output: Output) -> CheckReport | None:
     """Parse the output of cargo; return ``None`` if there is none."""
     lines = output.lines
     results = [match for line in lines if (match := _RESULT.match(line) or _NEXTEST_RESULT.match(line))]
-    unbuilt = any(_UNBUILT.match(line) for line in lines)
-    if not results and not unbuilt:
+    if results:
+        return _tested(output, results)
+    if not any(_UNBUILT.match(line) for line in lines):
         return None
-    if unbuilt and not results:
-        return _not_built(output)
-    return _tested(output, results)
-
-
-def _not_built(output: Output) -> CheckReport:
     testing = " test" in output.command or "nextest" in output.command
-    failing = distinct(compile_errors(output.lines, "critical" if testing else "high"))
+    failing = distinct(compile_errors(lines, "critical" if testing else "high"))
     return CheckReport(
         runner="rustc",
         outcome="failed",
@@ -57,34 +53,21 @@ def _not_built(output: Output) -> CheckReport:
     )
 
 
-def compile_errors(lines: list[str], priority: str = "high") -> list[FailedCheck]:
+def compile_errors(lines: list[str], priority: Priority = "high") -> list[FailedCheck]:
     """Return the errors of rustc; each is a message, then an arrow to its place."""
-    found: list[FailedCheck] = []
+    errors: list[FailedCheck] = []
     for index, line in enumerate(lines):
         match = _DIAGNOSTIC.match(line)
-        if (
-            not match
-            or _UNBUILT.match(line)
-            or match[2].startswith(("test failed", "aborting due", "process didn't"))
-        ):
+        ends = ("test failed", "aborting due", "process didn't")
+        if not match or _UNBUILT.match(line) or match[2].startswith(ends):
             continue
-        arrow = next(
-            (a for following in lines[index + 1 : index + 6] if (a := _ARROW.match(following))), None
-        )
+        near = lines[index + 1 : index + 6]
+        arrow = next((found for following in near if (found := _ARROW.match(following))), None)
         path, number = (arrow[1], arrow[2]) if arrow else ("", 0)
         label = " ".join(part for part in (match[1] or "", match[2]) if part)
         check = f"{path}: {label}" if path else label
-        found.append(
-            finding(
-                check,
-                suite=path,
-                path=path,
-                line=number,
-                message=label,
-                priority="critical" if priority == "critical" else "high",
-            )
-        )
-    return found
+        errors.append(finding(check, suite=path, path=path, line=number, message=label, priority=priority))
+    return errors
 
 
 def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
@@ -104,15 +87,13 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
     failed = sum(int((match[3] or "0")[:9]) for match in results)
     passed = sum(int(match[2][:9]) for match in results)
     filtered = not nextest and any(int(match[5][:9]) for match in results)
-    unique = distinct(failing) if failed else ()
+    unique, skips = distinct(failing) if failed else (), ("ignored", "SKIP")
     return CheckReport(
         runner="cargo",
         outcome="failed" if failed or output.status else ("passed" if passed else "unknown"),
         failing=unique,
         passed=names([(name, suite) for status, name, suite in verdicts if status in {"ok", "PASS"}]),
-        skipped=names(
-            [(name, suite) for status, name, suite in verdicts if status.startswith(("ignored", "SKIP"))]
-        ),
+        skipped=names([(name, suite) for status, name, suite in verdicts if status.startswith(skips)]),
         suites=suite_names(suites),
         ran=passed + failed,
         failed=failed,

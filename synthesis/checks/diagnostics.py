@@ -78,10 +78,6 @@ def _eslint_blocks(lines: list[str]) -> list[FailedCheck]:
     return found
 
 
-def _rustc_blocks(lines: list[str]) -> list[FailedCheck]:
-    return [item for item in compile_errors(lines) if item.path]
-
-
 def _block(path: str, line: str, label: str) -> FailedCheck:
     return finding(f"{path}: {label}", suite=path, path=path, line=line, message=label, priority="normal")
 
@@ -203,7 +199,7 @@ LINTERS: tuple[Linter, ...] = (
         "high",
         certain=True,
         silent=True,
-        blocks=_rustc_blocks,
+        blocks=lambda lines: [item for item in compile_errors(lines) if item.path],
     ),
     Linter(
         "rustfmt",
@@ -248,12 +244,8 @@ def parse_diagnostics(output: Output, linters: Sequence[Linter] = LINTERS) -> li
     for linter in linters:
         named = bool(programs & set(linter.programs))
         report = _read(linter, output, claimed, named=named)
-        if (
-            report is None
-            and linter.silent
-            and output.silent_success
-            and programs & (set(linter.programs) - _BUILDERS)
-        ):
+        silent = linter.silent and output.silent_success and programs & (set(linter.programs) - _BUILDERS)
+        if report is None and silent:
             report = _passed(linter.runner, output)
         if report is not None:
             reports.append(report)
@@ -276,9 +268,7 @@ def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> 
     found: list[FailedCheck] = []
     lines: list[int] = []
     for index, line in enumerate(output.lines if linter.line else ()):
-        if index not in claimed and (
-            match := linter.line.match(line) if linter.line and ":" in line else None
-        ):
+        if linter.line and ":" in line and index not in claimed and (match := linter.line.match(line)):
             found.append(_finding(match, linter.priority))
             lines.append(index)
     if linter.blocks and not found:
@@ -287,11 +277,9 @@ def _read(linter: Linter, output: Output, claimed: set[int], *, named: bool) -> 
     if not spoke:
         return None
     claimed.update(lines)
-    if clean and not found and not summed:
-        return _passed(linter.runner, output)
-    if not found and not summed:
-        return None
-    return _failed(linter.runner, output, found)
+    if found or summed:
+        return _failed(linter.runner, output, found)
+    return _passed(linter.runner, output) if clean else None
 
 
 def _finding(match: re.Match[str], priority: Priority) -> FailedCheck:
@@ -309,8 +297,7 @@ def _finding(match: re.Match[str], priority: Priority) -> FailedCheck:
 
 
 def _passed(runner: str, output: Output) -> CheckReport:
-    failed = bool(output.status)
-    whole = output.selected.whole and not failed
+    whole = output.selected.whole and not output.status
     return CheckReport(
         runner=runner, outcome="passed", complete=whole, suites=output.selected.paths, failed=0
     )
@@ -334,19 +321,14 @@ def parse_generic(output: Output) -> CheckReport | None:
 
     A line without a rule in brackets counts only if the exit status reports a failure.
     """
-    matches = [match for line in output.lines if ":" in line and (match := _GENERIC.match(line))]
-    believed = [match for match in matches if match["rule"] or output.status]
-    believed = [match for match in believed if "." in match["path"] or "/" in match["path"]]
-    if output.status is None:
-        believed = [match for match in believed if not match["message"].startswith(("warning:", "note:"))]
-    if not believed or output.status == 0:
+    found: list[FailedCheck] = []
+    lines = (line for line in output.lines if ":" in line) if output.status != 0 else ()
+    for match in filter(None, map(_GENERIC.match, lines)):
+        doubtful = output.status is None and match["message"].startswith(("warning:", "note:"))
+        is_path = "." in match["path"] or "/" in match["path"]
+        if is_path and not doubtful and (match["rule"] or output.status):
+            error = match["message"].startswith(("error:", "fatal error:"))
+            found.append(_finding(match, "high" if error else "normal"))
+    if not found:
         return None
-    program = next((step.program for step in steps(output.command)), "") or "check"
-    return _failed(
-        program,
-        output,
-        [
-            _finding(match, "high" if match["message"].startswith(("error:", "fatal error:")) else "normal")
-            for match in believed
-        ],
-    )
+    return _failed(next((step.program for step in steps(output.command)), "") or "check", output, found)

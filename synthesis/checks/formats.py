@@ -98,14 +98,14 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedChec
             elif not match[2]:
                 passed.append(name)
             else:
-                failing.setdefault(name, _tap_message(lines[index + 1 : index + 12]))
+                near = (found[1] for after in lines[index + 1 : index + 12] if (found := _YAML.match(after)))
+                failing.setdefault(name, next(near, ""))
     above = {name.rpartition(" > ")[0] for name in failing}
-    found = [finding(name, message=message) for name, message in failing.items() if name not in above]
-    return passed, skipped, found
-
-
-def _tap_message(lines: list[str]) -> str:
-    return next((match[1] for line in lines if (match := _YAML.match(line))), "")
+    return (
+        passed,
+        skipped,
+        [finding(name, message=message) for name, message in failing.items() if name not in above],
+    )
 
 
 def parse_junit(output: Output) -> CheckReport | None:
@@ -119,50 +119,34 @@ def parse_junit(output: Output) -> CheckReport | None:
     for case, following in zip(cases, [*cases[1:], None], strict=True):
         values = _attributes(case[1])
         name, suite = values.get("name", ""), values.get("classname", "")
-        body = (
-            ""
-            if case[2]
-            else output.text[case.end() : following.start() if following else case.end() + 20_000]
-        )
-        verdict = _VERDICT.search(body)
+        end = following.start() if following else case.end() + 20_000
+        verdict = None if case[2] else _VERDICT.search(output.text, case.end(), end)
         if verdict is None:
             passed.append((name, suite))
         elif verdict[1] == "skipped":
             skipped.append((name, suite))
         else:
             message = _attributes(verdict[2]).get("message") or unescape(verdict[3])
-            failing.append(
-                finding(
-                    name,
-                    suite=suite,
-                    path=values.get("file", ""),
-                    line=values.get("line", ""),
-                    message=message,
-                )
-            )
+            path, line = values.get("file", ""), values.get("line", "")
+            failing.append(finding(name, suite=suite, path=path, line=line, message=message))
     root = "testsuites" if "<testsuites" in output.text else "testsuite"
     whole = output.text.rfind(f"</{root}>") > output.text.rfind("<testcase")
-    unique = distinct(failing)
+    unique, shown = distinct(failing), whole and not output.cut
+    bad = unique or not (whole or output.cut)
     return CheckReport(
         runner="junit",
-        outcome=_junit_outcome(output, bad=bool(unique), passed=bool(passed), whole=whole),
+        outcome="failed" if bad else "passed" if passed and shown else "unknown",
         failing=unique,
         passed=names(passed),
         skipped=names(skipped),
         collected=len(cases),
         ran=len(passed) + len(failing),
         failed=len(failing),
-        complete=output.selected.whole and whole and not output.cut,
-        names_all_failing=whole and not output.cut,
-        names_all_passed=whole and not output.cut,
+        complete=output.selected.whole and shown,
+        names_all_failing=shown,
+        names_all_passed=shown,
         error=error_of(unique),
     )
-
-
-def _junit_outcome(output: Output, *, bad: bool, passed: bool, whole: bool) -> Outcome:
-    if bad or not (whole or output.cut):
-        return "failed"
-    return "passed" if passed and whole and not output.cut else "unknown"
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -207,10 +191,13 @@ def parse_rspec(output: Output) -> CheckReport | None:
     if total is None:
         return None
     ran, failed, outside = int(total[1][:9]), int(total[2][:9]), int((total[4] or "0")[:9])
-    messages = _rspec_messages(output.lines)
+    messages: dict[str, str] = {}
     failing = []
-    for line in output.lines:
-        if line.startswith("rspec ") and (match := _RSPEC_FAIL.match(line)):
+    for index, line in enumerate(output.lines):
+        if match := _RSPEC_TITLE.match(line):
+            near = (text.strip() for text in output.lines[index + 1 : index + 8])
+            messages[match[1]] = next((text for text in near if text and text[:14] != "Failure/Error:"), "")
+        elif match := _RSPEC_FAIL.match(line):
             path, number, name = (match[1], match[2], match[3]) if match[1] else (match[4], "", match[6])
             failing.append(finding(name, path=path, line=number, message=messages.get(name, "")))
     unique = distinct(failing) if failed or outside else ()
@@ -224,12 +211,3 @@ def parse_rspec(output: Output) -> CheckReport | None:
         names_all_failing=len(unique) >= failed and not outside,
         error=error_of(unique),
     )
-
-
-def _rspec_messages(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for index, line in enumerate(lines):
-        if match := _RSPEC_TITLE.match(line):
-            following = [text.strip() for text in lines[index + 1 : index + 8] if text.strip()]
-            found[match[1]] = next((text for text in following if not text.startswith("Failure/Error:")), "")
-    return found

@@ -36,13 +36,18 @@ MAX_APART = 4
 """Maximum number of outputs between a test's result as text and as JSON."""
 
 
+Place = tuple[str, str, str]
+"""Path, line and message."""
+
+
 class _Record(msgspec.Struct):
-    """The results that have been read so far."""
+    """The results that have been read so far, and below them those of the package that is being read."""
 
     passed: list[tuple[str, str]] = msgspec.field(default_factory=list)
     skipped: list[tuple[str, str]] = msgspec.field(default_factory=list)
     failing: list[FailedCheck] = msgspec.field(default_factory=list)
     suites: list[str] = msgspec.field(default_factory=list)
+    compile_errors: dict[str, Place] = msgspec.field(default_factory=dict)
     failed_packages: int = 0
     bare_fail: bool = False
     """Whether ``FAIL`` follows the last package's line. Earlier ones do not count: a test may print it."""
@@ -50,6 +55,43 @@ class _Record(msgspec.Struct):
     bare_pass: bool = False
     broke_off: bool = False
     seen: bool = False
+
+    tests: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    logs: dict[str, Place] = msgspec.field(default_factory=dict)
+    panic: str = ""
+
+    def close(self, result: str, package: str, rest: str) -> None:
+        """Process a package's own line: either its tests are complete, or it could not be built."""
+        failed = result == "FAIL"
+        self.seen = True
+        self.failed_packages += failed
+        if failed and rest.startswith("["):
+            path, line, message = self.compile_errors.get(package, ("", "", ""))
+            name = f"{package} {rest.partition(']')[0]}]"
+            self.failing.append(finding(name, suite=package, path=path, line=line, message=message))
+        else:
+            before = len(self.failing)
+            self.settle(package)
+            if failed and len(self.failing) == before:
+                self.failing.append(finding(f"{package} [failed]", suite=package, message=self.panic))
+                self.broke_off |= bool(self.panic)
+            ran = "no tests to run" not in rest and "no test files" not in rest
+            if not self.panic if failed else ran:
+                self.suites.append(package)
+        self.tests, self.logs, self.panic, self.bare_fail = [], {}, "", False
+
+    def settle(self, package: str) -> None:
+        """Assign the tests that were read to a package."""
+        for status, name in self.tests:
+            if status in {"PASS", "BENCH"}:
+                self.passed.append((name, package))
+            elif status == "SKIP":
+                self.skipped.append((name, package))
+            else:
+                path, line, message = self.logs.get(name, ("", "", ""))
+                self.failing.append(
+                    finding(name, suite=package, path=path, line=line, message=message or self.panic)
+                )
 
 
 class _JsonLine(msgspec.Struct):
@@ -72,9 +114,13 @@ def parse_go(output: Output) -> CheckReport | None:
     if unbuilt and not record.suites and not record.passed:
         failing = tuple(critical(item) for item in failing)
     unfinished = record.broke_off or output.cut
+    # The last line of JSON output does not show whether a package failed that was cut off.
+    last = next((line for line in reversed(output.lines) if line.strip()), "")
+    cut_off = (output.cut and last.startswith("{")) or (output.gap and not _OK.match(last))
+    shows_pass = bool(record.suites or record.bare_pass) and not cut_off
     return CheckReport(
         runner="go test",
-        outcome="failed" if failed else ("passed" if _shows_a_pass(record, output) else "unknown"),
+        outcome="failed" if failed else "passed" if shows_pass else "unknown",
         failing=failing,
         passed=names(record.passed),
         skipped=names(record.skipped),
@@ -82,20 +128,8 @@ def parse_go(output: Output) -> CheckReport | None:
         failed=sum(not item.check.endswith("]") for item in failing) if failed else 0,
         complete=output.selected.whole and not unfinished,
         names_all_failing=not failed or not unfinished,
-        names_all_passed=False,
         error=error_of(failing, "go test failed" if failed else ""),
     )
-
-
-def _shows_a_pass(record: _Record, output: Output) -> bool:
-    """Return whether packages passed and no failed one can have been cut off.
-
-    The last line of JSON output does not show whether a package failed.
-    """
-    if not (record.suites or record.bare_pass):
-        return False
-    last = next((line for line in reversed(output.lines) if line.strip()), "")
-    return not (output.cut and last.startswith("{")) and (not output.gap or bool(_OK.match(last)))
 
 
 def _plain(lines: list[str]) -> Iterator[str]:
@@ -120,24 +154,17 @@ def _plain(lines: list[str]) -> Iterator[str]:
     for package, pieces in outputs.items():
         text = "".join(pieces)
         yield from text.split("\n")
-        if package in ended and not _ends(text):
+        if package in ended and not any(_PACKAGE.match(line) for line in text.split("\n")[-6:]):
             yield f"{ended[package]}\t{package}\t0s"
-
-
-def _ends(text: str) -> bool:
-    return any(_PACKAGE.match(line) for line in text.split("\n")[-6:])
 
 
 def _read(lines: list[str], record: _Record) -> None:
     """Read all lines in one pass; the tests of a package come before the line that names it."""
-    tests: list[tuple[str, str]] = []
-    logs: dict[str, tuple[str, str, str]] = {}
-    compile_errors: dict[str, tuple[str, str, str]] = {}
-    current = package = panic = ""
+    current = package = ""
     for line in lines:
         stripped = line.lstrip()
         if match := _RESULT.search(line):
-            tests.append((match[1], match[2]))
+            record.tests.append((match[1], match[2]))
             current = match[2] if match[1] == "FAIL" else ""
             record.seen = True
         elif line.startswith("===") and (match := _RUN.match(line)):
@@ -145,76 +172,21 @@ def _read(lines: list[str], record: _Record) -> None:
         elif match := _COMPILE.match(line):
             package = match[1]
         elif match := _LOG.match(line):
-            logs[current] = (
-                (match[1], match[2], match[3])
-                if current not in logs or not logs[current][2]
-                else logs[current]
-            )
+            known = record.logs.get(current, ("", "", ""))
+            record.logs[current] = known if known[2] else (match[1], match[2], match[3])
         elif package and (match := _ERROR.match(line)):
-            compile_errors.setdefault(package, (match[1], match[2], match[3]))
+            record.compile_errors.setdefault(package, (match[1], match[2], match[3]))
         elif _PANIC.match(line):
-            panic = panic or line
+            record.panic = record.panic or line
         elif stripped in {"FAIL", "PASS"}:
             record.bare_fail |= stripped == "FAIL"
             record.bare_pass |= stripped == "PASS"
-        elif (match := _PACKAGE.match(line)) and _names_package(match):
-            record.seen = True
-            _close(record, match, tests, logs, compile_errors, panic)
-            tests, logs, panic, record.bare_fail = [], {}, "", False
-    record.broke_off |= bool(panic)
-    _settle(record, tests, logs, "", panic)
+        elif (match := _PACKAGE.match(line)) and _names_package(match[1], match[3] or ""):
+            record.close(match[1], match[2], match[3] or "")
+    record.broke_off |= bool(record.panic)
+    record.settle("")
 
 
-def _names_package(match: re.Match[str]) -> bool:
-    rest = match[3] or ""
-    if match[1] == "ok":
-        return bool(_TIME.match(rest))
-    return match[1] == "FAIL" and (bool(_TIME.match(rest)) or rest.startswith("["))
-
-
-def _close(
-    record: _Record,
-    match: re.Match[str],
-    tests: list[tuple[str, str]],
-    logs: dict[str, tuple[str, str, str]],
-    compile_errors: dict[str, tuple[str, str, str]],
-    panic: str,
-) -> None:
-    """Process a package's own line: either its tests are complete, or it could not be built."""
-    package, rest = match[2], match[3] or ""
-    if rest.startswith("[") and match[1] == "FAIL":
-        path, line, message = compile_errors.get(package, ("", "", ""))
-        name = f"{package} {rest.split(']')[0]}]"
-        record.failing.append(finding(name, suite=package, path=path, line=line, message=message))
-        record.failed_packages += 1
-        return
-    before = len(record.failing)
-    _settle(record, tests, logs, package, panic)
-    if match[1] == "FAIL":
-        record.failed_packages += 1
-        if len(record.failing) == before:
-            record.failing.append(finding(f"{package} [failed]", suite=package, message=panic))
-            record.broke_off |= bool(panic)
-    elif "no tests to run" not in rest and "no test files" not in rest:
-        record.suites.append(package)
-    if match[1] == "FAIL" and not panic:
-        record.suites.append(package)
-
-
-def _settle(
-    record: _Record,
-    tests: list[tuple[str, str]],
-    logs: dict[str, tuple[str, str, str]],
-    package: str,
-    panic: str,
-) -> None:
-    for status, name in tests:
-        if status in {"PASS", "BENCH"}:
-            record.passed.append((name, package))
-        elif status == "SKIP":
-            record.skipped.append((name, package))
-        else:
-            path, line, message = logs.get(name, ("", "", ""))
-            record.failing.append(
-                finding(name, suite=package, path=path, line=line, message=message or panic)
-            )
+def _names_package(result: str, rest: str) -> bool:
+    timed = bool(_TIME.match(rest))
+    return timed if result == "ok" else result == "FAIL" and (timed or rest.startswith("["))

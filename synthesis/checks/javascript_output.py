@@ -32,6 +32,7 @@ _MOCHA_MARK = re.compile(r"^ {2,}\d+\) \S")
 """A failing test among the passed ones; the list of the failures follows the totals."""
 
 _COUNT = re.compile(r"(\d{1,9}) (failed|passed|skipped|todo|total)")
+_CODE = re.compile(r"^ *(>? *\d+ )?\|")
 MESSAGE_LINES = 3
 _UNLOADED = "Test suite failed to run"
 
@@ -106,12 +107,7 @@ def _jest_message(lines: list[str], start: int) -> tuple[str, str, str]:
         frame = _FRAME.match(line)
         if frame and not path and "node_modules" not in frame[1]:
             path, number = frame[1], frame[2]
-        elif (
-            line.strip()
-            and not frame
-            and len(message) < MESSAGE_LINES
-            and not re.match(r"^ *(>? *\d+ )?\|", line)
-        ):
+        elif line.strip() and not frame and len(message) < MESSAGE_LINES and not _CODE.match(line):
             message.append(line.strip())
     return " ".join(message), path, number
 
@@ -161,18 +157,21 @@ def parse_vitest(output: Output) -> CheckReport | None:
     bad = bool(counts.get("failed") or " failed" in files or stray or (unique and not (total and files)))
     unique = unique if bad else ()
     unloaded = {item.suite for item in unique if item.check == item.suite}
+    ticks = [match for line in lines if (match := _TICK.match(line)) and match[2] in "✓✔√"]
+    # The verbose reporter marks passed tests as `` ✓ path > block > test 1ms``.
+    paths = [match[3].partition(" > ") for match in ticks]
+    passed = [(name, path) for path, inside, name in paths if inside]
     shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded]
     return CheckReport(
         runner="vitest",
         outcome="failed" if bad else ("passed" if ran and (files or output.status == 0) else "unknown"),
         failing=unique,
-        passed=names(_vitest_passed(lines)),
+        passed=names(passed),
         suites=suite_names(shown),
         ran=ran,
         failed=counts.get("failed", 0),
         complete=output.selected.whole and ran > 0 and not counts.get("skipped"),
         names_all_failing=len(unique) >= counts.get("failed", 0) and not output.cut and not stray,
-        names_all_passed=False,
         error=error_of(unique, "an error outside of the tests" if stray else ""),
     )
 
@@ -187,17 +186,6 @@ def _vitest_failure(lines: list[str], index: int, match: re.Match[str]) -> Faile
         if line.strip() and not message and not _VITEST_FAIL.match(line):
             message = line.strip()
     return finding(match[2] or match[1], suite=match[1], path=match[1], line=number, message=message)
-
-
-def _vitest_passed(lines: list[str]) -> list[tuple[str, str]]:
-    """Return the tests that the verbose reporter marks as passed: `` ✓ path > block > test 1ms``."""
-    found: list[tuple[str, str]] = []
-    for line in lines:
-        match = _TICK.match(line)
-        if match and match[2] in "✓✔√" and " > " in match[3]:
-            path, _, name = match[3].partition(" > ")
-            found.append((name, path))
-    return found
 
 
 def parse_mocha(output: Output) -> CheckReport | None:

@@ -112,8 +112,17 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     shown = text.count("\n") + bool(text and not text.endswith("\n"))
     text = encodable(text)
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\0", "")
-    lines = _unfronted([_final_state(line)[:MAX_LINE].rstrip() for line in text.split("\n")])
-    told = _told_status(command, lines)
+    # Of a line that was overwritten with carriage returns, a terminal shows the last state.
+    states = (
+        next((part for part in reversed(line.split("\r")) if part.strip()), "") if "\r" in line else line
+        for line in text.split("\n")
+    )
+    lines = _unfronted([line[:MAX_LINE].rstrip() for line in states])
+    status = (
+        echoed_status(command) if "echo" in command else None
+    )  # printed by the command line: ``; echo $?``
+    echoed = [match[1] for line in lines[-MAX_AFTER_STATUS:] if status and (match := status.match(line))]
+    told = int(echoed[-1]) if echoed else None
     marks = [index for index, line in enumerate(lines) if len(line) < _LONGEST_MARK and _LEFT_OUT.match(line)]
     gap = windowed or bool(marks)
     return Output(
@@ -129,20 +138,6 @@ def read_output(text: str, command: str, exit_code: int | None) -> Output:
     )
 
 
-def _told_status(command: str, lines: list[str]) -> int | None:
-    """Return the exit status that the command line itself printed (``; echo $?``)."""
-    pattern = echoed_status(command) if "echo" in command else None
-    found = [match[1] for line in lines[-MAX_AFTER_STATUS:] if pattern and (match := pattern.match(line))]
-    return int(found[-1]) if found else None
-
-
-def _final_state(line: str) -> str:
-    """Return what a terminal shows of a line that was overwritten with carriage returns."""
-    if "\r" not in line:
-        return line
-    return next((part for part in reversed(line.split("\r")) if part.strip()), "")
-
-
 def _unfronted(lines: list[str]) -> list[str]:
     """Remove time stamps and labels that precede nearly all lines; group the lines of each label."""
     for _ in range(3):  # a label, then a time stamp within it
@@ -154,7 +149,13 @@ def _unfronted(lines: list[str]) -> list[str]:
         label = next((pattern for pattern in _LABELS if _fronts(pattern, sample)), None)
         if label is None:
             break
-        lines = _by_label(label, lines)
+        streams: dict[str, list[str]] = {}
+        name = ""
+        for line in lines:
+            match = label.match(line)
+            name = match[1] if match else name
+            streams.setdefault(name, []).append(line[match.end() :] if match else line)
+        lines = [line for stream in streams.values() for line in stream]
     return lines
 
 
@@ -163,13 +164,3 @@ def _fronts(label: re.Pattern[str], lines: list[str]) -> bool:
     few = len(set(names)) == 1 or len(set(names)) * _FEW <= len(names)
     certain = label in {_COMPOSE, _JOB} or (few and len(names) >= _LEAST)
     return certain and len(names) > _FRONTED * len(lines)
-
-
-def _by_label(label: re.Pattern[str], lines: list[str]) -> list[str]:
-    streams: dict[str, list[str]] = {}
-    name = ""
-    for line in lines:
-        match = label.match(line)
-        name = match[1] if match else name
-        streams.setdefault(name, []).append(line[match.end() :] if match else line)
-    return [line for stream in streams.values() for line in stream]

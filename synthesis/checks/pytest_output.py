@@ -70,13 +70,9 @@ def parse_pytest(output: Output) -> CheckReport | None:
     begun = any(_SESSION.match(line) or _DOTS.match(line) or dots.match(line) for line in lines)
     if not (ends or conftest or usage or begun):
         return None
-    if conftest or (usage and (not ends or "no tests ran" in lines[ends[-1]])):
-        return _not_started(output, conftest, usage)
-    return _session(output, ends[-1] if ends else None)
-
-
-def _not_started(output: Output, conftest: str, usage: str) -> CheckReport:
-    error = next((line[1:].strip() for line in output.lines if line.startswith("E  ")), usage)
+    if not (conftest or (usage and (not ends or "no tests ran" in lines[ends[-1]]))):
+        return _session(output, ends[-1] if ends else None)
+    error = next((line[1:].strip() for line in lines if line.startswith("E  ")), usage)
     failing = (finding(conftest, path=conftest, message=error, priority="critical"),) if conftest else ()
     return CheckReport(
         runner="pytest",
@@ -99,6 +95,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
     failed = counts.get("failed", 0) + counts.get("errors", 0) + counts.get("error", 0)
     if match and not failed:
         failing = []
+    skipped = [name for status, name, _ in results if status == "SKIPPED" and "::" in name]
     passed = [(name, _file(name)) for status, name, _ in results if status in {"PASSED", "XFAIL", "XPASS"}]
     failing = _explained(lines, failing)
     if len(failing) < failed:
@@ -115,14 +112,14 @@ def _session(output: Output, end: int | None) -> CheckReport:
     passed = [pair for pair in passed if pair[0] not in failed_names]
     stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I(")
     outcome = _outcome(output, counts, bad=bool(failed or unique or stopped), ended=end is not None)
+    marked = (line for line in lines if line.startswith(("E  ", "INTERNALERROR>", "!!!")))
+    error = next(marked, "the test session did not come to its end")
     return CheckReport(
         runner="pytest",
         outcome=outcome,
         failing=unique,
         passed=names(passed),
-        skipped=names(
-            [(name, _file(name)) for status, name, _ in results if status == "SKIPPED" and "::" in name]
-        ),
+        skipped=names([(name, _file(name)) for name in skipped]),
         suites=suite_names([*suites, *(_file(name) for _, name, _ in results if "::" in name)]),
         collected=collected,
         ran=ran if match else None,
@@ -130,7 +127,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
         complete=output.selected.whole and not broken and not deselected and ran > 0,
         names_all_failing=not broken and len(unique) >= failed,
         names_all_passed=all_named,
-        error=error_of((), _first_error(lines, unique) if outcome == "failed" else ""),
+        error=error_of(unique, error) if outcome == "failed" else "",
     )
 
 
@@ -141,18 +138,14 @@ def _outcome(output: Output, counts: dict[str, int], *, bad: bool, ended: bool) 
     if not ended:
         if output.cut:
             return "unknown"
-        return "passed" if _silenced(output.command) and _all_dots(output.lines) else "failed"
+        words = [word for step in steps(output.command) for word in step.arguments]
+        quiet = sum(len(word) - 1 for word in words if _QUIET.match(word)) + words.count("--quiet")
+        return "passed" if quiet > 1 and _all_dots(output.lines) else "failed"  # `-qq` has no last line
     if sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed")):
         return "passed"
     if output.status:
         return "failed"
     return "passed" if counts.get("skipped") and output.status == 0 else "unknown"
-
-
-def _silenced(command: str) -> bool:
-    """Return whether the command suppresses the last line (``-qq``)."""
-    words = [word for step in steps(command) for word in step.arguments]
-    return sum(len(word) - 1 for word in words if _QUIET.match(word)) + words.count("--quiet") > 1
 
 
 def _all_dots(lines: list[str]) -> bool:
@@ -229,17 +222,9 @@ def _explained(lines: list[str], failing: list[FailedCheck]) -> list[FailedCheck
             place = int(match[2][:9])
     explained = []
     for item in failing:
-        key = item.check.split("::", 1)[-1].replace("::", ".")
-        full, place = sections.get(key, ("", 0))
-        explained.append(
-            finding(
-                item.check,
-                suite=item.suite,
-                path=item.path,
-                line=place or item.line,
-                message=full or item.message,
-            )
-        )
+        full, place = sections.get(item.check.split("::", 1)[-1].replace("::", "."), ("", 0))
+        full, place = full or item.message, place or item.line
+        explained.append(finding(item.check, suite=item.suite, path=item.path, line=place, message=full))
     return explained
 
 
@@ -266,10 +251,3 @@ def _collected(lines: list[str]) -> tuple[int | None, bool]:
         if line.startswith("collect") and (match := _COLLECTED.match(line)):
             return int(match[1][:9]), "deselected" in (match[2] or "")
     return None, any(" deselected" in line for line in lines[-1:])
-
-
-def _first_error(lines: list[str], failing: tuple[FailedCheck, ...]) -> str:
-    if failing:
-        return f"{failing[0].check}: {failing[0].message}"
-    marked = next((line for line in lines if line.startswith(("E  ", "INTERNALERROR>", "!!!"))), "")
-    return marked or "the test session did not come to its end"

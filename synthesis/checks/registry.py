@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from agentx.synthesis.checks.cargo_output import parse_cargo
-from agentx.synthesis.checks.check_report import CheckReport, printable
+from agentx.synthesis.checks.check_report import CheckReport, Outcome, printable
 from agentx.synthesis.checks.command import normal_form
 from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_generic
 from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
@@ -116,10 +116,15 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
         exit_code: The exit status, if known.
     """
     output = read_output(text, command, exit_code)
-    reports = [
-        report for row in PARSERS if _hinted(row, output) and (report := row.parse(output)) is not None
+    read = [
+        report
+        for row in PARSERS
+        if (row.name in output.command or any(hint in output.text for hint in row.hints))
+        and (report := row.parse(output)) is not None
     ]
-    reports = _without_echoes(reports)
+    runners = {report.runner for report in read}
+    kept = [report for report in read if not (_ECHOES.get(report.runner, frozenset()) & runners)]
+    reports = [report for report in kept if report.outcome != "unknown"] or kept
     tested = bool(reports)
     reports += [
         report
@@ -139,11 +144,6 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
 
 def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
     r"""Return one report for a check run; the reports of several runners are merged.
-
-    Args:
-        text: Output of the command.
-        command: The command line, if known.
-        exit_code: The exit status, if known.
 
     >>> output = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s"
     >>> report = parse_output(output, command="pytest -q | tail -2")
@@ -173,20 +173,8 @@ def parse_output(text: str, *, command: str = "", exit_code: int | None = None) 
     )
 
 
-def _hinted(row: Parser, output: Output) -> bool:
-    return row.name in output.command or any(hint in output.text for hint in row.hints)
-
-
 def _optional(report: CheckReport | None) -> list[CheckReport]:
     return [] if report is None else [report]
-
-
-def _without_echoes(reports: list[CheckReport]) -> list[CheckReport]:
-    """Remove empty reports, and those that a weak pattern found in another runner's output (TAP in node)."""
-    runners = {report.runner for report in reports}
-    kept = [report for report in reports if not (_ECHOES.get(report.runner, frozenset()) & runners)]
-    telling = [report for report in kept if report.outcome != "unknown"]
-    return telling or kept
 
 
 def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
@@ -196,13 +184,10 @@ def _belongs_to_tests(report: CheckReport, output: Output) -> bool:
     """
     names = " ".join(" ".join((step.program, *step.arguments)) for step in steps(output.command))
     words = {"golangci-lint": "lint", "go build": "build", "gcc": "build", "tsc": "t"}
-    if report.runner == "rustc":
-        return False
-    return report.runner == "go build" or (
-        report.runner not in names
-        and words.get(report.runner, report.runner) not in names
-        and "lint" not in names
-    )
+    if report.runner in {"rustc", "go build"}:
+        return report.runner == "go build"
+    own = (report.runner, words.get(report.runner, report.runner), "lint")
+    return not any(word in names for word in own)
 
 
 def _doubted(report: CheckReport, output: Output) -> CheckReport:
@@ -225,17 +210,13 @@ def _explained(report: CheckReport, output: Output) -> CheckReport:
 def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None:
     """Return a report from the exit status; if it is hidden, from the messages of shells and task runners."""
     name = printable(normal_form(output.command), 200)
-    if output.status == 0:
-        return (
-            None if reports else CheckReport(runner="exit", outcome="passed", complete=output.selected.whole)
-        )
-    if output.status is None:
-        sign = _TASK_FAILED if reports else _FAILURE
-        error = next((line for line in output.lines if sign.match(line)), "")
-        if not error:
-            return None if reports else CheckReport(runner="exit", outcome="unknown")
-    else:
-        error = next((line for line in output.lines if _FAILURE.match(line)), "") or _last_line(output)
+    sign = _TASK_FAILED if reports and output.status is None else _FAILURE
+    error = next((line for line in output.lines if sign.match(line)), "")
+    if output.status == 0 or (output.status is None and not error):
+        outcome: Outcome = "passed" if output.status == 0 else "unknown"
+        whole = output.status == 0 and output.selected.whole
+        return None if reports else CheckReport(runner="exit", outcome=outcome, complete=whole)
+    error = error or _last_line(output)
     return CheckReport(
         runner="exit", outcome="failed", names_all_failing=False, error=printable(error or name, 400)
     )

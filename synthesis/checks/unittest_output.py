@@ -2,10 +2,13 @@
 
 import re
 
+import msgspec
+
 from agentx.synthesis.checks.check_report import (
     CheckReport,
     FailedCheck,
     Outcome,
+    critical,
     distinct,
     error_of,
     finding,
@@ -39,10 +42,21 @@ def parse_unittest(output: Output) -> CheckReport | None:
     django = any(_DJANGO.match(line) for line in lines)
     runner = "django" if django else "unittest"
     verbose = _verbose(lines)
-    if ran_at is None:
-        begun = django or sum(status == "ok" for _, status in verbose) > 1
-        return _unfinished(output, runner, verbose) if begun else None
-    return _finished(output, runner, verbose, ran_at)
+    if ran_at is not None:
+        return _finished(output, runner, verbose, ran_at)
+    if not django and sum(status == "ok" for _, status in verbose) < 2:  # noqa: PLR2004 - one may be quoted
+        return None
+    # It broke off before the first test (nothing could be imported) or between tests.
+    error = _last_error(lines)
+    return CheckReport(
+        runner=runner,
+        outcome="failed" if error or not output.cut else "unknown",
+        failing=distinct(_failing(lines, cut=output.cut)),
+        passed=names([(name, _suite(name)) for name, status in verbose if status == "ok"]),
+        ran=len(verbose),
+        names_all_failing=False,
+        error=error_of((), error or "the tests did not come to their end"),
+    )
 
 
 def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_at: int) -> CheckReport:
@@ -51,11 +65,14 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
     ran = int(match[1][:9]) if match else 0
     end = next((found for line in lines[ran_at:] if (found := _END.match(line))), None)
     failing = distinct(_failing(lines[: ran_at + 1], cut=output.cut))
-    failed = _failed_count(end[2] or "") if end else len(failing)
+    bad = {"failures", "errors", "unexpected successes"}
+    counts = (part.partition("=") for part in (end[2] or "").split(", ")) if end else ()
+    failed = sum(int(count[:9]) for word, _, count in counts if word in bad and count.isdecimal())
+    failed = failed if end else len(failing)
     if end and end[1] == "OK":
         failing = ()
     if failing and all(item.priority == "critical" for item in failing) and ran > len(failing):
-        failing = tuple(_lowered(item) for item in failing)
+        failing = tuple(msgspec.structs.replace(item, priority="high") for item in failing)
     outcome: Outcome = "failed" if failing or (end and end[1] == "FAILED") else "passed" if end else "unknown"
     if (end and end[1] == "NO TESTS RAN") or (ran == 0 and outcome == "passed"):
         outcome = "failed" if output.status else "unknown"
@@ -74,20 +91,6 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
         names_all_failing=len(failing) >= failed,
         names_all_passed=bool(passed) and len(set(passed)) + len(skipped) + len(failing) >= ran,
         error=error_of(failing),
-    )
-
-
-def _unfinished(output: Output, runner: str, verbose: list[tuple[str, str]]) -> CheckReport:
-    """Report a run that broke off before the first test (nothing could be imported) or between tests."""
-    error = _last_error(output.lines)
-    return CheckReport(
-        runner=runner,
-        outcome="failed" if error or not output.cut else "unknown",
-        failing=distinct(_failing(output.lines, cut=output.cut)),
-        passed=names([(name, _suite(name)) for name, status in verbose if status == "ok"]),
-        ran=len(verbose),
-        names_all_failing=False,
-        error=error_of((), error or "the tests did not come to their end"),
     )
 
 
@@ -122,17 +125,8 @@ def _failing(lines: list[str], *, cut: bool) -> list[FailedCheck]:
         # Without this, the names of a subtest would differ between two runs.
         name = _ADDRESS.sub(" at 0x…", _NO_MESSAGE.sub("", match[2]))
         path, number, message = _traceback(lines, index + 1)
-        loader = any(mark in name for mark in _LOADER)
-        found.append(
-            finding(
-                name,
-                suite=_suite(name),
-                path=path,
-                line=number,
-                message=message,
-                priority="critical" if loader else "high",
-            )
-        )
+        item = finding(name, suite=_suite(name), path=path, line=number, message=message)
+        found.append(critical(item) if any(mark in name for mark in _LOADER) else item)
     return found
 
 
@@ -149,11 +143,10 @@ def _traceback(lines: list[str], start: int) -> tuple[str, int, str]:
         if frame and not path and "/lib/python" not in frame[1] and "/unittest/" not in frame[1]:
             path, number = frame[1], int(frame[2][:9])
         elif (
-            line
-            and not line.startswith((" ", "-", "Traceback"))
-            and (path or frame is None)
-            and not message
+            not message
             and ":" in line
+            and (path or not frame)
+            and not line.startswith((" ", "-", "Traceback"))
         ):
             message = line
     return path, number, message
@@ -164,19 +157,6 @@ def _suite(name: str) -> str:
     method, _, place = match[1].partition(" (") if match else ("", "", "")
     # Since Python 3.11 the place ends with the method.
     return place.rstrip(")").removesuffix(f".{method}")
-
-
-def _lowered(item: FailedCheck) -> FailedCheck:
-    return finding(item.check, suite=item.suite, path=item.path, line=item.line, message=item.message)
-
-
-def _failed_count(counts: str) -> int:
-    pairs = (part.partition("=") for part in counts.split(", "))
-    return sum(
-        int(value[:9])
-        for word, _, value in pairs
-        if word in {"failures", "errors", "unexpected successes"} and value.isdecimal()
-    )
 
 
 def _last_error(lines: list[str]) -> str:

@@ -57,10 +57,6 @@ class TemplateInvalid(UsageError):
 def fill(template: str, values: Mapping[str, Any]) -> str:
     """Fill in a template.
 
-    Args:
-        template: Text with ``{{ name }}``.
-        values: Values by name.
-
     Raises:
         TemplateInvalid: It is not a valid template, uses an undefined name, or does what the sandbox forbids.
 

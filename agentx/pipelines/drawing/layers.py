@@ -65,9 +65,7 @@ class Layout:
 def arranged(boxes: Iterable[Box], waits: Mapping[str, set[str]]) -> Layout:
     """Arrange boxes in layers, each below what it waits for.
 
-    Args:
-        boxes: The boxes, with their sizes.
-        waits: For each name, the names that it waits for.
+    ``waits`` has for each name the names that it waits for.
     """
     made = Layout({box.name: box for box in boxes})
     needed = _without_shortcuts(waits)

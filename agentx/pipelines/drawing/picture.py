@@ -6,7 +6,7 @@ layers only where the layout left room, so no line crosses a text.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -64,9 +64,7 @@ _TIP = """\
 def picture(plan: Plan, board: Board | None = None) -> str:
     """Return the picture of a pipeline, as SVG.
 
-    Args:
-        plan: The pipeline.
-        board: Its status. If given, stages are coloured by status and show how many items have which one.
+    If the status is given, stages are coloured by it and show how many items have which one.
     """
     return _Picture(plan, board).svg()
 
@@ -142,11 +140,11 @@ class _Picture:
         head = self._head()
         returns = list(self._returns())
         lanes = 18 * len(returns) + (10 if returns else 0)
-        foot = self._legend(returns)
-        texts = [
-            *(text_width(text, size) for text, size, _ in head),
-            *(text_width(text, 11.5) for text in foot),
-        ]
+        foot = ["← reads   → writes   + grows when the stage is done"]
+        if any(self._count(entry.for_each) > 1 for entry in self.pipeline.stages):
+            foot[0] += "   a stack: once for each item"
+        foot += ["A dashed line: waits for the item before."] if returns else []
+        texts = [text_width(text, size) for text, size, _ in [*head, *((text, 11.5, "") for text in foot)]]
         wide = max(layout.width + lanes, *texts) + 2 * _MARGIN
         top = _MARGIN + 66
         high = top + layout.height + 30 + 20 * len(foot) + _MARGIN
@@ -179,18 +177,9 @@ class _Picture:
 
     def _head(self) -> list[tuple[str, float, str]]:
         items = [f"{len(found)} × {name}" for name, found in self.plan.items.items()]
-        stages = len(self.cards)
-        steps = len(self.plan.steps)
-        told = [*items, f"{stages} stage{'s' * (stages != 1)}", f"{steps} step{'s' * (steps != 1)}"]
+        counts = (("stage", len(self.cards)), ("step", len(self.plan.steps)))
+        told = [*items, *(f"{count} {word}{'s' * (count != 1)}" for word, count in counts)]
         return [(self._title(), 20, "title"), (" · ".join(told), 11.5, "soft")]
-
-    def _legend(self, returns: Sequence[object]) -> list[str]:
-        told = ["← reads   → writes   + grows when the stage is done"]
-        if any(self._count(entry.for_each) > 1 for entry in self.pipeline.stages):
-            told[0] += "   a stack: once for each item"
-        if returns:
-            told.append("A dashed line: waits for the item before.")
-        return told
 
     # --- what is drawn --------------------------------------------------------------------------------------
 
@@ -205,11 +194,8 @@ class _Picture:
         role = self.pipeline.roles[stage.role]
         yield f'<g id="{escape(stage.id)}"><title>{escape(self._told(stage, role))}</title>'
         yield from _cards(box, f"card {_colour(self.rows[stage.id])}" if stage.id in self.rows else "card")
-        kind = self._kind(role)
-        yield (
-            f'<rect class="{kind}" x="{box.x:.1f}" y="{box.y + 10:.1f}" '
-            f'width="4" height="{box.height - 20:.1f}" rx="2"/>'
-        )
+        place = f'x="{box.x:.1f}" y="{box.y + 10:.1f}" width="4" height="{box.height - 20:.1f}"'
+        yield f'<rect class="{self._kind(role)}" {place} rx="2"/>'
         y = box.y + _PAD + 12
         name, who, *paths = self.cards[stage.id]
         for line in (name, who, *(_Line(text, "soft") for text in self._reads(stage)), *paths):
@@ -243,14 +229,10 @@ class _Picture:
         if for_each:
             width = self._pill_width(for_each) - 6
             x = box.x + box.width - width - 8
-            yield (
-                f'<rect class="pill" x="{x:.1f}" y="{box.y + 9:.1f}" '
-                f'width="{width:.1f}" height="20" rx="10"/>'
-            )
-            yield (
-                f'<text class="count" text-anchor="middle" x="{x + width / 2:.1f}" '
-                f'y="{box.y + 23:.1f}">{escape(self._counted(for_each))}</text>'
-            )
+            place = f'x="{x:.1f}" y="{box.y + 9:.1f}" width="{width:.1f}" height="20"'
+            yield f'<rect class="pill" {place} rx="10"/>'
+            place = f'text-anchor="middle" x="{x + width / 2:.1f}" y="{box.y + 23:.1f}"'
+            yield f'<text class="count" {place}>{escape(self._counted(for_each))}</text>'
 
     def _kind(self, role: Role) -> str:
         if is_by_model(role):
@@ -277,10 +259,8 @@ class _Picture:
         high, _ = layout.bounds[layout.layer_of(target.name)]
         lane, shift = layout.width + 20 + 18 * number, 10 + 5 * (number % 4)
         x_from, x_to = source.x + source.width * 0.75, target.x + target.width * 0.75
-        d = (
-            f"M{x_from:.1f},{source.foot:.1f} V{low + shift:.1f} H{lane:.1f} V{high - shift - 8:.1f} "
-            f"H{x_to:.1f} V{target.y - 2:.1f}"
-        )
+        up = f"M{x_from:.1f},{source.foot:.1f} V{low + shift:.1f} H{lane:.1f} V{high - shift - 8:.1f}"
+        d = f"{up} H{x_to:.1f} V{target.y - 2:.1f}"
         return f'<path class="line dashed" d="{d}" marker-end="url(#tip)"/>'
 
 
@@ -345,10 +325,9 @@ def _text(x: float, y: float, text: str, sort: str) -> str:
 def _cards(box: Box, sort: str) -> Iterator[str]:
     for number in range(round(box.below / _STACK), -1, -1):
         inset = 7 * number
-        yield (
-            f'<rect class="{sort}" x="{box.x + inset:.1f}" y="{box.y + number * _STACK:.1f}" '
-            f'width="{box.width - 2 * inset:.1f}" height="{box.height:.1f}" rx="10"/>'
-        )
+        place = f'x="{box.x + inset:.1f}" y="{box.y + number * _STACK:.1f}"'
+        size = f'width="{box.width - 2 * inset:.1f}" height="{box.height:.1f}"'
+        yield f'<rect class="{sort}" {place} {size} rx="10"/>'
 
 
 def _lines(layout: Layout) -> Iterator[str]:

@@ -4,13 +4,7 @@ import unicodedata
 
 
 def text_width(text: str, size: float, *, mono: bool = False) -> float:
-    """Return an upper estimate of a text's width in pixels, because fonts differ.
-
-    Args:
-        text: A single line.
-        size: Font size in pixels.
-        mono: Whether the font is monospaced.
-    """
+    """Return an upper estimate of a text's width in pixels, because fonts differ."""
     total = 0.0
     for letter in text:
         if unicodedata.east_asian_width(letter) in "WF":

@@ -28,14 +28,10 @@ from agentx.synthesis.pipelines.proving.phrase_search import (
 from agentx.synthesis.pipelines.templates import fill
 
 _COMMENTS = {
-    "# {}": (
-        "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1 "
-        "dockerfile makefile"
-    ),
-    "/* {} */": (
-        "css scss less js mjs cjs jsx ts mts tsx c h cc cpp hpp java go rs swift kt kts scala cs php "
-        "dart proto jsonc"
-    ),
+    "# {}": "py pyi sh bash zsh fish yaml yml toml rb pl r jl mk cmake tf nix nim ex exs cfg conf env ps1"
+    " dockerfile makefile",
+    "/* {} */": "css scss less js mjs cjs jsx ts mts tsx c h cc cpp hpp java go rs swift kt kts scala cs php"
+    " dart proto jsonc",
     "-- {}": "sql lua hs elm ada",
     "% {}": "tex sty erl",
     "; {}": "lisp clj cljs el scm asm ini",
@@ -48,6 +44,7 @@ _MARKDOWN = {"", "md", "markdown", "mdx", "txt"}
 
 _VERDICT = re.compile(r"verdict\s*[:：=|–—-]+\s*(pass|fail)(?:ed)?(?![^\W_])(.*)", re.IGNORECASE)
 _DRESS = re.compile(r" {0,3}(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]+|\|[ \t]*)*")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNWRITTEN = re.compile(
     r"[\W_]*(?:(?:todo|tbd|tba|to be (?:done|written|added)|placeholder|lorem ipsum)\b.{0,40})?",
     re.IGNORECASE,
@@ -91,16 +88,11 @@ def marker_fault(text: str, marker: str, path: str) -> str:
     if not places:
         return f"Its last line is not `{wanted}`: write the rest, and that line as its last."
     if places[-1] != last:
-        return (
-            f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}: it is the last "
-            f"line of a "
-            "finished file."
-        )
+        where = f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}"
+        return f"{where}: it is the last line of a finished file."
     if _end_of(path) in _MARKDOWN and list(fenced(lines))[last - 1]:
-        return (
-            f"`{wanted}` in line {last} stands in a block of code that is never closed: close that, and "
-            f"write the marker behind it."
-        )
+        where = f"`{wanted}` in line {last} stands in a block of code that is never closed"
+        return f"{where}: close that, and write the marker behind it."
     return ""
 
 
@@ -131,16 +123,10 @@ def verdict_of(text: str) -> str:
     >>> verdict_of("Verdict: PASS or FAIL")
     ''
     """
-    found = {verdict for line in _verdict_lines(text) if (verdict := _verdict_in(line))}
+    lines = lines_of(_COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text))
+    said = [line for line, code in zip(lines, fenced(lines), strict=True) if not code]
+    found = {verdict for line in said if "erdict" in line.lower() and (verdict := _verdict_in(line))}
     return found.pop() if len(found) == 1 else ""
-
-
-def _verdict_lines(text: str) -> Iterator[str]:
-    text = re.sub(r"<!--.*?(?:-->|\Z)", lambda found: "\n" * found[0].count("\n"), text, flags=re.DOTALL)
-    lines = lines_of(text)
-    return (
-        line for line, code in zip(lines, fenced(lines), strict=True) if not code and "erdict" in line.lower()
-    )
 
 
 def _verdict_in(line: str) -> str:
@@ -172,10 +158,7 @@ def look(check: Check, text: str, values: Mapping[str, Any]) -> list[str]:
 
     Handles all checks except ``command``.
 
-    Args:
-        check: The check.
-        text: The file without its marker line.
-        values: Values for the templates of the check.
+    The text is without its marker line, and the values are for the templates of the check.
 
     Returns:
         Empty if the check passes. The sentences do not name the file; the caller does.
@@ -192,7 +175,10 @@ def look(check: Check, text: str, values: Mapping[str, Any]) -> list[str]:
         return list(_uses_faults([fill(terms, values) for terms in check.uses], text))
     if check.absent:
         return list(_absent_faults([fill(words, values) for words in check.absent], text))
-    return list(_pattern_faults(check.matches, text)) if check.matches else []
+    if not check.matches or _matcher(check.matches).isinstance_python("\n".join(lines_of(text))):
+        return []
+    pattern = one_line(check.matches)
+    return [f"Nothing in it matches the regular expression `{pattern}`: write what it asks for."]
 
 
 def count_words(text: str) -> int:
@@ -215,10 +201,8 @@ def _length_faults(length: Length, text: str, values: Mapping[str, Any]) -> Iter
     has = count_words(text)
     if not least <= has <= most:
         much = f"add at least {least - has:,}" if has < least else f"cut at least {has - most:,}"
-        yield (
-            f"It has {has:,} words, and {least:,} to {most:,} are asked for (blocks of code are not "
-            f"counted): {much}."
-        )
+        asked = f"{least:,} to {most:,} are asked for (blocks of code are not counted)"
+        yield f"It has {has:,} words, and {asked}: {much}."
 
 
 def number_of_words(words: str) -> int:
@@ -251,12 +235,7 @@ def _section_faults(titles: list[str], text: str) -> Iterator[str]:
 
 def _says_something(lines: tuple[str, ...]) -> bool:
     heads = {section.line for section in sections("\n".join(lines)) if section.line}
-    kept = re.sub(
-        r"<!--.*?(?:-->|\Z)",
-        "",
-        "\n".join("" if n in heads else line for n, line in enumerate(lines, 1)),
-        flags=re.DOTALL,
-    )
+    kept = _COMMENT.sub("", "\n".join("" if n in heads else line for n, line in enumerate(lines, 1)))
     return any(not _UNWRITTEN.fullmatch(line) for line in kept.split("\n"))
 
 
@@ -271,21 +250,12 @@ def _absent_faults(forbidden: list[str], text: str) -> Iterator[str]:
     lines = prose(text)
     said = Words("\n".join(lines))
     for words in forbidden:
+        sign = words.strip()
         if wanted := phrase(words):
-            found = [said.all[place].line for place in said.find(wanted, is_longer)]
-            if found:
+            if found := [said.all[place].line for place in said.find(wanted, is_longer)]:
                 yield f"{told_lines(found)}: {one_line(words)!r} may not stand here: say it in other words."
-        else:
-            places = [
-                number for number, line in enumerate(lines, 1) if words.strip() and words.strip() in line
-            ]
-            if places:
-                yield f"Line {places[0]}: {words.strip()!r} may not stand here: take it out."
-
-
-def _pattern_faults(pattern: str, text: str) -> Iterator[str]:
-    if not _matcher(pattern).isinstance_python("\n".join(lines_of(text))):
-        yield f"Nothing in it matches the regular expression `{one_line(pattern)}`: write what it asks for."
+        elif places := [number for number, line in enumerate(lines, 1) if sign and sign in line]:
+            yield f"Line {places[0]}: {sign!r} may not stand here: take it out."
 
 
 def pattern_fault(pattern: str) -> str:
@@ -306,14 +276,6 @@ def _matcher(pattern: str) -> SchemaValidator:
     try:
         return SchemaValidator(core_schema.str_schema(pattern=f"(?m){pattern}", regex_engine="rust-regex"))
     except SchemaError as error:
-        why = (
-            str(error)
-            .strip()
-            .rpartition("\n")[2]
-            .strip()
-            .removeprefix("error: ")
-            .removeprefix("SchemaError: ")
-        )
-        raise CheckInvalid(
-            f"`matches` is not a valid regular expression: {one_line(pattern)!r}: {why}."
-        ) from error
+        last = str(error).strip().rpartition("\n")[2].strip()
+        why = f"{one_line(pattern)!r}: {last.removeprefix('error: ').removeprefix('SchemaError: ')}"
+        raise CheckInvalid(f"`matches` is not a valid regular expression: {why}.") from error

@@ -6,22 +6,39 @@ to the long-term memory, one step at a time, so roles that run at once may appen
 writes such a file itself must not run at the same time.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from agentx.storage.events.pipeline_events import FileRule
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
 
 
+def rules_of(plan: Plan) -> Iterator[FileRule]:
+    """Yield the file rules that the workspace enforces for a pipeline.
+
+    Many paths are one pattern, with ``*`` for what differs between items, if it matches all of them and no
+    file of another class.
+    """
+    own = {name: file for name, file in plan.pipeline.files.items() if not file.source}
+    for name, file in own.items():
+        if file.sort == "overwritable":
+            continue
+        paths = plan.paths[name]
+        pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
+        matches = path_pattern(pattern).fullmatch
+        others = {path for key, other in own.items() if other.sort != file.sort for path in plan.paths[key]}
+        fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
+        yield from (FileRule(path, file.sort) for path in ((pattern,) if fits else paths))
+
+
 def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
     """Record faults in the claims of a plan, once for each file and each pair of stages.
 
-    Args:
-        plan: The plan; its steps are in topological order.
-        faults: Collects the faults.
-        places: Place of each stage in the file.
+    ``places`` has the place of each stage in the file.
     """
     claims = _Claims(plan, faults, places)
     claims.of_classes()
@@ -89,28 +106,20 @@ class _Claims:
                 other = named.setdefault(path, name)
                 if files[other].sort != files[name].sort:
                     self.refused.add(path)
-                    what = (
-                        f"{path} is {files[name].sort} here but {files[other].sort} as {other}; "
-                        f"a path can have only one class"
-                    )
-                    self.faults.add(("files", name), what)
+                    what = f"{path} is {files[name].sort} here but {files[other].sort} as {other}"
+                    self.faults.add(("files", name), f"{what}; a path can have only one class")
                     break
         for path, steps in self.writers.items():
             if path in self.refused or next(w.sort for w in steps[0].writes if w.path == path) != "static":
                 continue
-            rule = f"{path} is static and can be written only once"
+            rule, first = f"{path} is static and can be written only once", steps[0]
             if len(steps) > 1:
-                self._refuse(
-                    path,
-                    (steps[1].stage, steps[0].stage, "static"),
-                    f"{rule}, but {_both(*steps[:2])} write it",
-                )
-            elif steps[0].loop:
-                what = (
-                    f"{rule}, but {_named(steps[0])} is part of loop "
-                    f"{self.plan.loops[steps[0].loop].loop} and may write it again"
-                )
-                self._refuse(path, (steps[0].stage, "static"), what)
+                what = f"{rule}, but {_both(*steps[:2])} write it"
+                self._refuse(path, (steps[1].stage, first.stage, "static"), what)
+            elif first.loop:
+                loop = self.plan.loops[first.loop].loop
+                what = f"{rule}, but {_named(first)} is part of loop {loop} and may write it again"
+                self._refuse(path, (first.stage, "static"), what)
 
     def of_writers(self) -> None:
         """Check that each file has one writer at any time."""
@@ -118,25 +127,23 @@ class _Claims:
             if path in self.refused:
                 continue
             clash = next(((a, b) for a, b in pairwise(steps) if not self._waits(b, a)), None)
-            clash = clash or next(self._appending(path, steps), None)
-            if clash is not None:
-                one, other = clash
-                what = (
-                    f"{_both(one, other)} may write {path} at the same time; a file can have only one "
-                    f"writer at a time: "
-                )
-                self._refuse(path, (other.stage, one.stage, "writes"), what + _way_out(one, other))
-
-    def _appending(self, path: str, writers: list[Step]) -> Iterator[tuple[Step, Step]]:
-        """Yield the steps that write a file themselves while the engine may append to it for others."""
-        for writer in writers:
-            for other in self.appenders.get(path, ()):
-                if (
-                    other.key != writer.key
+            # A step may write a file itself while the engine appends to it for another.
+            clash = clash or next(
+                (
+                    (writer, other)
+                    for writer in steps
+                    for other in self.appenders.get(path, ())
+                    if other.key != writer.key
                     and not self._waits(writer, other)
                     and not self._waits(other, writer)
-                ):
-                    yield writer, other
+                ),
+                None,
+            )
+            if clash is not None:
+                one, other = clash
+                what = f"{_both(one, other)} may write {path} at the same time; a file can have only one"
+                way_out = f"writer at a time: {_way_out(one, other)}"
+                self._refuse(path, (other.stage, one.stage, "writes"), f"{what} {way_out}")
 
     def of_readers(self) -> None:
         """Check that each reader of a file comes after its writer; later steps may rewrite the file."""
@@ -170,11 +177,8 @@ class _Claims:
             return  # the writers of the file wait for each other, so if the first one waits, all do
         if (step.stage, writer.stage, "reads") not in self.said:
             self.said.add((step.stage, writer.stage, "reads"))
-            what = (
-                f"{_named(step)} reads {path}, which {_named(writer)} writes, {when}. "
-                f"{self._order(step, writer)}"
-            )
-            self.faults.add(self.places[step.stage], what)
+            what = f"{_named(step)} reads {path}, which {_named(writer)} writes, {when}"
+            self.faults.add(self.places[step.stage], f"{what}. {self._order(step, writer)}")
 
     def _order(self, step: Step, writer: Step) -> str:
         """Return advice for a reader that does not wait for a writer."""

@@ -14,26 +14,13 @@ from agentx.synthesis.pipelines.definition.pipeline import (
     Check,
     Pipeline,
     Role,
-    Write,
 )
 from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_text
 from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
 
 OWN_NAMES = (
-    "title",
-    "files",
-    "range",
-    "loop",
-    "self",
-    "true",
-    "false",
-    "none",
-    "and",
-    "or",
-    "not",
-    "in",
-    "is",
-    "if",
+    *("title", "files", "range", "loop", "self", "true", "false", "none"),
+    *("and", "or", "not", "in", "is", "if"),
 )
 """Names that already have a meaning in every template."""
 
@@ -82,9 +69,8 @@ class _Rules:
         for name, given in pipeline.items.items():
             for number, one in enumerate(given if isinstance(given, list) else []):
                 for key in one.keys() & OWN_KEYS:
-                    self.add(
-                        ("items", name, number, key), f"{key!r} of an item is set by the engine; remove it"
-                    )
+                    what = f"{key!r} of an item is set by the engine; remove it"
+                    self.add(("items", name, number, key), what)
 
     def files(self) -> None:
         pipeline = self.pipeline
@@ -108,10 +94,8 @@ class _Rules:
         place: Place = ("roles", name)
         types = agent_types(self.pipeline)
         if role.agent not in types:
-            self.add(
-                (*place, "agent"),
-                (f"role {name} has the unknown agent type {role.agent!r}{hint(role.agent, types)}"),
-            )
+            what = f"role {name} has the unknown agent type {role.agent!r}{hint(role.agent, types)}"
+            self.add((*place, "agent"), what)
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
         if not "".join(role.by).strip():
@@ -120,14 +104,10 @@ class _Rules:
             what = f"role {name} is played by {role.by[0]!r}, which is not a known program"
             self.add((*place, "by"), f"{what}; did you mean {meant}?")
         elif is_by_text(role) and len(role.writes) > 1:
-            what = (
-                f"role {name} is played by a program with plain text output and can write only one file; "
-                f"let it write one file, or use `jsonl`"
-            )
-            self.add((*place, "writes"), what)
-        found = [
-            self.is_file(file, (*place, *where), f"role {name} names") for where, file in _named_files(role)
-        ]
+            what = f"role {name} is played by a program with plain text output and can write only one file"
+            self.add((*place, "writes"), f"{what}; let it write one file, or use `jsonl`")
+        who = f"role {name} names"
+        found = [self.is_file(file, (*place, *where), who) for where, file in _named_files(role)]
         self.texts(name, role)
         if all(found):
             self.writes(name, role)
@@ -147,11 +127,9 @@ class _Rules:
         files = self.pipeline.files
         sorts = [files[write.file].sort for write in role.writes if write.file in files]
         if len(role.writes) != 1 or sorts not in ([], ["overwritable"]):
-            what = (
-                f"role {name} has the read-only agent type {role.agent}; it must write exactly one "
-                f"overwritable file, its report"
-            )
-            self.add(("roles", name, "writes"), what)
+            what = f"role {name} has the read-only agent type {role.agent}"
+            must = "it must write exactly one overwritable file, its report"
+            self.add(("roles", name, "writes"), f"{what}; {must}")
 
     def writes(self, name: str, role: Role) -> None:
         place: Place = ("roles", name, "writes")
@@ -200,17 +178,13 @@ class _Rules:
                 self.add(("roles", name, *place, "matches"), f"role {name}: {fault}")
         if role.prompt:
             self.template(name, role.prompt, ("roles", name, "prompt"), IN_PROMPTS)
-        for number, write in enumerate(role.writes):
-            if write.content:
-                self.content(name, role, write, ("roles", name, "writes", number, "content"))
-
-    def content(self, name: str, role: Role, write: Write, place: Place) -> None:
         reads = [one.file for one in role.reads]
-        for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
-            if key not in reads:
-                self.add(
-                    place, f"role {name} uses `files.{key}`, a file that it does not read{hint(key, reads)}"
-                )
+        for number, write in enumerate(role.writes):
+            place = ("roles", name, "writes", number, "content")
+            for key in sorted(self.template(name, write.content, place, IN_CONTENT)):
+                if key not in reads:
+                    what = f"role {name} uses `files.{key}`, a file that it does not read"
+                    self.add(place, what + hint(key, reads))
 
     def template(self, name: str, template: str, place: Place, given: frozenset[str]) -> set[str]:
         """Record undefined names in a template before it runs. Return the keys of ``files`` in it."""
@@ -222,14 +196,10 @@ class _Rules:
         values = {"title", *self.pipeline.variables, *self.pipeline.items}
         for one in sorted({first for first, _ in named}):
             if one not in given | values:
-                self.add(
-                    place,
-                    (f"role {name} uses the unknown value {one!r} in a template{hint(one, given | values)}"),
-                )
+                what = f"role {name} uses the unknown value {one!r} in a template"
+                self.add(place, what + hint(one, given | values))
             elif one in given & (values - {"title"}):
-                self.add(
-                    place, (f"{one!r} is a reserved name in this template; rename the variable or items")
-                )
+                self.add(place, f"{one!r} is a reserved name in this template; rename the variable or items")
         return {key for first, key in named if first == "files" and key}
 
 

@@ -58,20 +58,15 @@ class Order:
             inner: Place = (*place, "stages", number)
             for key in ("for_each", "after_previous"):
                 if getattr(stage, key):
-                    self.add(
-                        (*inner, key),
-                        f"stage {stage.id} is part of loop {entry.loop}; set `{key}` on the loop",
-                    )
+                    what = f"stage {stage.id} is part of loop {entry.loop}; set `{key}` on the loop"
+                    self.add((*inner, key), what)
             self._enter_stage(stage, entry, inner)
 
     def _enter_stage(self, stage: Stage, loop: Loop | None, place: Place) -> None:
         self._enter_name(stage.id, place)
         if stage.role not in self.pipeline.roles:
-            what = (
-                f"stage {stage.id} names the unknown role {stage.role!r}"
-                f"{hint(stage.role, self.pipeline.roles)}"
-            )
-            self.add((*place, "role"), what)
+            what = f"stage {stage.id} names the unknown role {stage.role!r}"
+            self.add((*place, "role"), what + hint(stage.role, self.pipeline.roles))
         self.stages[stage.id] = Flat(stage, loop, place)
 
     def _enter_name(self, name: str, place: Place) -> None:
@@ -95,12 +90,8 @@ class Order:
             what = f"loop {name} ends by the verdict in {file!r}, which is not defined under `files`"
             self.add(place, what + hint(file, self.pipeline.files))
             return
-        found = [
-            (one.role, w)
-            for one in loop.stages
-            for w in self.pipeline.roles[one.role].writes
-            if w.file == file
-        ]
+        writes = [(one.role, w) for one in loop.stages for w in self.pipeline.roles[one.role].writes]
+        found = [(role, write) for role, write in writes if write.file == file]
         ends = f"loop {name} ends by the verdict in {file}"
         if len(found) != 1:
             which = " and ".join(f"role {role}" for role, _ in found) or "none of its stages"

@@ -88,12 +88,8 @@ class _Resolver:
         for number, values in enumerate(given, start=1):
             key = values.get("id", "")
             if not isinstance(key, str) or not _KEY.fullmatch(key):
-                what = (
-                    f"an `id` consists of letters, digits, dots, - and _; {key!r} does not"
-                    if key
-                    else "the item has no `id`"
-                )
-                self.faults.add(("items", name, number - 1, "id"), what)
+                wrong = f"an `id` consists of letters, digits, dots, - and _; {key!r} does not"
+                self.faults.add(("items", name, number - 1, "id"), wrong if key else "the item has no `id`")
                 continue
             if key in seen:
                 self.faults.add(("items", name, number - 1, "id"), f"duplicate item {key!r}")
@@ -107,9 +103,8 @@ class _Resolver:
         made: dict[str, Step] = {}
         count = sum(len(self._over(flat.for_each)) for flat in self.order.stages.values())
         if count > MAX_STEPS:
-            self.faults.add(
-                ("stages",), f"the pipeline has {count:,} steps; at most {MAX_STEPS:,} are allowed"
-            )
+            what = f"the pipeline has {count:,} steps; at most {MAX_STEPS:,} are allowed"
+            self.faults.add(("stages",), what)
             return made
         for flat in self.order.stages.values():
             for item in self._over(flat.for_each):
@@ -131,7 +126,11 @@ class _Resolver:
         role = self.pipeline.roles[flat.stage.role]
         key, values = item.id if item else "", self._values(flat.for_each, item)
         filled = _Filled(self, flat, key, values)
-        writes = tuple(filled.write(rule) for rule in role.writes if _is_for(rule, item))
+        writes = tuple(
+            filled.write(rule)
+            for rule in role.writes
+            if item is None or rule.only == "every" or item.values[rule.only]
+        )
         sources = {write.rule.file for write in writes}
         step = Step(
             key=key_of(flat.stage.id, key),
@@ -156,10 +155,8 @@ class _Resolver:
         )
         filled.texts(role)
         if not writes and filled.sound:
-            filled.refuse(
-                ("roles", flat.stage.role, "writes"),
-                "has nothing to write; let it write a file for `every` item",
-            )
+            what = "has nothing to write; let it write a file for `every` item"
+            filled.refuse(("roles", flat.stage.role, "writes"), what)
         return step if filled.sound else None
 
     def _needs(self, flat: Flat, item: Item | None) -> Iterator[str]:
@@ -174,7 +171,12 @@ class _Resolver:
             yield from (key_of(name, before.id) for name in owner.after_previous)
 
     def _sorted(self, steps: Mapping[str, Step]) -> list[str]:
-        graph = {key: {*step.inside, *self._steps_behind(step.needs, steps)} for key, step in steps.items()}
+        graph = {key: set(step.inside) for key, step in steps.items()}
+        for key, step in steps.items():
+            for need in step.needs:
+                name, _, rest = need.partition("[")
+                loop = () if need in steps else self.order.loops[name].stages
+                graph[key] |= {key_of(one.id, rest.removesuffix("]")) for one in loop} or {need}
         try:
             return list(TopologicalSorter(graph).static_order())
         except CycleError as error:
@@ -184,15 +186,6 @@ class _Resolver:
             self.faults.add(self.order.places[steps[circle[0]].stage], what)
             self.faults.stop()
             raise
-
-    def _steps_behind(self, needs: tuple[str, ...], steps: Mapping[str, Step]) -> Iterator[str]:
-        for need in needs:
-            if need in steps:
-                yield need
-            else:
-                name, _, rest = need.partition("[")
-                item = rest.removesuffix("]")
-                yield from (key_of(stage.id, item) for stage in self.order.loops[name].stages)
 
     def _loop_steps(self, steps: Mapping[str, Step]) -> Iterator[LoopStep]:
         for name, loop in self.order.loops.items():
@@ -264,10 +257,8 @@ class _Filled:
         if items:
             for_each = self.flat.for_each
             done = f"is repeated for each {for_each}" if for_each else "runs once"
-            what = (
-                f"{does}, which uses {{{{ {items[0]} }}}}, but the stage {done}; set `for_each: {items[0]}`"
-            )
-            self.refuse(self.flat.place, what)
+            what = f"{does}, which uses {{{{ {items[0]} }}}}, but the stage {done}"
+            self.refuse(self.flat.place, f"{what}; set `for_each: {items[0]}`")
         elif others:
             what = f"{does}, which uses the unknown value {{{{ {others[0]} }}}}"
             self.refuse(place, what + hint(others[0], self.values))
@@ -304,11 +295,8 @@ class _Filled:
         for number, one in enumerate(role.standards):
             self.text(one, (*place, "standards", number), "cannot be given a standard")
         for number, write in enumerate(role.writes):
-            self.text(
-                write.format,
-                (*place, "writes", number, "format"),
-                f"cannot be given the format of {write.file}",
-            )
+            what = f"cannot be given the format of {write.file}"
+            self.text(write.format, (*place, "writes", number, "format"), what)
         for number, append in enumerate(role.appends):
             for key in ("section", "under", "topic"):
                 self.text(getattr(append, key), (*place, "appends", number, key), f"appends to {append.to}")
@@ -317,20 +305,15 @@ class _Filled:
                 for number, one in enumerate(getattr(check, key)):
                     self.text(one, (*place, *inner, key, number), f"is checked for `{key}`")
             if check.length is not None:
-                self._length(check.length.words, (*place, *inner, "length", "words"))
+                self.length(check.length.words, (*place, *inner, "length", "words"))
 
-    def _length(self, words: str, place: Place) -> None:
+    def length(self, words: str, place: Place) -> None:
+        """Check that a length is a number of words."""
         filled = self.text(words, place, "is checked for its length")
-        if not self.sound:
-            return
         try:
-            number_of_words(filled)
+            number_of_words(filled if self.sound else "1")
         except CheckInvalid as error:
             self.refuse(place, f"cannot be checked: {error}")
-
-
-def _is_for(rule: Write, item: Item | None) -> bool:
-    return item is None or rule.only == "every" or bool(item.values[rule.only])
 
 
 def paths_of(file: File, values: Mapping[str, Any]) -> tuple[str, ...]:

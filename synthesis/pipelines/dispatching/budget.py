@@ -6,7 +6,7 @@ sentence of each older one. Other files keep the sections that matter. Then the 
 Secondary files are left out last. Each file states what was cut.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -41,11 +41,8 @@ class NoRoom(AgentXError):
 
     def __init__(self, needed: int, max_tokens: int, path: str, files: int = 0, max_files: int = 0) -> None:
         if needed > max_tokens:
-            largest = f"; the largest file is {path}" if path else ""
-            said = (
-                f"The agent's files need at least {needed:,} tokens, and {max_tokens:,} are available"
-                f"{largest}."
-            )
+            said = f"The agent's files need at least {needed:,} tokens, and {max_tokens:,} are available"
+            said += f"; the largest file is {path}." if path else "."
         else:
             said = f"The agent has {files:,} files to read; its type allows {max_files:,}."
         super().__init__(
@@ -83,8 +80,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     def part(self, number: int) -> "Fitted":
         """Return the files of one part of a split task.
 
-        Args:
-            number: From 1.
+        Parts are counted from 1.
         """
         others = {path for n, paths in enumerate(self.parts, start=1) if n != number for path in paths}
         given = tuple(one for one in self.given if one.path not in others)
@@ -126,22 +122,26 @@ def fit(
     for kept in range(len(secondary), -1, -1):
         left_out = tuple((file.one.path, _why(file)) for file in secondary[kept:])
         rest = [file for file in files if file not in secondary[kept:]]
-        found = _fitted(rest, room - _left_out_tokens(left_out), agent.max_files, split, settled)
-        if found is not None:
+        left = room - _left_out_tokens(left_out)
+        given = _together(rest, left) if len(rest) <= agent.max_files and not settled else None
+        parts: _Parts = ()
+        if given is None and (split_up := _in_parts(rest, left, agent.max_files, split, settled)):
+            given, parts = split_up
+        if given is not None:
             fitted = Fitted(
-                given=found.given,
+                given=tuple(given),
                 left_out=left_out,
-                parts=found.parts,
+                parts=parts,
                 done=len(settled),
-                reads_tokens=sum(one.tokens for one in found.given) + _left_out_tokens(left_out),
+                reads_tokens=sum(one.tokens for one in given) + _left_out_tokens(left_out),
                 prompt_tokens=prompt_tokens,
                 system=agent.system,
                 output=agent.output,
                 window=agent.window,
                 max_tokens=room + prompt_tokens,
             )
-            largest = max((fitted.part(n).reads_tokens for n in range(1, len(found.parts) + 1)), default=0)
-            return msgspec.structs.replace(fitted, reads_tokens=largest) if found.parts else fitted
+            largest = max((fitted.part(n).reads_tokens for n in range(1, len(parts) + 1)), default=0)
+            return msgspec.structs.replace(fitted, reads_tokens=largest) if parts else fitted
     unread = _left_out_tokens([(file.one.path, _why(file)) for file in secondary])
     raise _no_room([file for file in files if not file.rule.if_room], split, agent, prompt_tokens + unread)
 
@@ -157,26 +157,18 @@ def task_words(role: Role, step: Step) -> str:
     return " ".join([filled(role.task, step.values), *(str(value) for value in item_of(step).values())])
 
 
-class _Fitting(msgspec.Struct, frozen=True):
-    """What fits: the files in order, and the paths of each part of a split task."""
-
-    given: tuple[Given, ...]
-    parts: tuple[tuple[str, ...], ...] = ()
-
-
-def _fitted(
-    files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
-) -> _Fitting | None:
-    """Return files that fit into the room, cut no further than needed; ``None`` if they do not fit."""
-    given = _together(files, room) if len(files) <= max_files and not settled else None
-    return _Fitting(tuple(given)) if given is not None else _in_parts(files, room, max_files, split, settled)
-
-
 def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
     """Return all files at once, each cut no further than needed; ``None`` if they do not fit."""
     forms: dict[Cuttable, Form] = dict.fromkeys(files, "whole")
     needed = sum(file.whole_tokens for file in files)
-    for file, form in _measures(files):
+    largest = sorted(files, key=lambda file: -file.whole_tokens)
+    growing = [file for file in largest if file.rule.fit == "recent"]
+    # First growing files are cut to recent sections, then other files to sections that matter, then the older
+    # sections of growing files to those that matter; of each, the largest file first.
+    cuts: list[tuple[Cuttable, Form]] = [(file, "recent") for file in growing]
+    cuts += [(file, "open") for file in largest if file.rule.fit == "sections"]
+    cuts += [(file, "open") for file in growing]
+    for file, form in cuts:
         if needed <= room:
             break
         saved = file.takes(forms[file]) - file.takes(form)
@@ -185,33 +177,20 @@ def _together(files: Sequence[Cuttable], room: int) -> list[Given] | None:
     if needed > room:
         return None
     opened = [file for file in files if forms[file] == "open"]
-    given = {
-        file: file.recent if forms[file] == "recent" else file.whole
-        for file in files
-        if forms[file] != "open"
-    }
+    closed = [file for file in files if forms[file] != "open"]
+    given = {file: file.recent if forms[file] == "recent" else file.whole for file in closed}
     left = room - sum(one.tokens for one in given.values())
     given |= dict(zip(opened, fill(opened, left), strict=True))
     return [given[file] for file in files]
 
 
-def _measures(files: Sequence[Cuttable]) -> Iterator[tuple[Cuttable, Form]]:
-    """Yield the possible cuts in order, each for the largest files first.
-
-    First growing files are cut to recent sections, then other files to sections that matter, then the older
-    sections of growing files to those that matter.
-    """
-    largest = sorted(files, key=lambda file: -file.whole_tokens)
-    growing = [file for file in largest if file.rule.fit == "recent"]
-    yield from ((file, "recent") for file in growing)
-    yield from ((file, "open") for file in largest if file.rule.fit == "sections")
-    yield from ((file, "open") for file in growing)
-
-
 def _in_parts(
     files: Sequence[Cuttable], room: int, max_files: int, split: str, settled: _Parts
-) -> _Fitting | None:
-    """Split the task over the files of ``split``, in their order, with all other files in every part."""
+) -> tuple[list[Given], _Parts] | None:
+    """Split the task over the files of ``split``, in their order, with all other files in every part.
+
+    Returns all files, and the paths of each part; ``None`` if they do not fit.
+    """
     many = [file for file in files if file.rule.file == split]
     shared = [file for file in files if file.rule.file != split]
     done = {path for part in settled for path in part}
@@ -232,7 +211,7 @@ def _in_parts(
     given |= dict(zip(shared, _together(shared, room - largest) or (), strict=True))
     given |= {file: file.whole for file in many if file not in given}
     paths = (*settled, *(tuple(one.path for one in part) for part in parts))
-    return _Fitting(tuple(given[file] for file in files), paths if len(paths) > 1 or settled else ())
+    return [given[file] for file in files], paths if len(paths) > 1 or settled else ()
 
 
 def _settled(paths: Sequence[str], done: Sequence[tuple[str, int]]) -> _Parts:

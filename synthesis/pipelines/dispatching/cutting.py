@@ -143,9 +143,9 @@ class Cuttable:
 
     def takes(self, form: Form) -> int:
         """Return the tokens needed in a form; for ``open``, the minimum."""
-        return (
-            self.whole_tokens if form == "whole" else self.recent.tokens if form == "recent" else self.least
-        )
+        if form == "whole":
+            return self.whole_tokens
+        return self.recent.tokens if form == "recent" else self.least
 
     @cached_property
     def smallest(self) -> int:
@@ -192,21 +192,11 @@ class Cuttable:
         """Return what was cut, in words."""
         parts, count = self.parts, len(self.parts.sections)
         if self.rule.fit != "recent":
-            kept = (
-                "the one that matters most is here"
-                if whole == 1
-                else f"the {whole:,} that matter most are here"
-            )
-            return f"{parts.counted(count)}; {kept}, {count - whole:,} left out"
-        kept = (
-            "none whole" if not whole else "the latest whole" if whole == 1 else f"the latest {whole:,} whole"
-        )
-        before = count - whole
-        some = (
-            f"the {brief:,} that matter most of the {before:,} before"
-            if brief < before
-            else f"the {before:,} before"
-        )
+            most = "one that matters most is" if whole == 1 else f"{whole:,} that matter most are"
+            return f"{parts.counted(count)}; the {most} here, {count - whole:,} left out"
+        latest = "the latest whole" if whole == 1 else f"the latest {whole:,} whole"
+        kept, before = latest if whole else "none whole", count - whole
+        some = f"the {f'{brief:,} that matter most of the ' if brief < before else ''}{before:,} before"
         older = f"of {some} one sentence each" if brief else f"the {before:,} before left out"
         rest = f", {before - brief:,} left out" if 0 < brief < before else ""
         return f"{parts.counted(count)}; {kept}, {older}{rest}"
@@ -214,12 +204,9 @@ class Cuttable:
     def _framed(self, text: str, cut: str) -> int:
         """Count the tokens around a text: the line that lists it, its header, its fence."""
         path, fence = self.one.path, _fence(text)
-        around = (
-            pointer_line(path, self.rule.purpose, cut),
-            f"{_header(path, cut)}{fence}\n",
-            f"{fence}\n\n",
-        )
-        return sum(map(count_tokens, around)) + (2 if text[:1].isspace() else 0)
+        line, header = pointer_line(path, self.rule.purpose, cut), _header(path, cut)
+        around = sum(map(count_tokens, (line, f"{header}{fence}\n", f"{fence}\n\n")))
+        return around + (2 if text[:1].isspace() else 0)
 
     def _given(self, text: str, tokens: int, cut: str) -> Given:
         return Given(self.one.path, self.rule.purpose, text, tokens, self.whole_tokens, cut, self.one.blob)
@@ -238,9 +225,8 @@ class Opened:
         self._whole, self._brief, self.tokens = set(whole), set(brief), file.least
         self._recent = file.rule.fit == "recent"
         self.offers = [n for n in file.order if n not in whole]
-        self._note = (
-            count_tokens(file.note(range(len(file.parts.sections)), 0)) + _NOTE_SLACK if self.offers else 0
-        )
+        note = file.note(range(len(file.parts.sections)), 0) if self.offers else ""
+        self._note = count_tokens(note) + _NOTE_SLACK if note else 0
 
     def offer(self, index: int, room: int) -> int:
         """Add a section if it takes no more than ``room`` tokens. Return its tokens, or 0."""
@@ -270,9 +256,7 @@ class Opened:
 def fill(files: Sequence[Cuttable], room: int) -> list[Given]:
     """Extend each file by what matters most, as far as all fit together: the best of each first.
 
-    Args:
-        files: Files that are given in part.
-        room: Tokens, at least the sum of their minimums.
+    There is room for the sum of their minimums, at least.
     """
     opened = [Opened(file) for file in files]
     left = room - sum(one.tokens for one in opened)

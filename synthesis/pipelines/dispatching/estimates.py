@@ -92,9 +92,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 def budget_of(fitted: Fitted, estimated: Collection[str] = ()) -> Budget:
     """Return the budget of a dispatch.
 
-    Args:
-        fitted: The files that it is given.
-        estimated: Paths of files whose text is a stand-in.
+    ``estimated`` has the paths of files whose text is a stand-in.
     """
     return Budget(
         rows=tuple(
@@ -114,10 +112,8 @@ def budget_of(fitted: Fitted, estimated: Collection[str] = ()) -> Budget:
 class Estimator:
     """Estimates the dispatches of a plan.
 
-    Args:
-        plan: The pipeline.
-        there: Reads the existing files; called once for each.
-        done: Keys of the steps that are proved: their output exists already.
+    ``there`` reads the existing files, each once. ``done`` has the keys of proved steps, whose output exists
+    already.
 
     Raises:
         TemplateInvalid: A heading of what is added cannot be filled in.

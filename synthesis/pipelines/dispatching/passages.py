@@ -184,9 +184,7 @@ def sections_of(path: str, text: str) -> Sections:
     The sections begin at the shallowest headings that occur at least twice. Without such headings, they are
     entries, lines or sentences. Code is split at its definitions.
 
-    Args:
-        path: Its suffix determines the structure.
-        text: It ends with a line feed.
+    The suffix of the path determines the structure. The text ends with a line feed.
 
     >>> found = sections_of("a.md", "# Terms\n\n## One\n\nFirst.\n\n## Two\n\nNext.\n")
     >>> found.head, [one.heading for one in found.sections]
@@ -239,10 +237,7 @@ def _markdown(text: str) -> Iterator[Mark]:
             starts.append(text.rfind("\n", 0, mark.start()) + 1)  # the underlined line
         starts.append(start)
     starts = list(dict.fromkeys(starts))
-    lines = [
-        text[start:].split("\n", 1)[0] if start == starts[-1] else text[start : text.find("\n", start)]
-        for start in starts
-    ]
+    lines = [text[start : end if (end := text.find("\n", start)) >= 0 else len(text)] for start in starts]
     for heading in markdown_headings(lines):
         yield starts[heading.line], heading.level, heading.title
 
@@ -278,12 +273,8 @@ def _between(text: str, starts: Sequence[tuple[int, str]]) -> Iterator[Section]:
     for (start, title), end in zip(starts, ends, strict=True):
         line += text.count("\n", before, start)
         own = text[start:end]
-        yield Section(
-            title[:_LONGEST_HEADING],
-            own if own.endswith("\n") else own + "\n",
-            line,
-            line + max(own.count("\n") - 1, 0),
-        )
+        last = line + max(own.count("\n") - 1, 0)
+        yield Section(title[:_LONGEST_HEADING], own if own.endswith("\n") else own + "\n", line, last)
         before = start
 
 

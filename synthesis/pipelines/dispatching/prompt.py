@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from agentx.synthesis.pipelines.definition.checks import marker_line
-from agentx.synthesis.pipelines.definition.pipeline import Check, Role
+from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_text
 from agentx.synthesis.pipelines.dispatching.budget import Given, fenced
 from agentx.synthesis.pipelines.templates import fill
@@ -161,7 +161,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
     role, step = plan.role(sending.step), sending.step
     paths = {write.path: sending.writes.get(write.path, write.path) for write in step.writes}
     filled: dict[str, Any] = {
-        "role": _filled_role(role, step),
+        "role": {"title": fill(role.title, step.values), "duty": fill(role.duty, step.values)},
         "name": step.role,
         "project": plan.pipeline.title or plan.pipeline.pipeline,
         "item": _item(step),
@@ -182,13 +182,10 @@ def tell(plan: Plan, sending: Sending) -> Told:
             for write in step.writes
             if write.rule.marker
         ],
-        "round": sending.round,
-        "found": sending.found,
         "doubts": (),  # for a role's own prompt written for an earlier version
-        "tries": sending.tries,
-        "reason": sending.reason,
-        "wish": sending.wish,
-        "rules": sending.rules,
+    }
+    filled |= {
+        name: getattr(sending, name) for name in ("round", "found", "tries", "reason", "wish", "rules")
     }
     text = fill(role.prompt or PROMPT, step.values | filled)
     return Told(
@@ -196,10 +193,6 @@ def tell(plan: Plan, sending: Sending) -> Told:
         "\n\n".join(map(fenced, sending.given)),
         WITHOUT_TOOLS if is_by_text(role) else WITH_TOOLS,
     )
-
-
-def _filled_role(role: Role, step: Step) -> dict[str, str]:
-    return {"title": fill(role.title, step.values), "duty": fill(role.duty, step.values)}
 
 
 def _item(step: Step) -> str:

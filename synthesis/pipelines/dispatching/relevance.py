@@ -13,9 +13,7 @@ from agentx.synthesis.pipelines.dispatching.passages import Section
 class Wanted:
     """Ranks sections by their relevance for a task.
 
-    Args:
-        about: The words of the task.
-        item: Values of the item that it is for: ``id``, ``number``, ``title``.
+    The item that it is for has the values ``id``, ``number`` and ``title``.
     """
 
     def __init__(self, about: str, item: Mapping[str, Any]) -> None:

@@ -89,9 +89,7 @@ def lines_of(text: str) -> list[str]:
 def prose(text: str, *, spans: bool = False) -> list[str]:
     """Return the lines of a text with everything but prose blanked: code, comments, tags, and link targets.
 
-    Args:
-        text: Markdown.
-        spans: Whether code within a line is kept.
+    With ``spans``, code within a line is kept.
 
     >>> prose("Call `record()` once.")
     ['Call            once.']
@@ -175,9 +173,7 @@ def _ends(headings: Sequence[Heading], end: int) -> list[int]:
 def entries(lines: Sequence[str], first: int = 1) -> Iterator[MarkdownEntry]:
     """Yield the entries of some lines: each outermost list item, and each paragraph, table or code block.
 
-    Args:
-        lines: Lines of a section, without headings.
-        first: The number of the first line.
+    The lines are those of a section, without headings.
     """
     kept: list[str] = []
     begin, inside, was_code = first, 0, ""

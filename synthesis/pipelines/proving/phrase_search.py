@@ -51,11 +51,7 @@ Form = Callable[[Token, Token], bool]
 
 
 class Words:
-    """The words of a text.
-
-    Args:
-        text: Its prose.
-    """
+    """The words of a text."""
 
     def __init__(self, text: str) -> None:
         self.all = tokens(text)

@@ -37,14 +37,11 @@ class Due(msgspec.Struct, frozen=True):
 class Schedule:
     """Determines which steps of a plan can be done now.
 
-    Args:
-        plan: The pipeline.
-        progress: Its progress.
-
     Attributes:
         standing: State of each step and loop, by key.
         rounds: Round of each step, by key.
         failed: Reasons of failures, by key.
+        floor: For each step, the latest event that reopened it or a dependency; earlier proofs do not count.
     """
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
@@ -53,7 +50,7 @@ class Schedule:
         self.standing: dict[str, Standing] = {}
         self.rounds: dict[str, int] = {}
         self.failed: dict[str, str] = {}
-        self._floor = self._floors()
+        self.floor = self._floors()
         self._open: dict[str, int] = {}
         self._waiters: defaultdict[str, list[str]] = defaultdict(list)
         self._ready: deque[str] = deque()
@@ -63,22 +60,15 @@ class Schedule:
     # --- progress -------------------------------------------------------------------------------------------
 
     def _floors(self) -> dict[str, int]:
-        """Return for each step the latest event that reopened it or a dependency.
-
-        Earlier proofs do not count.
-        """
         reopened, floor = self.progress.reopened, dict[str, int]()
         if not reopened:
             return dict.fromkeys(self.plan.steps, 0)
         for key, step in self.plan.steps.items():
             own = max(reopened.get(key, 0), reopened.get(step.stage, 0))
-            behind = (floor[one] for need in (*step.inside, *step.needs) for one in self._steps_of(need))
-            floor[key] = max(own, *behind, 0)
+            needs = (*step.inside, *step.needs)
+            steps = (self.plan.loops[need].steps if need in self.plan.loops else (need,) for need in needs)
+            floor[key] = max(own, *(floor[one] for some in steps for one in some), 0)
         return floor
-
-    def floor(self, key: str) -> int:
-        """Return the event after which a proof of a step counts."""
-        return self._floor[key]
 
     def amended(self, key: str) -> list[str]:
         """Return the files of a step that the user amended after it was reopened.
@@ -87,26 +77,13 @@ class Schedule:
         """
         progress = self.progress
         waits = progress.running.get(progress.waiting.get(key, ""))
-        since = max(self._floor[key], waits.decided if waits else 0)
+        since = max(self.floor[key], waits.decided if waits else 0)
         return [one.path for one in self.plan.steps[key].writes if progress.amended.get(one.path, 0) > since]
 
     def is_proved(self, key: str, number: int = 0) -> bool:
         """Return whether a step is proved, in a given round if one is named."""
         proof = self.progress.proved.get(key)
-        return proof is not None and proof.seq > self._floor[key] and number in (0, proof.round)
-
-    def _steps_of(self, key: str) -> tuple[str, ...]:
-        return self.plan.loops[key].steps if key in self.plan.loops else (key,)
-
-    def _needs_of(self, key: str) -> list[str]:
-        """Return the steps and loops that a unit waits for, without duplicates.
-
-        If it waits for a step in a loop, it waits for the whole loop.
-        """
-        loop = self.plan.loops.get(key)
-        needs = self.plan.steps[loop.steps[0] if loop else key].needs
-        inside = {need: self.plan.steps[need].loop for need in needs if need in self.plan.steps}
-        return list(dict.fromkeys(inside.get(need) or need for need in needs))
+        return proof is not None and proof.seq > self.floor[key] and number in (0, proof.round)
 
     def _units(self) -> Iterator[str]:
         """Yield the loops, and the steps outside of loops, in topological order."""
@@ -120,38 +97,36 @@ class Schedule:
     # --- starting -------------------------------------------------------------------------------------------
 
     def _enter(self, unit: str) -> None:
-        if unit in self.plan.loops:
-            done = self._loop_stands(self.plan.loops[unit]) == "done"
-        else:
+        loop = self.plan.loops.get(unit)
+        if loop is None:
             self.rounds[unit] = 1
-            done = self.is_proved(unit)
-        if done:
-            self._mark_done(unit)
+        if self._loop_stands(loop) == "done" if loop else self.is_proved(unit):
+            self.standing[unit] = "done"
+            for key in loop.steps if loop else ():
+                self.standing[key] = "done"
+                proof = self.progress.proved.get(key)
+                self.rounds[key] = proof.round if proof else 1
             return
-        needs = [need for need in self._needs_of(unit) if self.standing.get(need) != "done"]
+        named = self.plan.steps[loop.steps[0] if loop else unit].needs
+        # If a unit waits for a step in a loop, it waits for the whole loop.
+        inside = {need: self.plan.steps[need].loop for need in named if need in self.plan.steps}
+        units = dict.fromkeys(inside.get(need) or need for need in named)
+        needs = [need for need in units if self.standing.get(need) != "done"]
         self.standing[unit], self._open[unit] = "waiting", len(needs)
         for need in needs:
             self._waiters[need].append(unit)
         if not needs:
             self._begin(unit)
 
-    def _mark_done(self, unit: str) -> None:
-        self.standing[unit] = "done"
-        if unit in self.plan.loops:
-            for key in self.plan.loops[unit].steps:
-                self.standing[key] = "done"
-                proof = self.progress.proved.get(key)
-                self.rounds[key] = proof.round if proof else 1
-
     def _begin(self, unit: str) -> None:
         """Start a step or loop whose dependencies are done."""
         loop = self.plan.loops.get(unit)
         if loop is None:
-            self._offer(unit)
+            self.offer(unit)
             return
         stands = self._loop_stands(loop)
         if stands == "failed":
-            self._fail(unit, f"the verdict in {loop.verdict} was not PASS in {self._fails(loop)} rounds")
+            self.fail(unit, f"the verdict in {loop.verdict} was not PASS in {self._fails(loop)} rounds")
             return
         self.standing[unit] = "ready"
         number = self._round(loop)
@@ -163,24 +138,22 @@ class Schedule:
             inside = self.plan.steps[key].inside
             self.standing[key] = "waiting"
             if all(self.standing[one] == "done" for one in inside):
-                self._offer(key)
+                self.offer(key)
 
-    def _offer(self, key: str) -> None:
+    def offer(self, key: str) -> None:
+        """Offer a step, also again after a failed attempt, or fail it for good."""
         tries, reason = self.tries(key)
         if tries >= self.plan.role(self.plan.steps[key]).attempts:
-            self._fail(key, reason)
+            self.fail(key, reason)
             return
         self.standing[key] = "ready"
         self._ready.append(key)
 
     def tries(self, key: str) -> tuple[int, str]:
         """Return how many agents failed at a step in its round since the last retry, and the last reason."""
-        since = max(self._floor[key], self.progress.retried)
-        failures = [
-            one
-            for one in self.progress.failures.get(key, ())
-            if one.round == self.rounds[key] and one.seq > since
-        ]
+        since = max(self.floor[key], self.progress.retried)
+        every = self.progress.failures.get(key, ())
+        failures = [one for one in every if one.round == self.rounds[key] and one.seq > since]
         return len(failures), failures[-1].reason if failures else ""
 
     # --- loops ----------------------------------------------------------------------------------------------
@@ -203,7 +176,7 @@ class Schedule:
 
         A loop that goes on without one needs no retry.
         """
-        since = self._floor[loop.decides]
+        since = self.floor[loop.decides]
         if loop.otherwise == "fail":
             since = max(since, self.progress.retried)
         verdicts = self.progress.verdicts.get(loop.decides, ())
@@ -234,10 +207,6 @@ class Schedule:
         latest = max(names, key=reopened.__getitem__, default="")
         return self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
 
-    def again(self, key: str) -> None:
-        """Offer a step again after a failed attempt, or fail it for good."""
-        self._offer(key)
-
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""
         self.standing[key] = "done"
@@ -250,7 +219,7 @@ class Schedule:
             for one in loop.steps:
                 inside = self.plan.steps[one].inside
                 if self.standing[one] == "waiting" and all(self.standing[i] == "done" for i in inside):
-                    self._offer(one)
+                    self.offer(one)
         elif self._loop_stands(loop) == "done":
             self.standing[loop.key] = "done"
             self._release(loop.key)
@@ -263,15 +232,12 @@ class Schedule:
             if not self._open[waiter]:
                 self._begin(waiter)
 
-    def _fail(self, key: str, reason: str) -> None:
+    def fail(self, key: str, reason: str) -> None:
+        """Fail a step without further attempts."""
         self.standing[key] = "failed"
         self.failed[key] = reason
         if key in self.plan.steps and self.plan.steps[key].loop:
             self.standing[self.plan.steps[key].loop] = "failed"
-
-    def fail(self, key: str, reason: str) -> None:
-        """Fail a step without further attempts."""
-        self._fail(key, reason)
 
     @property
     def is_done(self) -> bool:

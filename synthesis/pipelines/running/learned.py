@@ -34,45 +34,35 @@ class Learned:
         if not isinstance(data, StageProved):
             return ()
         ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
-        ended = [one for one in data.superseded if _is_open(state.items.get(one.item))]
+        items = ((one, state.items.get(one.item)) for one in data.superseded)
+        # A stage may end an item that is still open and that the user has not changed.
+        statuses = {"proposed", "active", "dormant"}
+        ended = [(one, item) for one, item in items if item and item.status in statuses and not item.by_hand]
         replaces = {
-            new: tuple(Link("supersedes", one.item) for one in ended if one.by == number)
+            new: tuple(Link("supersedes", one.item) for one, _ in ended if one.by == number)
             for number, new in enumerate(ids, 1)
         }
         start, made = 0, list[Change]()
         for new, fact in zip(ids, data.learned, strict=True):
             end = start + len(fact.text)
-            made.append(
-                Add(
-                    MemoryItem(
-                        id=new,
-                        kind="knowledge",
-                        text=fact.text,
-                        short=shorten(fact.text),
-                        domain=fact.topic,
-                        evidence=(Evidence(event.seq, start, end, fact.text),),
-                        trust="agent",
-                        links=replaces[new],
-                    )
-                )
+            item = MemoryItem(
+                id=new,
+                kind="knowledge",
+                text=fact.text,
+                short=shorten(fact.text),
+                domain=fact.topic,
+                evidence=(Evidence(event.seq, start, end, fact.text),),
+                trust="agent",
+                links=replaces[new],
             )
+            made.append(Add(item))
             start = end + 1
         step = key_of(data.stage, data.item)
-        return [
-            *made,
-            *(_end(state.items[one.item], ids[one.by - 1] if one.by else "", step) for one in ended),
-        ]
-
-
-def _is_open(item: MemoryItem | None) -> bool:
-    """Return whether a stage may end an item: it is still open, and the user has not changed it."""
-    return item is not None and item.status in {"proposed", "active", "dormant"} and not item.by_hand
+        return [*made, *(_end(item, ids[one.by - 1] if one.by else "", step) for one, item in ended)]
 
 
 def _end(item: MemoryItem, by: str, step: str) -> Patch:
     if by:
-        links = (*item.links, Link("superseded_by", by))
-        return Patch(
-            id=item.id, status="superseded", links=links, reason=f"{step} was done again, and says {by}."
-        )
+        links, reason = (*item.links, Link("superseded_by", by)), f"{step} was done again, and says {by}."
+        return Patch(id=item.id, status="superseded", links=links, reason=reason)
     return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

@@ -87,13 +87,9 @@ def appending(
 ) -> Appending | None:
     """Return what a stage adds to a file of the long-term memory.
 
-    Args:
-        appends: The target, which is one file, and the sections of files to take from.
-        before: Contents of the target; empty if it does not exist yet.
-        written: What the stage wrote, by path.
-        values: Values for the templates of ``section``, ``under`` and ``topic``.
-        earlier: Earlier additions of the same stage for the same item. All of them are replaced, unless they
-            say the same.
+    ``before`` has the contents of the target, which is one file, and ``written`` what the stage wrote, by
+    path. All of ``earlier``, what the same stage added for the same item, is replaced, unless it says the
+    same.
 
     Returns:
         ``None`` if the sections are missing or empty, say "none", or are in the file already, and there is
@@ -206,22 +202,13 @@ def _body(blocks: Sequence[MarkdownEntry | str]) -> list[str]:
     lines: list[str] = []
     last: MarkdownEntry | str = ""
     for block in blocks:
-        tight = (
-            isinstance(block, MarkdownEntry)
-            and isinstance(last, MarkdownEntry)
-            and block.listed
-            and last.listed
-        )
+        tight = all(isinstance(one, MarkdownEntry) and one.listed for one in (block, last))
         lines += [] if tight else [""]
         lines += [block] if isinstance(block, str) else block.lines
         last = block
     lines = [
         line if code else _HTML.sub(r"\1&lt;", line) for line, code in zip(lines, fenced(lines), strict=True)
     ]
-    return _demoted(lines) + [mark for *_, mark in [tuple(fenced([*lines, ""]))] if mark]
-
-
-def _demoted(lines: list[str]) -> list[str]:
     headings = list(markdown_headings(["", *lines]))
     shift = LEVEL + 1 - min((heading.level for heading in headings), default=_LOWEST)
     for heading in headings:
@@ -230,7 +217,8 @@ def _demoted(lines: list[str]) -> list[str]:
             lines[at + 1] = ""
         title = re.sub(r"^ {0,3}#{1,6}(?=[ \t]|$)[ \t]*", "", lines[at])
         lines[at] = f"{'#' * min(max(heading.level + shift, LEVEL + 1), _LOWEST)} {title.strip()}".rstrip()
-    return lines
+    open_fence = open_at_end(lines)
+    return [*lines, open_fence] if open_fence else lines
 
 
 def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
@@ -292,10 +280,7 @@ def superseded(
 ) -> Iterator[Superseded]:
     """Yield the earlier facts of a stage that no longer hold, with the new definition of the term, if any.
 
-    Args:
-        before: Its earlier facts, by memory item.
-        now: Its current facts.
-        new: The current facts that are new, as they are remembered.
+    ``now`` has its current facts, and ``new`` those of them that are new, as they are remembered.
     """
     of = {(fact.topic, _term(fact.text)): number for number, fact in reversed(list(enumerate(new, 1)))}
     for item, fact in before.items():

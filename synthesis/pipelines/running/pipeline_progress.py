@@ -157,7 +157,10 @@ class Pipelines(msgspec.Struct):
         """Fold an event in."""
         match event.data:
             case PipelineStarted() as started:
-                self._start(event, started)
+                progress = self.of(started.name)
+                progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
+                progress.started_at, progress.ended_at = event.at, ""
+                progress.retried = event.seq if started.retry else progress.retried
             case PipelineEnded() as ended:
                 progress = self.of(ended.name)
                 progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
@@ -167,7 +170,9 @@ class Pipelines(msgspec.Struct):
                 self._give_up(self.of(proved.pipeline), key_of(proved.stage, proved.item))
                 _prove(self.of(proved.pipeline), event, proved)
             case StageReopened() as reopened:
-                _reopen(self.of(reopened.pipeline), event, reopened)
+                progress, key = self.of(reopened.pipeline), key_of(reopened.stage, reopened.item)
+                progress.reopened[key], progress.wishes[key] = event.seq, one_line(reopened.reason)
+                progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
@@ -178,29 +183,12 @@ class Pipelines(msgspec.Struct):
         """Return the progress of a pipeline."""
         return self.known.setdefault(name, Progress(name))
 
-    def _start(self, event: Event, started: PipelineStarted) -> None:
-        progress = self.of(started.name)
-        progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
-        progress.started_at, progress.ended_at = event.at, ""
-        if started.retry:
-            progress.retried = event.seq
-
     def _send(self, event: Event, sent: Dispatched) -> None:
         progress, key = self.of(sent.pipeline), key_of(sent.stage, sent.item)
         by_engine = event.actor.startswith("engine:")
         self._give_up(progress, key)
-        progress.running[event.run] = Sent(
-            sent.pipeline,
-            key,
-            sent.role,
-            sent.round,
-            sent.part,
-            event.run,
-            event.seq,
-            event.at,
-            sent.writes,
-            by_engine,
-        )
+        who = (sent.pipeline, key, sent.role, sent.round, sent.part)
+        progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
         made = Written(event.seq, sent.round, {})
@@ -220,16 +208,20 @@ class Pipelines(msgspec.Struct):
 
     def _go_on(self, progress: Progress, event: Event) -> None:
         """Fold in an event of an agent between its start and its end."""
+        sent = progress.running[event.run]
         match event.data:
             case ApprovalDecided():
-                progress.running[event.run].decided = event.seq
-            case RunEnded(status="WAITING") as ended:
-                _wait(progress, event, ended)
+                sent.decided = event.seq
             case RunEnded() as ended:
-                del self.runs[event.run]
-                _end(progress, event, ended)
+                progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
+                if ended.status == "WAITING":  # resumed after the user's decision; only then it ends for good
+                    progress.waiting[sent.key] = event.run
+                else:
+                    del self.runs[event.run]
+                    _end(progress, event, ended)
             case _:
-                _write(progress, event)
+                for made in changes_of(event):
+                    progress.written[sent.key].blobs[made.path] = made.after
 
 
 def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
@@ -241,31 +233,9 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
         progress.amended[amended.path] = event.seq
 
 
-def _reopen(progress: Progress, event: Event, reopened: StageReopened) -> None:
-    key, why = key_of(reopened.stage, reopened.item), one_line(reopened.reason)
-    progress.reopened[key], progress.wishes[key] = event.seq, why
-    progress.anomalies.append(f"{key} is done again: {why}")
-
-
-def _write(progress: Progress, event: Event) -> None:
-    for made in changes_of(event):
-        progress.written[progress.running[event.run].key].blobs[made.path] = made.after
-
-
-def _wait(progress: Progress, event: Event, ended: RunEnded) -> None:
-    """Mark a run as waiting. It is resumed after the user's decision, and only then ends for good."""
-    progress.waiting[progress.running[event.run].key] = event.run
-    progress.usage += _used(ended)
-
-
-def _used(ended: RunEnded) -> Usage:
-    return Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
-
-
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     sent = progress.running.pop(event.run)
     progress.waiting.pop(sent.key, None)
-    progress.usage += _used(ended)
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
@@ -274,9 +244,8 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         progress.failures.setdefault(sent.key, []).append(failure)
         progress.retries += not sent.by_engine
         part = f", part {sent.part}" if sent.part else ""
-        progress.anomalies.append(
-            f"{sent.key}, round {sent.round}{part}: {sent.role} was not accepted: {ended.reason}"
-        )
+        where = f"{sent.key}, round {sent.round}{part}"
+        progress.anomalies.append(f"{where}: {sent.role} was not accepted: {ended.reason}")
 
 
 def _forget(written: Written, sent: Sent) -> None:

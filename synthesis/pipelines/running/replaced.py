@@ -30,9 +30,7 @@ _HEADING = re.compile(r"##?(?: |$)")
 def note(lines: Sequence[str], place: range) -> str:
     """Return the note that the following text replaces earlier lines.
 
-    Args:
-        lines: The lines of the file.
-        place: Indices of the replaced lines, from 0.
+    The indices in ``place`` count from 0.
     """
     return f"<!-- In place of {_named(place)} ({_digest(lines, place)}) -->"
 

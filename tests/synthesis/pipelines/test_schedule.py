@@ -151,7 +151,7 @@ class World:
             self.live.fail(due.step.key, "it cannot be")
         else:
             self.tell(RunEnded(status="FAILED", reason="no marker"), self.send(due))
-            self.live.again(due.step.key)
+            self.live.offer(due.step.key)
 
     def reopens(self, key: str) -> None:
         """A person wants a step done again: that is said between two runs."""
