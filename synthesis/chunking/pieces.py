@@ -95,11 +95,8 @@ def blocks_of(entries: Sequence[OutlineEntry], lines: int) -> Iterator[Block]:
 def pack(lines: Sequence[str], blocks: Iterator[Block], *, overlap: bool, line_bytes: int) -> Iterator[Piece]:
     """Make pieces from blocks.
 
-    Args:
-        lines: All lines of the text.
-        blocks: Blocks in the order of their lines; no two share a line.
-        overlap: Whether the parts of a split block repeat a few lines.
-        line_bytes: Maximum bytes read from one line; the rest of a longer line is left out.
+    Blocks come in the order of their lines and share none. With ``overlap``, the parts of a split block
+    repeat a few lines. Of one line, at most ``line_bytes`` are read.
     """
     sizes = [len(line.encode()) + 1 for line in lines]
     whole: list[Block] = []

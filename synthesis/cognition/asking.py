@@ -50,14 +50,8 @@ def recognize(
 ) -> Asked[Recognition]:
     """Ask a model for the type of a message and what to remember from it.
 
-    Args:
-        model: The model.
-        said: The message.
-        buffer: The memories in the buffer; as many are shown as fit, those with the highest decay scores
-            first.
-        topics: The topics so far, oldest first.
-        response: The agent's last answer; empty if there is none.
-        deadline: ``time.monotonic()`` by which the answer must arrive.
+    Of the buffer, as many memories are shown as fit, those with the highest decay scores first. Topics are
+    given oldest first; ``deadline`` is a value of ``time.monotonic()``.
     """
     topics = topics[-prompts.MAX_TOPICS :]
     return _ask(

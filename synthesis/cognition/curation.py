@@ -107,15 +107,9 @@ def activate(
     """Search for each sub-query in order, then merge and rank the results.
 
     A sub-query that needs others adds the most informative sentences of their best memory to its text. If it
-    has no text of its own, that memory's vector may replace the embedding of the text.
-
-    Args:
-        graph: The sub-queries.
-        search: The search function.
-        about: The only person whom the question names; empty for none or several.
-        before: Results of a smaller graph of the same question; its sub-queries are not searched again.
-        k: Number of memories per search.
-        follow: Follows links; ``None`` to follow none.
+    has no text of its own, that memory's vector may replace the embedding of the text. ``about`` is the only
+    person whom the question names. The results ``before`` are those of a smaller graph of the same question;
+    its sub-queries are not searched again.
     """
     results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
@@ -211,13 +205,7 @@ def curate(
 
     The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
     times as informative. A memory that does not fit is skipped for smaller ones after it. A text that equals
-    an earlier one is left out.
-
-    Args:
-        ranked: Memories from :func:`rank`.
-        question: The question; sentences that contain its words count as more informative.
-        budget: Total number of tokens.
-        size: Counts the tokens of one memory; by default those of its line.
+    an earlier one is left out. Sentences that contain words of the question count as more informative.
 
     >>> text = "Hey, great to see you! I have two cats at home, Tom and Kim."
     >>> cats = RetrievedMemory(id="a", text=text, score=1.0, by="Ann")

@@ -106,9 +106,8 @@ def _reached(start: str, needs: dict[str, tuple[str, ...]]) -> set[str]:
 def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
     """Expand a question into three sub-queries: as it is, without names of people, and its content words.
 
-    Args:
-        question: Any text; equal sub-queries are merged, so a text without names and stop words has only one.
-        people: Names of the speakers in the searched memories.
+    Equal sub-queries are merged, so a text without names and stop words has only one. ``people`` are the
+    speakers in the searched memories.
 
     >>> for node in expand("What did Ann plant in the garden?", ["Ann", "Bob"]).nodes:
     ...     print(node.id, "-", node.text)

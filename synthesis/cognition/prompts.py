@@ -11,7 +11,7 @@ from agentx.storage.events.cognition_events import Level
 from agentx.storage.text import one_line, plain
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 
 RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
 """The questions to a model, which are also the names of the answering tools; calling a tool runs nothing."""
@@ -167,11 +167,8 @@ def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[Ch
 def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
     """Build the prompt for answering a message; empty sections are left out.
 
-    Args:
-        buffer: Memories to include, all of them (see :func:`fitting`). Each level is a section, in this
-            order.
-        recent: The latest interactions, oldest first.
-        demands: What the user requires or forbids.
+    All given memories are included (see :func:`fitting`), with a section for each level. Interactions come
+    oldest first.
     """
     turns = [turn for one in recent for turn in (("User", one.message), ("You", one.answer))]
     spoken = [(who, _bounded(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]

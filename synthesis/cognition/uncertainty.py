@@ -52,11 +52,7 @@ def assess(
 ) -> Uncertainty:
     """Return how uncertain it is that a buffer answers a question.
 
-    Args:
-        asked: The question, without names of people.
-        texts: Texts of the buffer.
-        vector: Embedding of ``asked``, of unit length; ``None`` without an embedder.
-        vectors: Embeddings of the buffer's memories, of unit length.
+    The question is given without names of people, the vectors of it and of the buffer's texts in unit length.
 
     >>> assess("What is the cat called?", [])
     Uncertainty(words=1.0, meaning=1.0)

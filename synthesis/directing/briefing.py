@@ -16,7 +16,7 @@ from agentx.synthesis.directing.policy import CONDITIONS
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 from agentx.synthesis.state.state import State
 
 RUNS = 50
@@ -54,13 +54,8 @@ def question(
 ) -> list[ChatMessage]:
     """Build the conversation that asks a director for a directive.
 
-    Args:
-        state: The current state.
-        past: The latest runs.
-        earlier: Previous directives and failures of the director, oldest first.
-        instructions: The user's messages, in full, oldest first.
-        why: Why the director is asked.
-        tools: Tools that the executor will have.
+    ``earlier`` holds previous directives and failures of the director; it and the user's instructions come
+    oldest first. ``tools`` are those that the executor will have.
     """
     resolvers = "; ".join(f"`{one}`" for one in signatures())
     system = prompt("direct.md").format(

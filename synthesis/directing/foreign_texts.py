@@ -40,10 +40,8 @@ def without_sources(text: str) -> str:
 def without_reason(text: str, *, sure: bool = False) -> str:
     """Remove the clause that gives the reason, at the end or in parentheses, if it contains nothing else.
 
-    Args:
-        text: One sentence.
-        sure: Whether the demand is already known without the clause. Otherwise a "because" without a comma
-            stays, as it may be part of the demand.
+    ``sure`` says that the demand is already known without the clause. Otherwise a "because" without a comma
+    stays, as it may be part of the demand.
 
     >>> without_reason("Never use tabs, because the build broke.")
     'Never use tabs.'

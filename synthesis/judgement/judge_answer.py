@@ -66,8 +66,7 @@ _Entry = TypeVar("_Entry", Found, ProposalVerdict)
 def read(reply: Reply) -> JudgeAnswer:
     """Parse a reply.
 
-    Raises:
-        AnswerUnreadable: It has no object with ``found`` and ``verdicts``; a sentence for the model.
+    Raises :class:`AnswerUnreadable`, with a sentence for the model, if both lists are missing.
     """
     whole = object_of(reply, TOOL)
     lists = [whole.get("found", []), whole.get("verdicts", [])]

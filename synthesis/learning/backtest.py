@@ -55,10 +55,6 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
 
     A flow comes from what worked at least twice for the same task. A lesson comes from what failed and then
     worked, at least twice. What memory already contains, in any status, is not proposed again.
-
-    Args:
-        runs: Past runs.
-        state: The current state.
     """
     taken = set(state.items)
     made = [flow for group in _groups(runs) if (flow := _flow(group, taken)) is not None]
@@ -301,9 +297,7 @@ class FixedFailure(msgspec.Struct, frozen=True):
 def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
     """Yield the lessons of some runs, most often measured first.
 
-    Args:
-        runs: Past runs.
-        taken: Ids in use; the ids of the lessons are added.
+    The ids of the lessons are added to those ``taken``.
     """
     seen: defaultdict[tuple[str, ...], dict[int, FixedFailure]] = defaultdict(dict)
     for run in runs:

@@ -38,9 +38,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
     """Return the strongest form that a lesson can take.
 
-    Args:
-        lesson: What was learned, in one sentence.
-        flow: The flow that the task followed.
+    ``flow`` is the one that the task followed.
 
     >>> propose("Never create a requirements.txt file.").kind, propose("Ask before you search.").path
     ('check', 'scripts/ask-search.sh')

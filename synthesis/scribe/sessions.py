@@ -91,9 +91,7 @@ class _Refused(msgspec.Struct, frozen=True):
 class Sessions:
     """Draws lessons from sessions that are over.
 
-    Args:
-        past: Returns the history. What came before an event never changes, so the same event gives the same
-            lessons.
+    What came before an event never changes, so the same event gives the same lessons.
     """
 
     name = "sessions"

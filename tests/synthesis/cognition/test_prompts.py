@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, Topic, fitting, response, tokens_of
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 
 ASKED = (prompts.RECOGNIZE, prompts.ASSESS, prompts.EXPAND, prompts.CURATE, prompts.REFLECT)
 DIGESTS = {
