@@ -15,7 +15,7 @@ from agentx.storage.text import encodable, one_line
 from agentx.synthesis.cognition import answers, prompts
 from agentx.synthesis.cognition.answers import Assessment, Faults, Reflection
 from agentx.synthesis.cognition.metrics import QueryNode
-from agentx.synthesis.cognition.prompts import Remembered, Topic, fitting
+from agentx.synthesis.cognition.prompts import ShownMemory, Topic, fitting
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, Tempered, Usage
 from agentx.synthesis.model.structured import MAX_CHARACTERS, ask, reply_of
@@ -42,7 +42,7 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
 def recognize(
     model: ModelClient,
     said: str,
-    buffer: Sequence[Remembered],
+    buffer: Sequence[ShownMemory],
     topics: Sequence[Topic],
     *,
     response: str = "",
@@ -65,7 +65,7 @@ def recognize(
 
 
 def assess(
-    model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Assessment]:
     """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
     asked = partial(prompts.assess, question)
@@ -73,7 +73,7 @@ def assess(
 
 
 def expand(
-    model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[tuple[QueryNode, ...]]:
     """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
     asked = partial(prompts.expand, question)
@@ -81,7 +81,7 @@ def expand(
 
 
 def curate(
-    model: ModelClient, question: str, memories: Sequence[Remembered], max_tokens: int, deadline: float
+    model: ModelClient, question: str, memories: Sequence[ShownMemory], max_tokens: int, deadline: float
 ) -> Asked[tuple[str, ...]]:
     """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
     asked = partial(prompts.curate, question, max_tokens=max_tokens)
@@ -90,7 +90,7 @@ def curate(
 
 
 def reflect(
-    model: ModelClient, question: str, answer: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, answer: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Reflection]:
     """Ask a model what to learn from an answer: the second pass of the Recognizer."""
     asked = partial(prompts.reflect, question, answer)
@@ -121,9 +121,9 @@ def respond(
 def _ask(
     model: ModelClient,
     what: str,
-    buffer: Sequence[Remembered],
-    asked: Callable[[Sequence[Remembered]], list[ChatMessage]],
-    read: Callable[[Reply, Sequence[Remembered]], tuple[T, Faults]],
+    buffer: Sequence[ShownMemory],
+    asked: Callable[[Sequence[ShownMemory]], list[ChatMessage]],
+    read: Callable[[Reply, Sequence[ShownMemory]], tuple[T, Faults]],
     deadline: float,
 ) -> Asked[T]:
     """Ask about the memories that fit."""

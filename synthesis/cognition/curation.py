@@ -73,7 +73,7 @@ Size = Callable[[RetrievedMemory, str], int]
 """Counts the tokens of a memory in a buffer, with the given part of its text."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptMemory(msgspec.Struct, frozen=True):
     """A memory in a buffer, with the part of its text that is kept and its tokens."""
 
     memory: RetrievedMemory
@@ -200,7 +200,7 @@ def line_size(memory: RetrievedMemory, text: str) -> int:
 
 def curate(
     ranked: Sequence[RetrievedMemory], question: str, budget: int, size: Size = line_size
-) -> list[Kept]:
+) -> list[KeptMemory]:
     """Fill the buffer: the informative parts of the best memories, best first, within a token budget.
 
     The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
@@ -215,7 +215,7 @@ def curate(
     """
     rarity, wanted = Rarity(one.text for one in ranked), terms_of(question)
     most = int(MOST_SHARE * budget)
-    kept: list[Kept] = []
+    kept: list[KeptMemory] = []
     said = set[str]()
     for one in ranked:
         if budget < LEAST_TOKENS:
@@ -224,7 +224,7 @@ def curate(
         text = salient(one.text, rarity, wanted, most, share=share)
         tokens = size(one, text)
         if tokens <= budget and text.casefold() not in said:
-            kept.append(Kept(one, text, tokens))
+            kept.append(KeptMemory(one, text, tokens))
             said.add(text.casefold())
             budget -= tokens
     return kept

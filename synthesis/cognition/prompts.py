@@ -42,7 +42,7 @@ _LEVELS: tuple[tuple[Level, str], ...] = (
 )
 
 
-class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """A memory as shown to a model.
 
     Attributes:
@@ -79,13 +79,13 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 def fitting(
-    buffer: Sequence[Remembered], max_tokens: int = WINDOW_TOKENS
-) -> tuple[tuple[Remembered, ...], str]:
+    buffer: Sequence[ShownMemory], max_tokens: int = WINDOW_TOKENS
+) -> tuple[tuple[ShownMemory, ...], str]:
     """Return the memories that fit, in order, and a sentence about the omitted ones, if any.
 
     Those with the lowest decay scores are omitted.
 
-    >>> fitting([Remembered("knowledge-1", "L2", "The cat is called Tom.")])[1]
+    >>> fitting([ShownMemory("knowledge-1", "L2", "The cat is called Tom.")])[1]
     ''
     """
     alive = sorted(range(len(buffer)), key=lambda place: -buffer[place].decay)
@@ -104,7 +104,7 @@ def fitting(
     return tuple(buffer[place] for place in sorted(kept)), fault if out else ""
 
 
-def tokens_of(memory: Remembered) -> int:
+def tokens_of(memory: ShownMemory) -> int:
     """Count the tokens of a memory in a prompt."""
     return count_tokens(_memory(memory))
 
@@ -120,7 +120,7 @@ def repair() -> str:
 
 
 def recognize(
-    said: str, buffer: Sequence[Remembered], topics: Sequence[Topic], response: str
+    said: str, buffer: Sequence[ShownMemory], topics: Sequence[Topic], response: str
 ) -> list[ChatMessage]:
     """Build the question about the type of a message; the latest :data:`MAX_TOPICS` topics are shown."""
     listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
@@ -133,17 +133,17 @@ def recognize(
     )
 
 
-def assess(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+def assess(question: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
     """Build the question whether the buffer suffices for an answer."""
     return _asked(ASSESS, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
 
 
-def expand(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+def expand(question: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
     """Build the question what to look up."""
     return _asked(EXPAND, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
 
 
-def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> list[ChatMessage]:
+def curate(question: str, memories: Sequence[ShownMemory], max_tokens: int) -> list[ChatMessage]:
     """Build the question which memories an answer needs, within a token budget."""
     needed = sum(map(tokens_of, memories))
     return _asked(
@@ -154,7 +154,7 @@ def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> li
     )
 
 
-def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
+def reflect(question: str, answer: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
     """Build the question what to learn from an answer."""
     return _asked(
         REFLECT,
@@ -164,7 +164,7 @@ def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[Ch
     )
 
 
-def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
+def response(buffer: Sequence[ShownMemory], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
     """Build the prompt for answering a message; empty sections are left out.
 
     All given memories are included (see :func:`fitting`), with a section for each level. Interactions come
@@ -190,12 +190,12 @@ def _sections(parts: Iterable[tuple[str, Iterable[str]]], empty: str) -> Iterabl
     return (f"## {title}\n{body}" for title, lines in parts if (body := "\n".join(lines) or empty))
 
 
-def _memory(memory: Remembered) -> str:
+def _memory(memory: ShownMemory) -> str:
     marks = " ".join(filter(None, (memory.level, memory.topic)))
     return f"- [{memory.id}] ({marks}) {_dated(memory)}"
 
 
-def _dated(memory: Remembered) -> str:
+def _dated(memory: ShownMemory) -> str:
     text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
     by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
     return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])

@@ -52,7 +52,7 @@ CHECK_TEXTS = (
 """Texts on which int8 and float32 are compared: prose, code, a table, short and long."""
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class ModelManifest(msgspec.Struct, frozen=True):
     """The manifest beside a built model: its origin and its agreement with the original.
 
     Attributes:
@@ -116,7 +116,7 @@ def install_minilm(
 def is_whole(folder: Path) -> bool:
     """Return whether a folder holds a model built from the official files and unchanged since (20 ms)."""
     try:
-        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=ModelManifest)
         return manifest.sources == SHA256 and all(_sha256(folder / n) == d for n, d in manifest.files.items())
     except (OSError, msgspec.DecodeError):
         return False
@@ -183,7 +183,7 @@ def _convert(work: Path) -> Path:
             "Search stays lexical."
         )
     files = {name: _sha256(made / name) for name in ("model.onnx", "tokenizer.json")}
-    manifest = Manifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
+    manifest = ModelManifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
     (made / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     return made
 

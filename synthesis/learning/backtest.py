@@ -19,8 +19,8 @@ from agentx.synthesis.learning.past_runs import (
     MIN_TIMES,
     MOST,
     QUOTE_CHARACTERS,
-    Move,
     Run,
+    RunMove,
     common_form,
 )
 from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
@@ -289,9 +289,9 @@ class FixedFailure(msgspec.Struct, frozen=True):
     """
 
     of: tuple[str, ...]
-    failing: Move
-    working: Move
-    between: Move | None = None
+    failing: RunMove
+    working: RunMove
+    between: RunMove | None = None
 
 
 def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
@@ -328,7 +328,7 @@ def turns_of(run: Run) -> Iterator[FixedFailure]:
     for place, failing in enumerate(run.moves):
         if failing.worked or not failing.words:
             continue
-        between: list[Move] = []
+        between: list[RunMove] = []
         for move in run.moves[place + 1 :]:
             if move.key == failing.key and move.seq != failing.seq and move.worked:
                 if turn := _turn(failing, move, between):
@@ -337,7 +337,7 @@ def turns_of(run: Run) -> Iterator[FixedFailure]:
             between.append(move)
 
 
-def _turn(failing: Move, working: Move, between: Sequence[Move]) -> FixedFailure | None:
+def _turn(failing: RunMove, working: RunMove, between: Sequence[RunMove]) -> FixedFailure | None:
     """Return the difference, if there was exactly one: a move in between, or how the command was written."""
     if any(move.key == "edit" for move in between):
         return None  # the edit made it work
@@ -354,7 +354,7 @@ def _turn(failing: Move, working: Move, between: Sequence[Move]) -> FixedFailure
     return FixedFailure((failing.key, "+", *added, "-", *dropped), failing, working)
 
 
-def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _selects(move: RunMove) -> tuple[tuple[str, ...], tuple[str, ...]]:
     selected = selection(" ".join(move.words))
     return selected.paths, selected.names
 

@@ -216,8 +216,6 @@ class _Work:
             reason = f"It was resolved on {self.items[name].changed_at[:10]}."
             self._set(self.items[name], status="archived", reason=reason)
 
-    # --- near-duplicates ------------------------------------------------------------------------------------
-
     def _merge(self, at: str) -> None:
         """Merge equivalent items into the better one, best first."""
         stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
@@ -255,8 +253,6 @@ class _Work:
             detail=detail,
             reason=f"It took in {taken_in} the same.",
         )
-
-    # --- lessons --------------------------------------------------------------------------------------------
 
     def _promote(self, at: str) -> None:
         """Promote lessons to rules, or strengthen the rules that already say the same."""

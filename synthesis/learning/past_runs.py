@@ -44,7 +44,7 @@ _ARGUMENT_CHARACTERS = 60
 Outcome = Literal["passed", "failed", "unknown"]
 
 
-class Move(msgspec.Struct, frozen=True):
+class RunMove(msgspec.Struct, frozen=True):
     """An action of an agent in a run.
 
     Attributes:
@@ -74,7 +74,7 @@ class Run(msgspec.Struct):
 
     seq: int
     task: str
-    moves: list[Move] = msgspec.field(default_factory=list)
+    moves: list[RunMove] = msgspec.field(default_factory=list)
     ended: str = ""
     graded: bool | None = None
 
@@ -98,13 +98,13 @@ def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
     A run goes from a ``RunStarted``, or a user's message outside a run, to the next one. ``read`` is called
     only for the output of checks.
     """
-    replay = Replay()
+    replay = RunReader()
     for event in events:
         replay.take(event, read)
     return replay.past
 
 
-class Replay(msgspec.Struct):
+class RunReader(msgspec.Struct):
     """Reads runs event by event; it can be stored between two events and resumed later.
 
     Attributes:
@@ -167,22 +167,22 @@ class Replay(msgspec.Struct):
         self.runs.append(run)
 
 
-def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[Move]:
+def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[RunMove]:
     argument = call.arguments.get("command", "")
     command = call.command or (argument if isinstance(argument, str) else "")
     worked = call.status == "SUCCEEDED"
     # ran as configured, so the tool itself is the step
     if call.tool.startswith("run_") and call.tool != "run_command":
-        return [Move(event.seq, call.tool, worked=worked, check=True)]
+        return [RunMove(event.seq, call.tool, worked=worked, check=True)]
     if command:
         check = is_check_command(command)
         worked = _checked(call, command, read) if check else worked
         done = [step for step in steps(command) if not only_looks(step)]
-        return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
+        return [RunMove(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
     if call.changes:
         paths = tuple(change.path for change in call.changes)
-        return [Move(event.seq, "edit", paths=paths)] if worked else []
-    return [Move(event.seq, call.tool, worked=worked)] if announced else []
+        return [RunMove(event.seq, "edit", paths=paths)] if worked else []
+    return [RunMove(event.seq, call.tool, worked=worked)] if announced else []
 
 
 def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:

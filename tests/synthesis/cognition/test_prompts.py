@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.synthesis.cognition import prompts
-from agentx.synthesis.cognition.prompts import Exchange, Remembered, Topic, fitting, response, tokens_of
+from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, Topic, fitting, response, tokens_of
 from agentx.synthesis.model.structured import parameters, prompt
 
 ASKED = (prompts.RECOGNIZE, prompts.ASSESS, prompts.EXPAND, prompts.CURATE, prompts.REFLECT)
@@ -20,9 +20,9 @@ DIGESTS = {
     "respond": "3efe898223ca",
     "repair": "1fb4ae44ea62",
 }
-ANNA = Remembered("knowledge-1", "L2", "Anna moved to Oslo.", topic="topic-1", at="2024-05-02")
-CAT = Remembered("episode-2", "L3", "The cat\nran away.", decay=0.2)
-BRIEF = Remembered("learning-3", "L1", "Answer with the date first.", decay=0.9)
+ANNA = ShownMemory("knowledge-1", "L2", "Anna moved to Oslo.", topic="topic-1", at="2024-05-02")
+CAT = ShownMemory("episode-2", "L3", "The cat\nran away.", decay=0.2)
+BRIEF = ShownMemory("learning-3", "L1", "Answer with the date first.", decay=0.9)
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -90,7 +90,7 @@ def test_the_prompt_of_an_answer_has_the_levels_the_demands_and_the_latest_inter
 
 @given(st.text(alphabet=st.sampled_from("#>-[] a\n\r\x85\u2028\0")))
 def test_nothing_that_others_wrote_passes_for_a_section(text):
-    memory = Remembered("knowledge-1", "L2", text, topic="t", at=text)
+    memory = ShownMemory("knowledge-1", "L2", text, topic="t", at=text)
     shown = "\n".join(
         (
             prompts.recognize(text, [memory], [Topic("t", text)], text)[1].content,
@@ -102,7 +102,7 @@ def test_nothing_that_others_wrote_passes_for_a_section(text):
 
 
 def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out():
-    buffer = [Remembered(f"knowledge-{n}", "L2", f"Fact {n}.", decay=n / 10_000) for n in range(10_000)]
+    buffer = [ShownMemory(f"knowledge-{n}", "L2", f"Fact {n}.", decay=n / 10_000) for n in range(10_000)]
     kept, told = fitting(buffer, 10 * tokens_of(buffer[-1]))
     assert [memory.id for memory in kept] == [f"knowledge-{n}" for n in range(9_990, 10_000)]
     assert told == (
@@ -112,6 +112,6 @@ def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out
 
 
 def test_one_endless_memory_does_not_push_out_all_others():
-    endless = Remembered("knowledge-9", "L2", "word " * 100_000)
+    endless = ShownMemory("knowledge-9", "L2", "word " * 100_000)
     assert fitting([endless, CAT])[1] == ""
     assert len(prompts.assess("x" * 100_000, [endless])[1].content) < 20_000
