@@ -223,7 +223,13 @@ def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) ->
 
 def _visit(node: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) -> Iterator[OutlineEntry]:
     kind = grammar.kinds.get(node.type)
-    name = _name(node, source) if kind and _defines(node) else ""
+    # An assignment needs a function, a struct a body.
+    if node.type in _NAMED_BY_VALUE:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        defines = value is not None and value.type in _HELD_FUNCTIONS
+    else:
+        defines = node.type not in _BARE_SPECIFIERS or node.child_by_field_name("body") is not None
+    name = _name(node, source) if kind and defines else ""
     if kind is None or not name:
         if place.depth <= MAX_DEPTH and (node.type in grammar.transparent or node.type == "ERROR"):
             row = node.start_point.row if place.lead < 0 else place.lead
@@ -244,14 +250,6 @@ def _visit(node: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) -> 
     body = node.child_by_field_name("body")
     if kind in _CONTAINERS and body is not None and place.depth <= MAX_DEPTH:
         yield from _walk(body, source, grammar, _WalkPlace(symbol, kind, depth=place.depth))
-
-
-def _defines(node: "Node") -> bool:
-    """Return whether a node defines something: an assignment needs a function, a struct a body."""
-    if node.type in _NAMED_BY_VALUE:
-        value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        return value is not None and value.type in _HELD_FUNCTIONS
-    return node.type not in _BARE_SPECIFIERS or node.child_by_field_name("body") is not None
 
 
 def _name(node: "Node", source: bytes) -> str:

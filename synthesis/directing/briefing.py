@@ -68,6 +68,12 @@ def question(
         f"{tool}: {tries[tool, True]} succeeded, {tries[tool, False]} failed"
         for tool in sorted({tool for tool, _ in tries})
     ]
+    marks = []
+    for item in state.active("checkpoint"):
+        marks.append(one_line(item.text))
+        if isinstance(item.detail, CheckpointDetail):
+            then = f" Actionable: {item.detail.actionable}" if item.detail.actionable else ""
+            marks[-1] = f"{item.detail.run or 'before any run'} [{item.detail.sort}] {marks[-1]}{then}"
     known = state.active("knowledge", "learning", "discovery")
     alive = sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
     parts: list[tuple[str, Iterable[str]]] = [
@@ -80,7 +86,7 @@ def question(
         ("Tools of the executor", [f"{tool.name}: {tool.description}" for tool in tools]),
         ("How tools were used", used[:SHOWN]),
         ("What failed", failed(past)),
-        ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
+        ("Checkpoints", marks[-SHOWN:]),
         ("Knowledge", [f"{item.domain}: {item.text}" for item in alive]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
         ("Runs", runs(past)),
@@ -104,13 +110,6 @@ def _bounded(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 def _texts(items: Iterable[MemoryItem]) -> list[str]:
     return [item.text for item in items][-SHOWN:]
-
-
-def _checkpoint(item: MemoryItem) -> str:
-    if not isinstance(item.detail, CheckpointDetail):
-        return one_line(item.text)
-    then = f" Actionable: {item.detail.actionable}" if item.detail.actionable else ""
-    return f"{item.detail.run or 'before any run'} [{item.detail.sort}] {one_line(item.text)}{then}"
 
 
 def _directive(event: Event) -> str:

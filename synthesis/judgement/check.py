@@ -313,7 +313,7 @@ class _Book:
 def _located(message: OwnWords, words: str, what: str) -> Span:
     span = message.find(words)
     if span is None:
-        raise _NotBelieved(f"Its {what} is not in the user's own words of that message.")
+        raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")
     return span
 
 

@@ -224,7 +224,13 @@ class _Work:
             if item.status not in _STANDING:  # already merged into another one
                 continue
             others = [self.items[name] for name in self._alike[item.id]]
-            taken = [other for other in others if other.kind == item.kind and _may_take(item, other, at)]
+            # Pinned and critical items stay, and so do those that the user separated.
+            taken = [
+                other
+                for other in others
+                if (other.kind == item.kind and other.id != item.id and _stood(other, at))
+                and not (other.pinned or is_critical(other) or _told_apart(item, other))
+            ]
             if taken:
                 self._take_in(item, taken)
 
@@ -336,15 +342,6 @@ class _Work:
 
 def _stood(item: MemoryItem, at: str) -> bool:
     return item.status in _STANDING and (item.created_at or item.used_at) <= at
-
-
-def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
-    """Return whether one item may absorb another.
-
-    It may not if the other is pinned or critical, or if the user separated the two.
-    """
-    kept = other.pinned or is_critical(other)
-    return other.id != item.id and _stood(other, at) and not kept and not _told_apart(item, other)
 
 
 def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:

@@ -277,16 +277,12 @@ def _fuse(
     for i, chunk in chunks.items():
         each = weights[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
-        score = round(score * _share(chunk), SCORE_DIGITS)
+        if chunk.kind == "message":
+            by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
+            score *= by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
+        score = round(score, SCORE_DIGITS)
         hits.append(as_hit(chunk, score, lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
-
-
-def _share(chunk: Chunk) -> float:
-    if chunk.kind != "message":
-        return 1.0
-    by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
-    return by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
 
 
 def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
