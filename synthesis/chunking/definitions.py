@@ -166,11 +166,8 @@ class _WalkPlace(msgspec.Struct, frozen=True):
     """The current place of the walk.
 
     Attributes:
-        scope: Symbol of the enclosing definition.
-        kind: Kind of the enclosing definition.
         lead: First row of the comments, decorators or ``export`` that belong to the definition; -1 for none.
         comment: The comment in front of the definition.
-        depth: Number of enclosing nodes.
     """
 
     scope: str = ""

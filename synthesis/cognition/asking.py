@@ -30,7 +30,6 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
 
     Attributes:
         answer: The validated answer; ``None`` if the deterministic form must be used.
-        usage: The usage of all calls together.
         faults: What was wrong, one sentence each, for :class:`agentx.synthesis.cognition.metrics.Metrics`.
     """
 

@@ -46,8 +46,6 @@ class RetrievedMemory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory found by a search.
 
     Attributes:
-        id: Id of the memory.
-        text: Its text.
         score: How well it matched, 0 to 1 within one search.
         by: Who said it, named as the question would name them; empty if nobody.
         session: Equal for memories of one conversation; empty for none.

@@ -29,8 +29,6 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
         id: Unique in its graph.
         text: The search text; may be empty for a sub-query that needs others.
         needs: Ids of sub-queries that are searched first; the best of their results is added to ``text``.
-        why: Its purpose, in a few words.
-        weight: Weight of its results.
         like: Id of a memory whose vector may be used instead of an embedding of the text; empty for none.
     """
 

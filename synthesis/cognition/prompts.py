@@ -46,8 +46,6 @@ class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """A memory as shown to a model.
 
     Attributes:
-        id: Id of the memory item.
-        text: The memory, in a sentence.
         decay: Decay score, from 0 to 1; if there is not enough room, memories with the lowest scores are
             omitted.
         topic: Id of its topic.

@@ -58,11 +58,7 @@ _RUNS = inspect.Parameter("runs", inspect.Parameter.KEYWORD_ONLY, default=RECENT
 
 
 class FieldUnresolved(AgentXError):
-    """A dynamic field of a directive has no value, so the run does not start.
-
-    Attributes:
-        field: Name of the field.
-    """
+    """A dynamic field of a directive has no value, so the run does not start."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(

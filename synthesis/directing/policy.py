@@ -33,8 +33,6 @@ class Decision(msgspec.Struct, frozen=True):
     """Whether to ask the director before the next run.
 
     Attributes:
-        direct: Whether to ask.
-        why: One sentence.
         cause: Number of the event that ended the directive; 0 if none did.
     """
 

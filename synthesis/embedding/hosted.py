@@ -18,9 +18,6 @@ class HostedEmbedder:
     """An embedding model behind an API.
 
     ``embed`` calls the model and may raise :class:`~agentx.synthesis.model.port.ModelError`.
-
-    Attributes:
-        name: ``litellm:<model>``.
     """
 
     batch = BATCH

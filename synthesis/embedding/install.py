@@ -56,9 +56,6 @@ class ModelManifest(msgspec.Struct, frozen=True):
     """The manifest beside a built model: its origin and its agreement with the original.
 
     Attributes:
-        name: Name of the embedder.
-        sources: SHA-256 of the source files.
-        files: SHA-256 of the built files.
         cosine_min: Lowest cosine of int8 and float32 on :data:`CHECK_TEXTS`.
         cosine_mean: Mean of these cosines.
     """

@@ -55,7 +55,6 @@ class Checked(msgspec.Struct, frozen=True):
     """The accepted part of an answer.
 
     Attributes:
-        changes: Changes to memory, in the order in which they apply.
         items: The items that they add or change, in their new state.
         refused: Entries that were not accepted, and why.
     """

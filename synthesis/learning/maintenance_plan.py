@@ -75,7 +75,6 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
             item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
-        item: The item afterwards.
         score: The score before.
     """
 
@@ -88,9 +87,7 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """The result of maintenance.
 
     Attributes:
-        nights: Number of nights processed.
         since: Time of the last maintenance; empty if there was none.
-        until: The time up to which this maintenance goes.
         changes: One per new or changed item.
         done: The same, for display to the user.
     """

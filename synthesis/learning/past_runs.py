@@ -48,11 +48,8 @@ class RunMove(msgspec.Struct, frozen=True):
     """An action of an agent in a run.
 
     Attributes:
-        seq: Number of the event.
         key: The kind of move: ``$ go test``, ``edit`` or a tool's name; the same in every run.
         words: For a command: its program and arguments, bounded.
-        paths: For an edit: the files.
-        worked: Whether it succeeded.
         check: Whether it is a test, a linter or a build, so that it shows how the task went.
     """
 
@@ -65,12 +62,7 @@ class RunMove(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct):
-    """A request, what was done, and its outcome.
-
-    Attributes:
-        seq: Number of the event with the request.
-        task: The user's words.
-    """
+    """A request, what was done, and its outcome."""
 
     seq: int
     task: str
@@ -108,10 +100,8 @@ class RunReader(msgspec.Struct):
     """Reads runs event by event; it can be stored between two events and resumed later.
 
     Attributes:
-        runs: All runs that began.
         open: Index into ``runs``, by run name.
         started: Names of runs that began with a ``RunStarted`` and have not ended.
-        announced: Ids of announced calls.
         latest: Index of the run of the latest action.
     """
 

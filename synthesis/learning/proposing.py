@@ -22,7 +22,6 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: ``check``, ``flow`` or ``script``.
-        text: One sentence.
         command: The command for the user to type; empty if a file has to be written.
         check: The check that enforces it, if its words compile to one.
         path: Path of the script, relative to the artifacts.

@@ -61,7 +61,6 @@ class DirectorySummary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: The directory, relative to the artifacts root; empty for the root itself.
         text: A README in Markdown, within :data:`MAX_TOKENS` tokens.
-        files: Number of files below it.
         rules: Ids of the memory items that apply there, in the order shown.
     """
 

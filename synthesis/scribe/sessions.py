@@ -62,8 +62,6 @@ class Lesson(msgspec.Struct, frozen=True):
     """A lesson of a session.
 
     Attributes:
-        text: The lesson in a sentence.
-        seq: The event that it is based on.
         words: What that event is about, in its own words.
         trust: The lowest trust among the parts of the sentence.
     """

@@ -29,7 +29,6 @@ class Statement(NamedTuple):
     """A statement in a message.
 
     Attributes:
-        text: The statement, in the user's words.
         span: Its position in the message.
         topic: For a context: what it is about. There is one context per topic at a time.
         over: For a decision: the former choice.

@@ -58,7 +58,6 @@ class Meaning(msgspec.Struct, frozen=True):
         words: Stems of its content words.
         denies: Whether it negates something.
         turns: The small words in it that would reverse its meaning.
-        names: Numbers, paths and identifiers.
         bound: The words that follow each binding word: what is "not", and what another is "over".
     """
 
