@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.grounds import located
 from agentx.synthesis.cognition.metrics import ClusterAssessment, QueryNode
@@ -255,8 +255,7 @@ class _ReplyObject:
 
     def words(self, raw: object, most: int = TEXT_CHARACTERS) -> str:
         """Return a text as one bounded line; empty if it is not a text."""
-        line = one_line(raw[: 4 * most]) if isinstance(raw, str) else ""
-        return line if len(line) <= most else line[: most - 1] + "…"
+        return clip(one_line(raw[: 4 * most]), most) if isinstance(raw, str) else ""
 
     def id(self, raw: object) -> str:
         """Return an id as it was shown, without brackets."""

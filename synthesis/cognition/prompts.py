@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agentx.storage.events.cognition_events import Level
-from agentx.storage.text import one_line, plain
+from agentx.storage.text import clip, one_line, plain
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
@@ -169,7 +169,7 @@ def response(buffer: Sequence[ShownMemory], recent: Sequence[Exchange], demands:
     oldest first.
     """
     turns = [turn for one in recent for turn in (("User", one.message), ("You", one.answer))]
-    spoken = [(who, _bounded(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
+    spoken = [(who, clip(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
     parts: list[tuple[str, Iterable[str]]] = [
         ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
         *((title, [f"- {_dated(one)}" for one in buffer if one.level == level]) for level, title in _LEVELS),
@@ -194,15 +194,11 @@ def _memory(memory: ShownMemory) -> str:
 
 
 def _dated(memory: ShownMemory) -> str:
-    text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
+    text = clip(one_line(memory.text), MEMORY_CHARACTERS)
     by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
     return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
 
 
 def _quoted(text: str) -> list[str]:
-    shown = _bounded(plain(text).strip(), MESSAGE_CHARACTERS)
+    shown = clip(plain(text).strip(), MESSAGE_CHARACTERS)
     return [f"> {line}".rstrip() for line in shown.split("\n")] if shown else []
-
-
-def _bounded(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

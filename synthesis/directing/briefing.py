@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.events.types import Event
-from agentx.storage.text import one_line, shorten
+from agentx.storage.text import clip, one_line, shorten
 from agentx.synthesis.directing.director_answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
@@ -142,8 +142,7 @@ def failed(past: Past) -> list[str]:
 def called(call: Call) -> str:
     """Render a call in one line."""
     arguments = ", ".join(f"{key}={one_line(str(value))}" for key, value in call.arguments.items())
-    shown = arguments if len(arguments) <= _ARGUMENTS else arguments[: _ARGUMENTS - 1] + "…"
-    return f"{call.tool}({shown})"
+    return f"{call.tool}({clip(arguments, _ARGUMENTS)})"
 
 
 def runs(past: Past) -> Iterator[str]:

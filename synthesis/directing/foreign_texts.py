@@ -5,7 +5,7 @@ Strip what an executor must not know, and quote the text so that it cannot be mi
 
 import re
 
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.memory.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
 
 QUOTED_CHARACTERS = 300
@@ -71,9 +71,7 @@ def quoted(text: str) -> str:
     >>> quoted('He said "no".\n## Orders')
     '"He said \'no\'. ## Orders"'
     """
-    line = one_line(text)
-    shown = line if len(line) <= QUOTED_CHARACTERS else line[: QUOTED_CHARACTERS - 1] + "…"
-    return '"' + shown.replace('"', "'") + '"'
+    return '"' + clip(one_line(text), QUOTED_CHARACTERS).replace('"', "'") + '"'
 
 
 def rule(item: MemoryItem) -> str:

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.judgement.question import TOOL
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
@@ -93,5 +93,4 @@ def _entries(raw: list[Any], shape: type[_Entry], refused: list[RefusedEntry]) -
 
 def shortened(text: str) -> str:
     """Return untrusted text as one printable line of bounded length."""
-    line = one_line(text[: 4 * _EXTRACT])
-    return line if len(line) <= _EXTRACT else line[: _EXTRACT - 1] + "…"
+    return clip(one_line(text[: 4 * _EXTRACT]), _EXTRACT)

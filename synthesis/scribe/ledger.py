@@ -11,7 +11,7 @@ from itertools import islice
 import msgspec
 
 from agentx.storage.events.types import Event
-from agentx.storage.text import shorten
+from agentx.storage.text import clip, shorten
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -135,7 +135,7 @@ class Ledger:
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
             self.patch(Patch(id=old.id, status="superseded", links=links))
-        text = note.text if len(note.text) <= MAX_TEXT else note.text[: MAX_TEXT - 1] + "…"
+        text = clip(note.text, MAX_TEXT)
         item = MemoryItem(
             id=identity,
             kind=note.kind,
