@@ -67,7 +67,7 @@ def assess(
     model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Assessment]:
     """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
-    asked = partial(prompts.assess, question)
+    asked = partial(prompts.about, prompts.ASSESS, question)
     return _ask(model, prompts.ASSESS, buffer, asked, answers.assessment, deadline)
 
 
@@ -75,7 +75,7 @@ def expand(
     model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[tuple[QueryNode, ...]]:
     """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
-    asked = partial(prompts.expand, question)
+    asked = partial(prompts.about, prompts.EXPAND, question)
     return _ask(model, prompts.EXPAND, buffer, asked, lambda reply, _: answers.expansion(reply), deadline)
 
 
@@ -83,7 +83,7 @@ def curate(
     model: ModelClient, question: str, memories: Sequence[ShownMemory], max_tokens: int, deadline: float
 ) -> Asked[tuple[str, ...]]:
     """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
-    asked = partial(prompts.curate, question, max_tokens=max_tokens)
+    asked = partial(prompts.about, prompts.CURATE, question, room=max_tokens)
     read = partial(answers.curation, max_tokens=max_tokens)
     return _ask(model, prompts.CURATE, memories, asked, read, deadline)
 
@@ -92,7 +92,7 @@ def reflect(
     model: ModelClient, question: str, answer: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Reflection]:
     """Ask a model what to learn from an answer: the second pass of the Recognizer."""
-    asked = partial(prompts.reflect, question, answer)
+    asked = partial(prompts.about, prompts.REFLECT, question, answer=answer)
     return _ask(model, prompts.REFLECT, buffer, asked, answers.reflection, deadline)
 
 

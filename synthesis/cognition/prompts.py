@@ -131,35 +131,25 @@ def recognize(
     )
 
 
-def assess(question: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
-    """Build the question whether the buffer suffices for an answer."""
-    return _asked(ASSESS, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
+def about(
+    asked: str,
+    question: str,
+    memories: Sequence[ShownMemory],
+    *,
+    answer: str | None = None,
+    room: int | None = None,
+) -> list[ChatMessage]:
+    """Build a question about memories: whether they suffice, what to look up, to keep or to learn.
 
-
-def expand(question: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
-    """Build the question what to look up."""
-    return _asked(EXPAND, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
-
-
-def curate(question: str, memories: Sequence[ShownMemory], max_tokens: int) -> list[ChatMessage]:
-    """Build the question which memories an answer needs, within a token budget."""
-    needed = sum(map(tokens_of, memories))
-    return _asked(
-        CURATE,
-        ("Question", _quoted(question)),
-        ("Room", [f"{max_tokens:,} tokens; all of the memories take {needed:,}."]),
-        ("Memories", map(_memory, memories)),
-    )
-
-
-def reflect(question: str, answer: str, buffer: Sequence[ShownMemory]) -> list[ChatMessage]:
-    """Build the question what to learn from an answer."""
-    return _asked(
-        REFLECT,
-        ("Question", _quoted(question)),
-        ("Answer", _quoted(answer)),
-        ("Memories", map(_memory, buffer)),
-    )
+    ``answer`` is the one to learn from, ``room`` the token budget of the memories to keep.
+    """
+    parts: list[tuple[str, Iterable[str]]] = [("Question", _quoted(question))]
+    if room is not None:
+        needed = sum(map(tokens_of, memories))
+        parts.append(("Room", [f"{room:,} tokens; all of the memories take {needed:,}."]))
+    if answer is not None:
+        parts.append(("Answer", _quoted(answer)))
+    return _asked(asked, *parts, ("Memories", map(_memory, memories)))
 
 
 def response(buffer: Sequence[ShownMemory], recent: Sequence[Exchange], demands: Sequence[str]) -> str:

@@ -64,11 +64,16 @@ def test_a_message_is_shown_with_what_is_known_around_it():
 
 
 def test_a_question_is_shown_with_the_memories_and_the_room_there_is():
-    assert prompts.assess("Where?", [])[1].content == "## Question\n> Where?\n\n## Memories\nNone."
-    assert prompts.expand("Where?", [CAT])[1].content.endswith("\n- [episode-2] (L3) The cat ran away.")
-    room = prompts.curate("Where?", [ANNA, CAT], 1_500)[1].content.split("\n\n")[1]
+    assert (
+        prompts.about(prompts.ASSESS, "Where?", [])[1].content
+        == "## Question\n> Where?\n\n## Memories\nNone."
+    )
+    assert prompts.about(prompts.EXPAND, "Where?", [CAT])[1].content.endswith(
+        "\n- [episode-2] (L3) The cat ran away."
+    )
+    room = prompts.about(prompts.CURATE, "Where?", [ANNA, CAT], room=1_500)[1].content.split("\n\n")[1]
     assert room == f"## Room\n1,500 tokens; all of the memories take {tokens_of(ANNA) + tokens_of(CAT)}."
-    assert prompts.reflect("Where?", "Oslo.", [])[1].content.split("\n\n")[:2] == [
+    assert prompts.about(prompts.REFLECT, "Where?", [], answer="Oslo.")[1].content.split("\n\n")[:2] == [
         "## Question\n> Where?",
         "## Answer\n> Oslo.",
     ]
@@ -94,7 +99,7 @@ def test_nothing_that_others_wrote_passes_for_a_section(text):
     shown = "\n".join(
         (
             prompts.recognize(text, [memory], [Topic("t", text)], text)[1].content,
-            prompts.reflect(text, text, [memory])[1].content,
+            prompts.about(prompts.REFLECT, text, [memory], answer=text)[1].content,
             response([memory], [Exchange(text, text)], [text]),
         )
     )
@@ -114,4 +119,4 @@ def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out
 def test_one_endless_memory_does_not_push_out_all_others():
     endless = ShownMemory("knowledge-9", "L2", "word " * 100_000)
     assert fitting([endless, CAT])[1] == ""
-    assert len(prompts.assess("x" * 100_000, [endless])[1].content) < 20_000
+    assert len(prompts.about(prompts.ASSESS, "x" * 100_000, [endless])[1].content) < 20_000
