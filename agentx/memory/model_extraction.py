@@ -121,7 +121,7 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposa
         deadline=deadline,
     )
     with engine.write_path.exclusive():
-        now = engine.write_path.state
+        now = engine.log.state
         if now.judged != state.judged:
             return Judged(model=model.name, usage=usage)  # another process was faster
         checked = check(answer, said, now, model.name, heard)
@@ -170,7 +170,7 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
     heard: dict[int, str] = {}
     listens = engine.config.scribe.auto_capture and engine.config.scribe.capture_assistant
     begin, since = state.judged or _at_hand(state), ""
-    for event in engine.write_path.history.read(begin, told_already):
+    for event in engine.log.history.read(begin, told_already):
         if event.seq > state.seq:
             break
         who = Actor.parse(event.actor).role
