@@ -55,6 +55,15 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def clip(text: str, most: int) -> str:
+    """Cut a text to a number of characters, with an ellipsis if something was cut.
+
+    >>> clip("one two", 7), clip("one two", 4)
+    ('one two', 'one…')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 _BYTES_A_WORD = 20
 """Average bytes allowed per word of a short form: a text without spaces must not count as one long word."""
 

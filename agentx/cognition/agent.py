@@ -45,7 +45,7 @@ from agentx.synthesis.cognition.metrics import (
     Snapshot,
     TriggerReason,
 )
-from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
+from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, fitting, tokens_of
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged
@@ -231,13 +231,13 @@ class _Turn:
         """The time by which a model must answer."""
         return time.monotonic() + self.agent.timeout_s
 
-    def buffer(self) -> list[Remembered]:
+    def buffer(self) -> list[ShownMemory]:
         """Return the current memories of the buffer."""
         return memories.held(self.state, self.mind, self.number, self.config.decay_temperature)
 
     # --- the Recognizer -------------------------------------------------------------------------------------
 
-    def recognize(self) -> list[Remembered]:
+    def recognize(self) -> list[ShownMemory]:
         """Recognise the message, store its content, and return the new memories."""
         with self.timed("recognizer_latency_ms"):
             buffer = self.buffer()
@@ -271,7 +271,7 @@ class _Turn:
 
     def store(
         self, found: recognizer.Recognition, model: str, *, second: bool = False
-    ) -> tuple[recognizer.Recognition, list[Remembered]]:
+    ) -> tuple[recognizer.Recognition, list[ShownMemory]]:
         """Record what was recognised, as far as an event has room.
 
         Returns:
@@ -294,7 +294,7 @@ class _Turn:
         new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
         return found, [memories.remembered(item) for item in reversed(new) if item.kind in LEVELS]
 
-    def measure(self, found: recognizer.Recognition, stored: Sequence[Remembered], linked: int) -> None:
+    def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory], linked: int) -> None:
         """Copy what was recognised into the metrics."""
         metrics = self.metrics
         metrics.input_type = found.input_type
@@ -312,7 +312,7 @@ class _Turn:
 
     # --- the Decayer and the Activator ----------------------------------------------------------------------
 
-    def trigger(self, buffer: Sequence[Remembered]) -> TriggerReason:
+    def trigger(self, buffer: Sequence[ShownMemory]) -> TriggerReason:
         """Return why the Decayer runs; empty where it does not."""
         recognized = self.metrics.input_type
         if recognized == "question":
@@ -323,7 +323,7 @@ class _Turn:
             return "empty_buffer_with_session_memories"
         return ""
 
-    def think(self, buffer: list[Remembered]) -> list[Remembered]:
+    def think(self, buffer: list[ShownMemory]) -> list[ShownMemory]:
         """Assess the buffer and fetch what is missing, repeatedly up to the limit of iterations."""
         graph: QueryGraph | None = None
         with self.timed("thinking_loop_latency_ms"):
@@ -349,7 +349,7 @@ class _Turn:
         self.metrics.activator_multi_trigger = len(self.activator) > 1
         return buffer
 
-    def assess(self, buffer: Sequence[Remembered]) -> DecayerSnapshot:
+    def assess(self, buffer: Sequence[ShownMemory]) -> DecayerSnapshot:
         """Assess whether the buffer is enough, by both tiers of uncertainty.
 
         The first tier is the model's judgement, or that of words without a model; the second is the cosine.
@@ -379,7 +379,7 @@ class _Turn:
             )
 
     def clusters(
-        self, buffer: Sequence[Remembered], asked: str, vectors: Mapping[str, Vector]
+        self, buffer: Sequence[ShownMemory], asked: str, vectors: Mapping[str, Vector]
     ) -> Iterator[ClusterAssessment]:
         """Yield how much of the question each topic of the buffer covers."""
         rarity, wanted = Rarity(one.text for one in buffer), terms_of(asked)
@@ -392,7 +392,7 @@ class _Turn:
             share = min(1.0, rarity.of(wanted & held) / all_of_it)
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
 
-    def expand(self, buffer: Sequence[Remembered]) -> QueryGraph:
+    def expand(self, buffer: Sequence[ShownMemory]) -> QueryGraph:
         """Return the graph of sub-queries to look up; cycles are broken and counted as faults."""
         with self.timed("activator_latency_ms"):
             graph = expand(self.message, self.agent.tally.people)
@@ -405,7 +405,7 @@ class _Turn:
             self.metrics.faults += graph.broken
             return graph
 
-    def activate(self, graph: QueryGraph, buffer: list[Remembered]) -> list[Remembered]:
+    def activate(self, graph: QueryGraph, buffer: list[ShownMemory]) -> list[ShownMemory]:
         """Fetch the memories nearest to each sub-query, follow links, and curate and merge the buffer."""
         with self.timed("activator_latency_ms"):
             tally = self.agent.tally
@@ -434,7 +434,7 @@ class _Turn:
             )
             return self.curated(found.ranked, buffer)
 
-    def curated(self, ranked: Sequence[RetrievedMemory], buffer: list[Remembered]) -> list[Remembered]:
+    def curated(self, ranked: Sequence[RetrievedMemory], buffer: list[ShownMemory]) -> list[ShownMemory]:
         """Return the curated memories, most needed first, followed by the rest of the buffer.
 
         A fetched memory counts as fresh, however faded it was.
@@ -445,7 +445,7 @@ class _Turn:
         def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
 
-        kept: list[Remembered] | None = None
+        kept: list[ShownMemory] | None = None
         if self.model is not None:
             asked = asking.curate(self.model, self.message, list(fresh.values()), room, self.deadline)
             self.took(asked, "activator")
@@ -459,12 +459,12 @@ class _Turn:
 
     # --- the answer -----------------------------------------------------------------------------------------
 
-    def fitting(self, buffer: Sequence[Remembered]) -> tuple[tuple[Remembered, ...], str]:
+    def fitting(self, buffer: Sequence[ShownMemory]) -> tuple[tuple[ShownMemory, ...], str]:
         """Return the least faded memories of the configured levels that fit, and a sentence on the others."""
         levels = {"L1": self.config.include_l1, "L2": self.config.include_l2, "L3": self.config.include_l3}
         return fitting([one for one in buffer if levels[one.level]], self.config.buffer_tokens)
 
-    def respond(self, shown: Sequence[Remembered]) -> str:
+    def respond(self, shown: Sequence[ShownMemory]) -> str:
         """Return the answer: the model's, or what is remembered without one."""
         with self.timed("response_generation_latency_ms"):
             responder = self.agent.responder
@@ -489,7 +489,7 @@ class _Turn:
             if one.message in texts
         ]
 
-    def remembered(self, shown: Sequence[Remembered]) -> str:
+    def remembered(self, shown: Sequence[ShownMemory]) -> str:
         """Return what is remembered about the question, in the original words."""
         if self.metrics.input_type == "feedback":
             return "Thank you; I keep that in mind."
@@ -505,7 +505,7 @@ class _Turn:
 
     # --- after the answer -----------------------------------------------------------------------------------
 
-    def reflect(self, text: str, shown: Sequence[Remembered]) -> None:
+    def reflect(self, text: str, shown: Sequence[ShownMemory]) -> None:
         """Reflect on the answer: learn procedures from it, and judge how well it rests on memories."""
         self.judge = -1.0
         if self.model is not None:
@@ -530,7 +530,7 @@ class _Turn:
             tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
             self.judge = round(1.0 - tiers.words, 4)
 
-    def used(self, text: str, shown: Sequence[Remembered]) -> list[str]:
+    def used(self, text: str, shown: Sequence[ShownMemory]) -> list[str]:
         """Return the ids of the memories that an answer used."""
         terms = terms_of(text)
         return [
@@ -539,7 +539,7 @@ class _Turn:
             if one.level != "L1" and (own := terms_of(one.text)) and len(own & terms) / len(own) >= USED_SHARE
         ]
 
-    def close(self, text: str, buffer: Sequence[Remembered], shown: Sequence[Remembered]) -> Answer:
+    def close(self, text: str, buffer: Sequence[ShownMemory], shown: Sequence[ShownMemory]) -> Answer:
         """Record the answer and close the interaction: memories fade, are reinforced, or leave the buffer."""
         config, mind = self.config, self.mind
         entered = tuple(one.id for one in buffer if one.id not in mind.buffer)[:MOST_NAMED]

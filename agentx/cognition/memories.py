@@ -13,7 +13,7 @@ from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_
 from agentx.synthesis.cognition.curation import RetrievedMemory
 from agentx.synthesis.cognition.expansion import SubQuery
 from agentx.synthesis.cognition.metrics import BufferedMemory
-from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
+from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
@@ -32,7 +32,7 @@ _RULES = ("constraint", "rejection")
 _BINDING = (HAPPENED, TELLS_OF)
 
 
-def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembered]:
+def held(state: State, mind: Mind, now: int, temperature: float) -> list[ShownMemory]:
     """Return the memories of a buffer in the order of their entry, without those that have ended since."""
     return [
         remembered(item, retention(slot, now, temperature))
@@ -41,9 +41,9 @@ def held(state: State, mind: Mind, now: int, temperature: float) -> list[Remembe
     ]
 
 
-def remembered(item: MemoryItem, decay: float = 1.0) -> Remembered:
+def remembered(item: MemoryItem, decay: float = 1.0) -> ShownMemory:
     """Return a memory item as a model sees it."""
-    return Remembered(
+    return ShownMemory(
         id=item.id,
         level=LEVELS.get(item.kind, "L2"),
         text=item.text,
@@ -76,7 +76,7 @@ def scored(state: State, mind: Mind, now: int, temperature: float) -> tuple[Buff
     )
 
 
-def utilities(mind: Mind, buffer: Iterable[Remembered]) -> dict[str, tuple[str, float]]:
+def utilities(mind: Mind, buffer: Iterable[ShownMemory]) -> dict[str, tuple[str, float]]:
     """Return the text and utility of each memory of a buffer, by id."""
     return {
         one.id: (one.text, mind.buffer[one.id].utility if one.id in mind.buffer else FIRST_UTILITY)

@@ -34,8 +34,7 @@ from agentx.synthesis.directing.past import Past, begin, gather, readable
 from agentx.synthesis.directing.policy import Decision, decide
 from agentx.synthesis.learning.auditing import arguments_of, unsettled
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, ToolSchema, Usage
-from agentx.synthesis.model.prompt_files import prompt
-from agentx.synthesis.model.structured import ask
+from agentx.synthesis.model.structured import ask, prompt
 from agentx.synthesis.state.missions import seen_by
 from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, State, is_instruction
 

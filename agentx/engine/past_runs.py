@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agentx.core.cached_projection import Kept
 from agentx.storage.log.history import History, told_already
-from agentx.synthesis.learning.past_runs import Replay, Run
+from agentx.synthesis.learning.past_runs import Run, RunReader
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -22,8 +22,8 @@ class PastRuns:
     """
 
     def __init__(self, history: History, folder: Path, read: ReadBody) -> None:
-        def anew(state: State) -> Replay:
-            replay = Replay()
+        def anew(state: State) -> RunReader:
+            replay = RunReader()
             for event in history.read(on_damage=told_already):
                 if event.seq <= state.seq:
                     replay.take(event, read)
@@ -35,7 +35,7 @@ class PastRuns:
             str(VERSION),
             anew,
             lambda replay, event: replay.take(event, read),
-            Replay,
+            RunReader,
         )
 
     def at(self, state: State, after: int = 0) -> list[Run]:

@@ -24,8 +24,7 @@ from agentx.synthesis.judgement.judge_answer import RefusedEntry
 from agentx.synthesis.memory.conclusions import MODEL
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.model.prompt_files import prompt
-from agentx.synthesis.model.structured import ask
+from agentx.synthesis.model.structured import ask, prompt
 from agentx.synthesis.state.state import RECENT_MESSAGES, RECENT_TEXT, State
 
 if TYPE_CHECKING:

@@ -162,15 +162,12 @@ _SIGNATURE_END = re.compile(r"\s*(?:[{:;=]|=>)$")
 _STRING_PREFIX = re.compile(r"^[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')")
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _WalkPlace(msgspec.Struct, frozen=True):
     """The current place of the walk.
 
     Attributes:
-        scope: Symbol of the enclosing definition.
-        kind: Kind of the enclosing definition.
         lead: First row of the comments, decorators or ``export`` that belong to the definition; -1 for none.
         comment: The comment in front of the definition.
-        depth: Number of enclosing nodes.
     """
 
     scope: str = ""
@@ -186,7 +183,7 @@ def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[Outli
 
     source = text.encode()
     tree = Parser(_language(grammar.module, grammar.factory)).parse(source)
-    found = _walk(tree.root_node, source, grammar, _Place())
+    found = _walk(tree.root_node, source, grammar, _WalkPlace())
     last = len(lines)
     return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
 
@@ -198,7 +195,7 @@ def _language(module: str, factory: str) -> "Language":
     return Language(getattr(import_module(module), factory)())
 
 
-def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iterator[OutlineEntry]:
+def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) -> Iterator[OutlineEntry]:
     """Visit the children of a node, each with the comments directly above it."""
     wrapper, start, end, comment = place.lead, -1, -2, ""
     for node in parent.children:
@@ -213,7 +210,7 @@ def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _Place) -> Ite
         lead, words = (start, comment) if adjoins else (-1, "")
         if wrapper >= 0:
             lead, words = wrapper, place.comment
-        here = _Place(place.scope, place.kind, lead, words, place.depth + 1)
+        here = _WalkPlace(place.scope, place.kind, lead, words, place.depth + 1)
         found = False
         for entry in _visit(node, source, grammar, here):
             found = True
@@ -221,9 +218,15 @@ def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _Place) -> Ite
         wrapper, end = -1 if found else wrapper, -2
 
 
-def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iterator[OutlineEntry]:
+def _visit(node: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) -> Iterator[OutlineEntry]:
     kind = grammar.kinds.get(node.type)
-    name = _name(node, source) if kind and _defines(node) else ""
+    # An assignment needs a function, a struct a body.
+    if node.type in _NAMED_BY_VALUE:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        defines = value is not None and value.type in _HELD_FUNCTIONS
+    else:
+        defines = node.type not in _BARE_SPECIFIERS or node.child_by_field_name("body") is not None
+    name = _name(node, source) if kind and defines else ""
     if kind is None or not name:
         if place.depth <= MAX_DEPTH and (node.type in grammar.transparent or node.type == "ERROR"):
             row = node.start_point.row if place.lead < 0 else place.lead
@@ -243,15 +246,7 @@ def _visit(node: "Node", source: bytes, grammar: Grammar, place: _Place) -> Iter
     )
     body = node.child_by_field_name("body")
     if kind in _CONTAINERS and body is not None and place.depth <= MAX_DEPTH:
-        yield from _walk(body, source, grammar, _Place(symbol, kind, depth=place.depth))
-
-
-def _defines(node: "Node") -> bool:
-    """Return whether a node defines something: an assignment needs a function, a struct a body."""
-    if node.type in _NAMED_BY_VALUE:
-        value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        return value is not None and value.type in _HELD_FUNCTIONS
-    return node.type not in _BARE_SPECIFIERS or node.child_by_field_name("body") is not None
+        yield from _walk(body, source, grammar, _WalkPlace(symbol, kind, depth=place.depth))
 
 
 def _name(node: "Node", source: bytes) -> str:

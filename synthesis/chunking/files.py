@@ -32,14 +32,9 @@ def chunk_file(path: str, text: str) -> list[Piece]:
     r"""Split a file into pieces along its structure.
 
     Code is split at its definitions, prose at its headings, and everything else into windows of lines. A line
-    ends at a line feed. A text with a NUL or a lone surrogate (not UTF-8) is binary and has no pieces.
-
-    Args:
-        path: Its path with forward slashes. The suffix decides the structure; its words go into the context.
-        text: Its whole content.
-
-    Returns:
-        Pieces in the order of their lines. Together they hold every line that is not blank.
+    ends at a line feed. A text with a NUL or a lone surrogate (not UTF-8) is binary and has no pieces. The
+    path has forward slashes; its words go into the context of each piece. The pieces come in the order of
+    their lines and together contain every line that is not blank.
 
     >>> [(p.symbol, p.start_line, p.end_line) for p in chunk_file("a.md", "# Aim\n\nShort.\n")]
     [('Aim', 1, 3)]

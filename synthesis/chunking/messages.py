@@ -1,6 +1,7 @@
 """Split conversation turns into pieces that are found by their words, the question before, and the date."""
 
 import re
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -45,16 +46,12 @@ def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") 
         sentences = (" ".join(sentence.split()) for sentence in before)
         questions = " ".join(sentence for sentence in sentences if sentence.endswith("?"))
         asked = questions[-PREVIOUS_CHARACTERS:].strip()
-    context = " ".join(part for part in (_date_words(at), actor.rpartition(":")[2], asked) if part)
-    return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]
-
-
-def _date_words(at: str) -> str:
-    try:
+    date = ""
+    with suppress(ValueError):
         moment = datetime.fromisoformat(at)
-    except ValueError:
-        return ""
-    return f"{_DAYS[moment.weekday()]}, {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+        date = f"{_DAYS[moment.weekday()]}, {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    context = " ".join(part for part in (date, actor.rpartition(":")[2], asked) if part)
+    return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]
 
 
 # The words of the C locale: strftime would use the machine's locale, but the same history must give the same

@@ -37,7 +37,6 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         text: The lines, joined by line feeds; a part of one line if the line alone is too long.
         start_line: First line, from 1; 0 for a turn of a conversation.
-        end_line: Last line, inclusive.
         symbol: Definition or heading that it belongs to ("Client.fetch", "Results > Table 2"); several are
             separated by commas.
         context: Words to put in front, for ranking only.
@@ -58,7 +57,6 @@ class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
         kind: ``function``, ``method``, ``class``, ``interface``, ``struct``, ``enum``, ``trait``, ``impl``,
             ``type``, ``module``, ``macro``, ``heading`` or ``section``.
         start_line: First line, from 1, including its comments and decorators.
-        end_line: Last line, inclusive.
         signature: The text before its body, on one line, at most 200 characters.
         doc: First line of its documentation, at most 160 characters.
     """
@@ -95,11 +93,8 @@ def blocks_of(entries: Sequence[OutlineEntry], lines: int) -> Iterator[Block]:
 def pack(lines: Sequence[str], blocks: Iterator[Block], *, overlap: bool, line_bytes: int) -> Iterator[Piece]:
     """Make pieces from blocks.
 
-    Args:
-        lines: All lines of the text.
-        blocks: Blocks in the order of their lines; no two share a line.
-        overlap: Whether the parts of a split block repeat a few lines.
-        line_bytes: Maximum bytes read from one line; the rest of a longer line is left out.
+    Blocks come in the order of their lines and share none. With ``overlap``, the parts of a split block
+    repeat a few lines. Of one line, at most ``line_bytes`` are read.
     """
     sizes = [len(line.encode()) + 1 for line in lines]
     whole: list[Block] = []

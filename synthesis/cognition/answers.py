@@ -15,11 +15,11 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.grounds import located
 from agentx.synthesis.cognition.metrics import ClusterAssessment, QueryNode
-from agentx.synthesis.cognition.prompts import Remembered
+from agentx.synthesis.cognition.prompts import ShownMemory
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
@@ -77,7 +77,7 @@ class Reflection(msgspec.Struct, frozen=True):
 
 
 def recognition(
-    reply: Reply, shown: Sequence[Remembered], said: str, topics: Collection[str]
+    reply: Reply, shown: Sequence[ShownMemory], said: str, topics: Collection[str]
 ) -> tuple[Recognition, Faults]:
     """Parse what a model recognised in a message, when it was shown these memories and ids of topics."""
     answer = _ReplyObject(reply, prompts.RECOGNIZE, "input_type")
@@ -98,7 +98,7 @@ def recognition(
     return read, answer.faults()
 
 
-def assessment(reply: Reply, buffer: Sequence[Remembered]) -> tuple[Assessment, Faults]:
+def assessment(reply: Reply, buffer: Sequence[ShownMemory]) -> tuple[Assessment, Faults]:
     """Parse how uncertain a model is."""
     answer = _ReplyObject(reply, prompts.ASSESS, "uncertainty")
     uncertainty = answer.score(answer.raw["uncertainty"])
@@ -139,7 +139,9 @@ def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
     return tuple(found.values()), answer.faults()
 
 
-def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> tuple[tuple[str, ...], Faults]:
+def curation(
+    reply: Reply, memories: Sequence[ShownMemory], max_tokens: int
+) -> tuple[tuple[str, ...], Faults]:
     """Parse which memories to keep, in order, as far as the token budget allows."""
     answer = _ReplyObject(reply, prompts.CURATE, "keep")
     shown = {memory.id: memory for memory in memories}
@@ -158,7 +160,7 @@ def curation(reply: Reply, memories: Sequence[Remembered], max_tokens: int) -> t
     return tuple(kept), answer.faults()
 
 
-def reflection(reply: Reply, shown: Sequence[Remembered]) -> tuple[Reflection, Faults]:
+def reflection(reply: Reply, shown: Sequence[ShownMemory]) -> tuple[Reflection, Faults]:
     """Parse what was learned from an answer."""
     answer = _ReplyObject(reply, prompts.REFLECT, "procedures", "utilities", "judge")
     judge = answer.score(answer.raw["judge"]) if "judge" in answer.raw else None
@@ -253,8 +255,7 @@ class _ReplyObject:
 
     def words(self, raw: object, most: int = TEXT_CHARACTERS) -> str:
         """Return a text as one bounded line; empty if it is not a text."""
-        line = one_line(raw[: 4 * most]) if isinstance(raw, str) else ""
-        return line if len(line) <= most else line[: most - 1] + "…"
+        return clip(one_line(raw[: 4 * most]), most) if isinstance(raw, str) else ""
 
     def id(self, raw: object) -> str:
         """Return an id as it was shown, without brackets."""
@@ -274,7 +275,7 @@ class _ReplyObject:
         self.amiss[_OUT_OF_BOUNDS] += bounded != number
         return bounded
 
-    def utilities(self, shown: Sequence[Remembered]) -> dict[str, float]:
+    def utilities(self, shown: Sequence[ShownMemory]) -> dict[str, float]:
         """Return scores by id, from a list or an object; the last score of an id counts."""
         found = self.raw.get("utilities")
         if isinstance(found, dict):

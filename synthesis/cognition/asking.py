@@ -15,7 +15,7 @@ from agentx.storage.text import encodable, one_line
 from agentx.synthesis.cognition import answers, prompts
 from agentx.synthesis.cognition.answers import Assessment, Faults, Reflection
 from agentx.synthesis.cognition.metrics import QueryNode
-from agentx.synthesis.cognition.prompts import Remembered, Topic, fitting
+from agentx.synthesis.cognition.prompts import ShownMemory, Topic, fitting
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, Tempered, Usage
 from agentx.synthesis.model.structured import MAX_CHARACTERS, ask, reply_of
@@ -30,7 +30,6 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
 
     Attributes:
         answer: The validated answer; ``None`` if the deterministic form must be used.
-        usage: The usage of all calls together.
         faults: What was wrong, one sentence each, for :class:`agentx.synthesis.cognition.metrics.Metrics`.
     """
 
@@ -42,7 +41,7 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
 def recognize(
     model: ModelClient,
     said: str,
-    buffer: Sequence[Remembered],
+    buffer: Sequence[ShownMemory],
     topics: Sequence[Topic],
     *,
     response: str = "",
@@ -50,14 +49,8 @@ def recognize(
 ) -> Asked[Recognition]:
     """Ask a model for the type of a message and what to remember from it.
 
-    Args:
-        model: The model.
-        said: The message.
-        buffer: The memories in the buffer; as many are shown as fit, those with the highest decay scores
-            first.
-        topics: The topics so far, oldest first.
-        response: The agent's last answer; empty if there is none.
-        deadline: ``time.monotonic()`` by which the answer must arrive.
+    Of the buffer, as many memories are shown as fit, those with the highest decay scores first. Topics are
+    given oldest first; ``deadline`` is a value of ``time.monotonic()``.
     """
     topics = topics[-prompts.MAX_TOPICS :]
     return _ask(
@@ -71,35 +64,35 @@ def recognize(
 
 
 def assess(
-    model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Assessment]:
     """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
-    asked = partial(prompts.assess, question)
+    asked = partial(prompts.about, prompts.ASSESS, question)
     return _ask(model, prompts.ASSESS, buffer, asked, answers.assessment, deadline)
 
 
 def expand(
-    model: ModelClient, question: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[tuple[QueryNode, ...]]:
     """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
-    asked = partial(prompts.expand, question)
+    asked = partial(prompts.about, prompts.EXPAND, question)
     return _ask(model, prompts.EXPAND, buffer, asked, lambda reply, _: answers.expansion(reply), deadline)
 
 
 def curate(
-    model: ModelClient, question: str, memories: Sequence[Remembered], max_tokens: int, deadline: float
+    model: ModelClient, question: str, memories: Sequence[ShownMemory], max_tokens: int, deadline: float
 ) -> Asked[tuple[str, ...]]:
     """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
-    asked = partial(prompts.curate, question, max_tokens=max_tokens)
+    asked = partial(prompts.about, prompts.CURATE, question, room=max_tokens)
     read = partial(answers.curation, max_tokens=max_tokens)
     return _ask(model, prompts.CURATE, memories, asked, read, deadline)
 
 
 def reflect(
-    model: ModelClient, question: str, answer: str, buffer: Sequence[Remembered], deadline: float
+    model: ModelClient, question: str, answer: str, buffer: Sequence[ShownMemory], deadline: float
 ) -> Asked[Reflection]:
     """Ask a model what to learn from an answer: the second pass of the Recognizer."""
-    asked = partial(prompts.reflect, question, answer)
+    asked = partial(prompts.about, prompts.REFLECT, question, answer=answer)
     return _ask(model, prompts.REFLECT, buffer, asked, answers.reflection, deadline)
 
 
@@ -127,9 +120,9 @@ def respond(
 def _ask(
     model: ModelClient,
     what: str,
-    buffer: Sequence[Remembered],
-    asked: Callable[[Sequence[Remembered]], list[ChatMessage]],
-    read: Callable[[Reply, Sequence[Remembered]], tuple[T, Faults]],
+    buffer: Sequence[ShownMemory],
+    asked: Callable[[Sequence[ShownMemory]], list[ChatMessage]],
+    read: Callable[[Reply, Sequence[ShownMemory]], tuple[T, Faults]],
     deadline: float,
 ) -> Asked[T]:
     """Ask about the memories that fit."""

@@ -3,7 +3,7 @@
 Knowledge and episodes are linked both ways.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
@@ -14,7 +14,7 @@ from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
 from agentx.synthesis.state.extractor import ReadBody
-from agentx.synthesis.state.state import Message, State
+from agentx.synthesis.state.state import State
 
 KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
 """The kind of memory item for each level; topics are L1, too."""
@@ -50,7 +50,9 @@ class Cognition:
 def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
     ledger = Ledger(event, state)
     said = next((one for one in reversed(state.messages) if one.seq == read.message), None)
-    sender = _sender(said, read)
+    sender: Trust = "reported"
+    if said is not None:
+        sender = "user" if Actor.parse(said.actor).is_user and not read.second else "agent"
     by = speaker(said.actor, said.text) if said is not None and not read.second else ""
     topic = _topic(ledger, read, _trust(sender, "reported" if read.model else ""))
     made: list[MemoryItem] = []
@@ -87,13 +89,6 @@ def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
     return known.id
 
 
-def _sender(said: Message | None, read: Recognized) -> Trust:
-    """Return the trust of a message: ``user`` for the user's own words, ``agent`` for an agent's."""
-    if said is None:
-        return "reported"
-    return "user" if Actor.parse(said.actor).is_user and not read.second else "agent"
-
-
 def _trust(sender: Trust, most: str) -> Trust:
     """Return the sender's trust, or less if ``most`` allows only less."""
     due: Trust = next((trust for trust in TRUST_ORDER if trust == most), "material") if most else sender
@@ -103,19 +98,17 @@ def _trust(sender: Trust, most: str) -> Trust:
 def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:
     """Strengthen memories that an answer used, put evicted ones to sleep, and wake those that returned."""
     ledger = Ledger(event, state)
-    for name in done.reinforced:
-        if item := _fading(state, name):
-            ledger.patch(Patch(id=name, strength=round(item.strength + done.boost, 6), used_at=event.at))
-    for name in done.entered:
-        if (item := _fading(state, name)) and item.status == "dormant":
-            ledger.patch(Patch(id=name, status="active"))
-    for name in done.evicted:
-        if (item := _fading(state, name)) and item.status == "active" and not item.pinned:
-            ledger.patch(Patch(id=name, status="dormant"))
+
+    def known(names: Iterable[str]) -> Iterator[MemoryItem]:
+        """Yield the memories that a buffer may contain."""
+        return (item for name in names if (item := state.items.get(name)) and item.kind in LEVELS)
+
+    for item in known(done.reinforced):
+        ledger.patch(Patch(id=item.id, strength=round(item.strength + done.boost, 6), used_at=event.at))
+    for item in known(done.entered):
+        if item.status == "dormant":
+            ledger.patch(Patch(id=item.id, status="active"))
+    for item in known(done.evicted):
+        if item.status == "active" and not item.pinned:
+            ledger.patch(Patch(id=item.id, status="dormant"))
     return tuple(ledger.changes)
-
-
-def _fading(state: State, name: str) -> MemoryItem | None:
-    """Return a memory of a kind that a buffer may contain."""
-    item = state.items.get(name)
-    return item if item is not None and item.kind in LEVELS else None

@@ -46,8 +46,6 @@ class RetrievedMemory(msgspec.Struct, frozen=True, kw_only=True):
     """A memory found by a search.
 
     Attributes:
-        id: Id of the memory.
-        text: Its text.
         score: How well it matched, 0 to 1 within one search.
         by: Who said it, named as the question would name them; empty if nobody.
         session: Equal for memories of one conversation; empty for none.
@@ -73,7 +71,7 @@ Size = Callable[[RetrievedMemory, str], int]
 """Counts the tokens of a memory in a buffer, with the given part of its text."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptMemory(msgspec.Struct, frozen=True):
     """A memory in a buffer, with the part of its text that is kept and its tokens."""
 
     memory: RetrievedMemory
@@ -107,15 +105,9 @@ def activate(
     """Search for each sub-query in order, then merge and rank the results.
 
     A sub-query that needs others adds the most informative sentences of their best memory to its text. If it
-    has no text of its own, that memory's vector may replace the embedding of the text.
-
-    Args:
-        graph: The sub-queries.
-        search: The search function.
-        about: The only person whom the question names; empty for none or several.
-        before: Results of a smaller graph of the same question; its sub-queries are not searched again.
-        k: Number of memories per search.
-        follow: Follows links; ``None`` to follow none.
+    has no text of its own, that memory's vector may replace the embedding of the text. ``about`` is the only
+    person whom the question names. The results ``before`` are those of a smaller graph of the same question;
+    its sub-queries are not searched again.
     """
     results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
@@ -206,18 +198,12 @@ def line_size(memory: RetrievedMemory, text: str) -> int:
 
 def curate(
     ranked: Sequence[RetrievedMemory], question: str, budget: int, size: Size = line_size
-) -> list[Kept]:
+) -> list[KeptMemory]:
     """Fill the buffer: the informative parts of the best memories, best first, within a token budget.
 
     The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
     times as informative. A memory that does not fit is skipped for smaller ones after it. A text that equals
-    an earlier one is left out.
-
-    Args:
-        ranked: Memories from :func:`rank`.
-        question: The question; sentences that contain its words count as more informative.
-        budget: Total number of tokens.
-        size: Counts the tokens of one memory; by default those of its line.
+    an earlier one is left out. Sentences that contain words of the question count as more informative.
 
     >>> text = "Hey, great to see you! I have two cats at home, Tom and Kim."
     >>> cats = RetrievedMemory(id="a", text=text, score=1.0, by="Ann")
@@ -227,7 +213,7 @@ def curate(
     """
     rarity, wanted = Rarity(one.text for one in ranked), terms_of(question)
     most = int(MOST_SHARE * budget)
-    kept: list[Kept] = []
+    kept: list[KeptMemory] = []
     said = set[str]()
     for one in ranked:
         if budget < LEAST_TOKENS:
@@ -236,7 +222,7 @@ def curate(
         text = salient(one.text, rarity, wanted, most, share=share)
         tokens = size(one, text)
         if tokens <= budget and text.casefold() not in said:
-            kept.append(Kept(one, text, tokens))
+            kept.append(KeptMemory(one, text, tokens))
             said.add(text.casefold())
             budget -= tokens
     return kept

@@ -29,8 +29,6 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
         id: Unique in its graph.
         text: The search text; may be empty for a sub-query that needs others.
         needs: Ids of sub-queries that are searched first; the best of their results is added to ``text``.
-        why: Its purpose, in a few words.
-        weight: Weight of its results.
         like: Id of a memory whose vector may be used instead of an embedding of the text; empty for none.
     """
 
@@ -106,9 +104,8 @@ def _reached(start: str, needs: dict[str, tuple[str, ...]]) -> set[str]:
 def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
     """Expand a question into three sub-queries: as it is, without names of people, and its content words.
 
-    Args:
-        question: Any text; equal sub-queries are merged, so a text without names and stop words has only one.
-        people: Names of the speakers in the searched memories.
+    Equal sub-queries are merged, so a text without names and stop words has only one. ``people`` are the
+    speakers in the searched memories.
 
     >>> for node in expand("What did Ann plant in the garden?", ["Ann", "Bob"]).nodes:
     ...     print(node.id, "-", node.text)

@@ -35,14 +35,8 @@ def located(said: str, quote: str) -> Span | None:
 def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
     """Return the trust of a memory that a model reports: at most that of the sender of the message.
 
-    Args:
-        said: The message.
-        one: The memory; its span lies in the message.
-        sender: Trust of the message's sender.
-
-    Returns:
-        The sender's trust if the memory repeats their own words; ``reported`` if it rephrases them;
-        ``material`` if it rests on words that the message only quotes or carries, or on none of it.
+    The trust is the sender's if the memory repeats their own words, ``reported`` if it rephrases them, and
+    ``material`` if it rests on words that the message only quotes or carries, or on none of it.
 
     >>> trust_of("Anna moved to Oslo.", Extracted("L2", "Anna moved to Oslo", 0, 18), "user")
     'user'
@@ -56,10 +50,7 @@ def trust_of(said: str, one: Extracted, sender: Trust) -> Trust:
 def grounded(read: Recognition, said: str, model: str) -> Recognition:
     """Add to each recognised memory the words that it rests on and its maximum trust.
 
-    Args:
-        read: What was recognised.
-        said: The message.
-        model: The model that read the message; empty for code, which takes only the sender's own words.
+    Without a model, the message was read by code, which takes only the sender's own words.
     """
     memories = tuple(
         msgspec.structs.replace(

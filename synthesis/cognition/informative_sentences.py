@@ -60,11 +60,7 @@ def _stopped() -> frozenset[str]:
 
 
 class Rarity:
-    """How rare words are among some texts.
-
-    Args:
-        texts: The memories that were found together; rarity is measured by their number.
-    """
+    """How rare words are among the memories that were found together."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         each = [terms_of(text) for text in texts]
@@ -106,14 +102,8 @@ def salient(
 ) -> str:
     """Return the informative sentences of a memory, in order.
 
-    Args:
-        text: The memory.
-        rarity: Rarity of words among the memories found with it.
-        wanted: Terms of the question; a sentence that contains them is more informative.
-        most_tokens: Maximum tokens per memory; the most informative sentences come first, and a single one is
-            cut.
-        count: Counts tokens.
-        share: Minimum information of a sentence, relative to the best one.
+    A sentence that contains ``wanted`` terms of the question is more informative. Each needs at least
+    ``share`` of the best one's information. The most informative come first, and a single one is cut.
 
     >>> rarity = Rarity(["Hey Ann! That's great!", "Thanks Ann! How are you?", "Great to hear, Ann!"])
     >>> said = "Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?"
@@ -143,12 +133,8 @@ def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:
 
     Each text is chosen for what the earlier ones lack, so a question about two things is answered with both.
     If terms are still missing, one more text is added: the one that says most about the rest of the first
-    text. For example, "the owner of the van" leads to the van, and its owner to where they work.
-
-    Args:
-        question: The question.
-        texts: The texts, each with a number that grows with time; of equal texts, the later one is chosen.
-        most: Maximum number of texts.
+    text. For example, "the owner of the van" leads to the van, and its owner to where they work. Each text
+    comes with a number that grows with time; of equal texts, the later one is chosen.
 
     >>> known = {"The van is Milan's.": 1, "Milan is a baker in Maribor.": 2, "It rains.": 3}
     >>> telling("Where does the van's owner work?", known, 3)

@@ -15,7 +15,6 @@ class Metrics(msgspec.Struct, kw_only=True):
     Attributes:
         faults: What a module could not do properly, and what was done instead: a model's broken JSON, a
             circle of sub-queries, an empty index.
-        cost_usd: Cost of the model calls, as far as the provider's price is known.
     """
 
     recognizer_latency_ms: float = 0.0
@@ -65,7 +64,6 @@ class ClusterAssessment(msgspec.Struct, frozen=True):
 
     Attributes:
         topic: Id of the topic item; empty for memories without a topic.
-        memories: Number of its memories in the buffer.
         coverage: Share of the question's words in these memories, weighted by how informative the words are.
         similarity: The best cosine between the question and one of the memories.
     """
@@ -121,7 +119,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before: The buffer when the message arrived.
         after: The buffer at the end of the interaction.
-        decayer: The Decayer's result in each iteration.
         activator: The Activator's work in each iteration that fetched memories.
     """
 

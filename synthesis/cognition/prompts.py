@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agentx.storage.events.cognition_events import Level
-from agentx.storage.text import one_line, plain
+from agentx.storage.text import clip, one_line, plain
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 
 RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
 """The questions to a model, which are also the names of the answering tools; calling a tool runs nothing."""
@@ -42,12 +42,10 @@ _LEVELS: tuple[tuple[Level, str], ...] = (
 )
 
 
-class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
+class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """A memory as shown to a model.
 
     Attributes:
-        id: Id of the memory item.
-        text: The memory, in a sentence.
         decay: Decay score, from 0 to 1; if there is not enough room, memories with the lowest scores are
             omitted.
         topic: Id of its topic.
@@ -79,13 +77,13 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 def fitting(
-    buffer: Sequence[Remembered], max_tokens: int = WINDOW_TOKENS
-) -> tuple[tuple[Remembered, ...], str]:
+    buffer: Sequence[ShownMemory], max_tokens: int = WINDOW_TOKENS
+) -> tuple[tuple[ShownMemory, ...], str]:
     """Return the memories that fit, in order, and a sentence about the omitted ones, if any.
 
     Those with the lowest decay scores are omitted.
 
-    >>> fitting([Remembered("knowledge-1", "L2", "The cat is called Tom.")])[1]
+    >>> fitting([ShownMemory("knowledge-1", "L2", "The cat is called Tom.")])[1]
     ''
     """
     alive = sorted(range(len(buffer)), key=lambda place: -buffer[place].decay)
@@ -104,7 +102,7 @@ def fitting(
     return tuple(buffer[place] for place in sorted(kept)), fault if out else ""
 
 
-def tokens_of(memory: Remembered) -> int:
+def tokens_of(memory: ShownMemory) -> int:
     """Count the tokens of a memory in a prompt."""
     return count_tokens(_memory(memory))
 
@@ -120,7 +118,7 @@ def repair() -> str:
 
 
 def recognize(
-    said: str, buffer: Sequence[Remembered], topics: Sequence[Topic], response: str
+    said: str, buffer: Sequence[ShownMemory], topics: Sequence[Topic], response: str
 ) -> list[ChatMessage]:
     """Build the question about the type of a message; the latest :data:`MAX_TOPICS` topics are shown."""
     listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
@@ -133,48 +131,35 @@ def recognize(
     )
 
 
-def assess(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Build the question whether the buffer suffices for an answer."""
-    return _asked(ASSESS, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
+def about(
+    asked: str,
+    question: str,
+    memories: Sequence[ShownMemory],
+    *,
+    answer: str | None = None,
+    room: int | None = None,
+) -> list[ChatMessage]:
+    """Build a question about memories: whether they suffice, what to look up, to keep or to learn.
+
+    ``answer`` is the one to learn from, ``room`` the token budget of the memories to keep.
+    """
+    parts: list[tuple[str, Iterable[str]]] = [("Question", _quoted(question))]
+    if room is not None:
+        needed = sum(map(tokens_of, memories))
+        parts.append(("Room", [f"{room:,} tokens; all of the memories take {needed:,}."]))
+    if answer is not None:
+        parts.append(("Answer", _quoted(answer)))
+    return _asked(asked, *parts, ("Memories", map(_memory, memories)))
 
 
-def expand(question: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Build the question what to look up."""
-    return _asked(EXPAND, ("Question", _quoted(question)), ("Memories", map(_memory, buffer)))
-
-
-def curate(question: str, memories: Sequence[Remembered], max_tokens: int) -> list[ChatMessage]:
-    """Build the question which memories an answer needs, within a token budget."""
-    needed = sum(map(tokens_of, memories))
-    return _asked(
-        CURATE,
-        ("Question", _quoted(question)),
-        ("Room", [f"{max_tokens:,} tokens; all of the memories take {needed:,}."]),
-        ("Memories", map(_memory, memories)),
-    )
-
-
-def reflect(question: str, answer: str, buffer: Sequence[Remembered]) -> list[ChatMessage]:
-    """Build the question what to learn from an answer."""
-    return _asked(
-        REFLECT,
-        ("Question", _quoted(question)),
-        ("Answer", _quoted(answer)),
-        ("Memories", map(_memory, buffer)),
-    )
-
-
-def response(buffer: Sequence[Remembered], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
+def response(buffer: Sequence[ShownMemory], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
     """Build the prompt for answering a message; empty sections are left out.
 
-    Args:
-        buffer: Memories to include, all of them (see :func:`fitting`). Each level is a section, in this
-            order.
-        recent: The latest interactions, oldest first.
-        demands: What the user requires or forbids.
+    All given memories are included (see :func:`fitting`), with a section for each level. Interactions come
+    oldest first.
     """
     turns = [turn for one in recent for turn in (("User", one.message), ("You", one.answer))]
-    spoken = [(who, _bounded(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
+    spoken = [(who, clip(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
     parts: list[tuple[str, Iterable[str]]] = [
         ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
         *((title, [f"- {_dated(one)}" for one in buffer if one.level == level]) for level, title in _LEVELS),
@@ -193,21 +178,17 @@ def _sections(parts: Iterable[tuple[str, Iterable[str]]], empty: str) -> Iterabl
     return (f"## {title}\n{body}" for title, lines in parts if (body := "\n".join(lines) or empty))
 
 
-def _memory(memory: Remembered) -> str:
+def _memory(memory: ShownMemory) -> str:
     marks = " ".join(filter(None, (memory.level, memory.topic)))
     return f"- [{memory.id}] ({marks}) {_dated(memory)}"
 
 
-def _dated(memory: Remembered) -> str:
-    text = _bounded(one_line(memory.text), MEMORY_CHARACTERS)
+def _dated(memory: ShownMemory) -> str:
+    text = clip(one_line(memory.text), MEMORY_CHARACTERS)
     by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
     return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
 
 
 def _quoted(text: str) -> list[str]:
-    shown = _bounded(plain(text).strip(), MESSAGE_CHARACTERS)
+    shown = clip(plain(text).strip(), MESSAGE_CHARACTERS)
     return [f"> {line}".rstrip() for line in shown.split("\n")] if shown else []
-
-
-def _bounded(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

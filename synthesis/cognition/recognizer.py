@@ -104,9 +104,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True):
 def input_type(text: str, *, answered: bool) -> InputType:
     """Return the type of a message.
 
-    Args:
-        text: The message.
-        answered: Whether there is a previous answer that it may judge.
+    ``answered`` says whether there is a previous answer that it may judge.
 
     >>> input_type("Where did Anna move to?", answered=True), input_type("No, that's wrong.", answered=True)
     ('question', 'feedback')
@@ -160,12 +158,7 @@ def _states(sentence: str) -> bool:
 def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, float]:
     """Update the utilities of the buffer after a message: raise those it concerns, lower the others slightly.
 
-    Args:
-        text: The message.
-        buffer: Text and utility of each memory, by id.
-
-    Returns:
-        The new utilities that changed by at least a hundredth.
+    The buffer has the text and utility of each memory by id. Changes below a hundredth are left out.
     """
     asked = content_words(text)
     if not asked:
@@ -186,12 +179,8 @@ def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, f
 def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, str]:
     """Return the topic of a message.
 
-    Args:
-        text: The message.
-        topics: Summary of each topic, by id.
-
-    Returns:
-        The action, the topic's id if it is known, and its new summary.
+    Given the summary of each topic by id, return the action, the topic's id if it is known, and its new
+    summary.
     """
     words, names = _telling(text), content_words(" ".join(_CAPITALISED.findall(text)))
     if len(words) < _FEWEST_WORDS:
@@ -245,13 +234,8 @@ def recognize(
 ) -> Recognition:
     """Read a message without a model.
 
-    Args:
-        text: The message.
-        answered: Whether there is a previous answer.
-        rule: Whether it states a rule of the user's.
-        buffer: Text and utility of each memory in the buffer, by id.
-        topics: Summary of each topic, by id.
-        known: Texts that are already remembered, and not added again.
+    The buffer has the text and utility of each memory, and ``topics`` the summary of each topic, by id. Texts
+    in ``known`` are not added again.
     """
     sort = input_type(text, answered=answered)
     said = {_plain(one) for one in known}
@@ -288,9 +272,7 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:
     """Cut a recognition to the size of one event, and report omitted memories in a sentence.
 
-    Args:
-        read: The whole recognition.
-        before: The previous utilities, by id; the largest changes are kept first.
+    Utilities with the largest changes from ``before`` are kept first.
     """
     room, memories = MEMORY_BYTES, list[Extracted]()
     for one in read.memories:

@@ -28,7 +28,7 @@ SUPPORTING = 3
 """Number of memories that must contain what is asked, as an answer is seldom in one."""
 
 
-class Uncertainty(msgspec.Struct, frozen=True):
+class BufferUncertainty(msgspec.Struct, frozen=True):
     """Both tiers, each from 0 (certain) to 1.
 
     Attributes:
@@ -49,17 +49,13 @@ class Uncertainty(msgspec.Struct, frozen=True):
 
 def assess(
     asked: str, texts: Sequence[str], vector: Vector | None = None, vectors: Sequence[Vector] = ()
-) -> Uncertainty:
+) -> BufferUncertainty:
     """Return how uncertain it is that a buffer answers a question.
 
-    Args:
-        asked: The question, without names of people.
-        texts: Texts of the buffer.
-        vector: Embedding of ``asked``, of unit length; ``None`` without an embedder.
-        vectors: Embeddings of the buffer's memories, of unit length.
+    The question is given without names of people, the vectors of it and of the buffer's texts in unit length.
 
     >>> assess("What is the cat called?", [])
-    Uncertainty(words=1.0, meaning=1.0)
+    BufferUncertainty(words=1.0, meaning=1.0)
     >>> assess("What is the cat called?", ["My cat is called Tom."] * 3).words
     0.0
     """
@@ -68,7 +64,7 @@ def assess(
         import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
 
         meaning = 1.0 - float(np.max(np.asarray(vectors) @ vector))
-    return Uncertainty(_missing(asked, texts), min(max(meaning, 0.0), 1.0))
+    return BufferUncertainty(_missing(asked, texts), min(max(meaning, 0.0), 1.0))
 
 
 def _missing(asked: str, texts: Sequence[str]) -> float:

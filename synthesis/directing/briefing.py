@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.events.types import Event
-from agentx.storage.text import one_line, shorten
+from agentx.storage.text import clip, one_line, shorten
 from agentx.synthesis.directing.director_answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
@@ -16,7 +16,7 @@ from agentx.synthesis.directing.policy import CONDITIONS
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 from agentx.synthesis.state.state import State
 
 RUNS = 50
@@ -54,13 +54,8 @@ def question(
 ) -> list[ChatMessage]:
     """Build the conversation that asks a director for a directive.
 
-    Args:
-        state: The current state.
-        past: The latest runs.
-        earlier: Previous directives and failures of the director, oldest first.
-        instructions: The user's messages, in full, oldest first.
-        why: Why the director is asked.
-        tools: Tools that the executor will have.
+    ``earlier`` holds previous directives and failures of the director; it and the user's instructions come
+    oldest first. ``tools`` are those that the executor will have.
     """
     resolvers = "; ".join(f"`{one}`" for one in signatures())
     system = prompt("direct.md").format(
@@ -73,6 +68,12 @@ def question(
         f"{tool}: {tries[tool, True]} succeeded, {tries[tool, False]} failed"
         for tool in sorted({tool for tool, _ in tries})
     ]
+    marks = []
+    for item in state.active("checkpoint"):
+        marks.append(one_line(item.text))
+        if isinstance(item.detail, CheckpointDetail):
+            then = f" Actionable: {item.detail.actionable}" if item.detail.actionable else ""
+            marks[-1] = f"{item.detail.run or 'before any run'} [{item.detail.sort}] {marks[-1]}{then}"
     known = state.active("knowledge", "learning", "discovery")
     alive = sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
     parts: list[tuple[str, Iterable[str]]] = [
@@ -85,7 +86,7 @@ def question(
         ("Tools of the executor", [f"{tool.name}: {tool.description}" for tool in tools]),
         ("How tools were used", used[:SHOWN]),
         ("What failed", failed(past)),
-        ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
+        ("Checkpoints", marks[-SHOWN:]),
         ("Knowledge", [f"{item.domain}: {item.text}" for item in alive]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
         ("Runs", runs(past)),
@@ -109,13 +110,6 @@ def _bounded(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 def _texts(items: Iterable[MemoryItem]) -> list[str]:
     return [item.text for item in items][-SHOWN:]
-
-
-def _checkpoint(item: MemoryItem) -> str:
-    if not isinstance(item.detail, CheckpointDetail):
-        return one_line(item.text)
-    then = f" Actionable: {item.detail.actionable}" if item.detail.actionable else ""
-    return f"{item.detail.run or 'before any run'} [{item.detail.sort}] {one_line(item.text)}{then}"
 
 
 def _directive(event: Event) -> str:
@@ -148,8 +142,7 @@ def failed(past: Past) -> list[str]:
 def called(call: Call) -> str:
     """Render a call in one line."""
     arguments = ", ".join(f"{key}={one_line(str(value))}" for key, value in call.arguments.items())
-    shown = arguments if len(arguments) <= _ARGUMENTS else arguments[: _ARGUMENTS - 1] + "…"
-    return f"{call.tool}({shown})"
+    return f"{call.tool}({clip(arguments, _ARGUMENTS)})"
 
 
 def runs(past: Past) -> Iterator[str]:

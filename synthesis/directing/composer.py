@@ -89,12 +89,8 @@ def compose(
 ) -> Directive:
     """Write a directive without a model.
 
-    Args:
-        state: The current state.
-        past: The latest runs.
-        instructions: The user's messages, in full, oldest first.
-        why: Why a directive is wanted.
-        tools: The executor's tools with effects outside the workspace.
+    The user's instructions come in full, oldest first. ``tools`` are the executor's tools with effects
+    outside the workspace.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)

@@ -75,8 +75,7 @@ class Directive(msgspec.Struct, frozen=True, kw_only=True):
 def read(reply: Reply) -> Directive:
     """Parse a director's reply.
 
-    Raises:
-        AnswerUnreadable: The directive cannot be carried out; the sentence can be shown to the model.
+    Raises :class:`AnswerUnreadable`, with a sentence for the model, if it cannot be carried out.
     """
     try:
         answer = msgspec.convert(object_of(reply, TOOL), _DirectorAnswer)

@@ -10,8 +10,7 @@ from agentx.storage.text import plain
 from agentx.synthesis.directing import briefing, fields
 from agentx.synthesis.directing.past import Past
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
-from agentx.synthesis.model.structured import AnswerUnreadable, object_of
+from agentx.synthesis.model.structured import AnswerUnreadable, object_of, parameters, prompt
 
 TOOL = "explain_field"
 """Name of the tool that a model answers with; calling it runs nothing."""

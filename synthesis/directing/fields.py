@@ -58,11 +58,7 @@ _RUNS = inspect.Parameter("runs", inspect.Parameter.KEYWORD_ONLY, default=RECENT
 
 
 class FieldUnresolved(AgentXError):
-    """A dynamic field of a directive has no value, so the run does not start.
-
-    Attributes:
-        field: Name of the field.
-    """
+    """A dynamic field of a directive has no value, so the run does not start."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(
@@ -158,8 +154,7 @@ def names(prompt: str) -> list[str]:
 def fill(prompt: str, values: Mapping[str, str]) -> str:
     """Replace the fields of a prompt by their values, once: a value that looks like a field is kept.
 
-    Raises:
-        FieldUnresolved: A field has no value.
+    Raises :class:`FieldUnresolved` if a field has no value.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -236,8 +231,7 @@ def runs_needed(lookups: Iterable[Lookup]) -> int:
 def resolve(lookup: Lookup, past: Past) -> str:
     """Return a resolver's result, formatted for a prompt.
 
-    Raises:
-        NoAnswer: The history has no answer, and no default was given.
+    Raises :class:`NoAnswer` if the history has no answer and no default was given.
     """
     arguments = dict(lookup.arguments)
     default = arguments.pop("default", None)

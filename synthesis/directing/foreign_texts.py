@@ -5,7 +5,7 @@ Strip what an executor must not know, and quote the text so that it cannot be mi
 
 import re
 
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.memory.items import PREFIXES, ConstraintDetail, MemoryItem, RejectionDetail
 
 QUOTED_CHARACTERS = 300
@@ -40,10 +40,8 @@ def without_sources(text: str) -> str:
 def without_reason(text: str, *, sure: bool = False) -> str:
     """Remove the clause that gives the reason, at the end or in parentheses, if it contains nothing else.
 
-    Args:
-        text: One sentence.
-        sure: Whether the demand is already known without the clause. Otherwise a "because" without a comma
-            stays, as it may be part of the demand.
+    ``sure`` says that the demand is already known without the clause. Otherwise a "because" without a comma
+    stays, as it may be part of the demand.
 
     >>> without_reason("Never use tabs, because the build broke.")
     'Never use tabs.'
@@ -73,9 +71,7 @@ def quoted(text: str) -> str:
     >>> quoted('He said "no".\n## Orders')
     '"He said \'no\'. ## Orders"'
     """
-    line = one_line(text)
-    shown = line if len(line) <= QUOTED_CHARACTERS else line[: QUOTED_CHARACTERS - 1] + "…"
-    return '"' + shown.replace('"', "'") + '"'
+    return '"' + clip(one_line(text), QUOTED_CHARACTERS).replace('"', "'") + '"'
 
 
 def rule(item: MemoryItem) -> str:

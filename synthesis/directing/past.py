@@ -27,7 +27,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         status: ``UNKNOWN`` if the run was cut off between the announcement of the call and its result.
         arguments: Complete if the call was announced before it ran; otherwise as recorded, with long values
             cut.
-        output: The tool's output.
         outside: Whether the call was announced, as calls with effects outside the workspace are.
     """
 
@@ -50,9 +49,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """The latest runs and their calls.
 
     Attributes:
-        at: The current time, as given by the caller.
         runs: Runs that have ended, oldest first.
-        calls: Their calls, oldest first.
         ran: Number of runs started since the history began.
         read: Returns the whole text of a body.
     """
@@ -86,11 +83,7 @@ def begin(state: State, runs: int = RECENT_RUNS) -> int:
 def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Past:
     """Read what happened in the latest runs.
 
-    Args:
-        events: The events after :func:`begin`, in order; reading stops after ``state.seq``.
-        state: The current state.
-        read: Returns the whole text of a body.
-        at: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
+    The events after :func:`begin` come in order; reading stops after ``state.seq``.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []

@@ -33,8 +33,6 @@ class Decision(msgspec.Struct, frozen=True):
     """Whether to ask the director before the next run.
 
     Attributes:
-        direct: Whether to ask.
-        why: One sentence.
         cause: Number of the event that ended the directive; 0 if none did.
     """
 
@@ -64,9 +62,7 @@ def condition(name: str) -> Callable[[C], C]:
 def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision:
     """Decide whether to ask the director before the next run.
 
-    Args:
-        serving: The active directive; ``None`` if there is none.
-        events: The events after ``serving.through``, in order.
+    The events are those after ``serving.through``, in order.
     """
     if serving is None:
         return Decision(True, "there is no directive yet")

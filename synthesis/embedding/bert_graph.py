@@ -66,14 +66,8 @@ class _Graph:
 def build(weights: Weights) -> Any:
     """Return the model as an ONNX graph in float32.
 
-    The input ``input_ids`` is int64 of shape (1, tokens). The output ``embedding`` is float32 of shape
-    (1, 384).
-
-    Args:
-        weights: The tensors of ``model.safetensors``, by name.
-
-    Raises:
-        KeyError: A tensor is missing.
+    The input ``input_ids`` is int64 of shape (1, tokens). The output ``embedding`` is float32 of shape (1,
+    384). ``weights`` are the tensors of ``model.safetensors``, by name.
     """
     from onnx import TensorProto, helper  # noqa: PLC0415  (heavy, and used once per machine)
 

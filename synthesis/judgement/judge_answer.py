@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.judgement.question import TOOL
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import AnswerUnreadable, object_of
@@ -66,8 +66,7 @@ _Entry = TypeVar("_Entry", Found, ProposalVerdict)
 def read(reply: Reply) -> JudgeAnswer:
     """Parse a reply.
 
-    Raises:
-        AnswerUnreadable: It has no object with ``found`` and ``verdicts``; a sentence for the model.
+    Raises :class:`AnswerUnreadable`, with a sentence for the model, if both lists are missing.
     """
     whole = object_of(reply, TOOL)
     lists = [whole.get("found", []), whole.get("verdicts", [])]
@@ -94,5 +93,4 @@ def _entries(raw: list[Any], shape: type[_Entry], refused: list[RefusedEntry]) -
 
 def shortened(text: str) -> str:
     """Return untrusted text as one printable line of bounded length."""
-    line = one_line(text[: 4 * _EXTRACT])
-    return line if len(line) <= _EXTRACT else line[: _EXTRACT - 1] + "…"
+    return clip(one_line(text[: 4 * _EXTRACT]), _EXTRACT)

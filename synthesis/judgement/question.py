@@ -9,7 +9,7 @@ from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.model.structured import parameters, prompt
 from agentx.synthesis.state.state import State
 
 TOOL = "record_judgement"
@@ -39,10 +39,7 @@ def conversation(
 ) -> list[ChatMessage]:
     """Return the conversation that a model is asked to answer.
 
-    Args:
-        said: The user's messages that no model has read yet, by seq.
-        state: Contains the rules, the proposals and the notes.
-        heard: The agents' messages that no model has read yet, by seq.
+    The user's messages (``said``) and the agents' (``heard``), by seq, are those that no model has read yet.
     """
     rules = list(state.active("constraint", "rejection"))[-MAX_RULES:]
     parts = [

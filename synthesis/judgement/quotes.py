@@ -12,11 +12,7 @@ MAX_QUOTE = 400
 
 
 class OwnWords:
-    """The user's own words of a message, in which quotes are searched.
-
-    Args:
-        text: The whole message, including quotes and pasted material.
-    """
+    """The user's own words of a message, in which quotes are searched."""
 
     def __init__(self, text: str) -> None:
         self.plain = own_words(text)

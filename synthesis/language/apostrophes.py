@@ -13,10 +13,8 @@ _NEGATED = (
     r"(?=t(?![\w'`/-]))"
 )
 _SHORTENED = (
-    rf"{_NOT_NAMED}(?:that|what|here|there)(?=s(?![\w'`/-]))"
-    rf"|{_NOT_NAMED}(?:you|they)(?=(?:re|ve|ll) )"
-    rf"|{_NOT_NAMED}we(?=ve )"
-    rf"|{_NOT_NAMED}i(?=(?:m|ve) [a-z])"
+    rf"{_NOT_NAMED}(?:that|what|here|there)(?=s(?![\w'`/-]))|{_NOT_NAMED}(?:you|they)(?=(?:re|ve|ll) )"
+    rf"|{_NOT_NAMED}we(?=ve )|{_NOT_NAMED}i(?=(?:m|ve) [a-z])"
     # "lets" is also a verb, "ill" an adjective, and "its" owns things.
     r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|nah|yes|yeah) )let(?=s [a-z])"
     r"|(?:(?<![^\n])|(?<=[.!?,] )|\b(?:ok|okay|so|and|but|no|yes) )i(?=ll [a-z])"

@@ -20,8 +20,7 @@ _CLAUSE = re.compile(
     r"|(?:and|then|so|but)? ?(?:i|i'm|i've|i'd|i'll|we|we're|you|it|it's|he|she|they|my|that's|this|there)"
     r"|and (?:then|also|maybe|make|when|in|on|for|how|what|can|could|please|do|does)"
     r"|(?:can|could|would|will|should|do|does|did|is|are|was|any|how|what|why|when will|may)\s(?:you|i|we|it"
-    r"|they|this|that|there|do|does"
-    r"|about|can|should|would|kind|are|is|other|tips|will|if)"
+    r"|they|this|that|there|do|does|about|can|should|would|kind|are|is|other|tips|will|if)"
     r"|please|let's|(?:always|never)\s+\w+\s+\w+|don't|do not|from now on|for now|no need|stop)\b)"
     r"|\s+(?:and|but)\s+(?=(?:please\s+)?(?:always|never|don't|do not|from now on|stop \w+ing)\b)"
     r"|\s+(?:so|and|but)\s+(?=(?:can|could) you\b|i prefer\b|i prioriti[sz]e\b)",

@@ -48,8 +48,7 @@ _BOUNDARY = re.compile(r".*[0-9A-Za-z](?=\s)", re.DOTALL)
 class Tokenizer:
     """Counts and cuts text; without a vocabulary it estimates from the size in bytes.
 
-    Args:
-        vocabulary: The content of ``cl100k_base.tiktoken``, or ``None`` to estimate.
+    The vocabulary is the content of ``cl100k_base.tiktoken``.
     """
 
     def __init__(self, vocabulary: bytes | None) -> None:

@@ -41,7 +41,6 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         component: ``agent <role>``, ``director``, ``fields`` or ``scribe``.
-        calls: Number of model calls.
         usd: Cost as far as prices are known.
     """
 
@@ -114,8 +113,6 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         failed: What failed since then, oldest first.
         learned: Memory items added since then that are still active.
         decayed: What nightly maintenance did to items since then.
-        costs: Usage per component since then.
-        reflections: The director's reflections on its directives since then.
         passed: Due times since then that did not get their own run.
         unknown: Calls with unknown outcome, however old.
         open: Failing checks, however old.

@@ -19,8 +19,8 @@ from agentx.synthesis.learning.past_runs import (
     MIN_TIMES,
     MOST,
     QUOTE_CHARACTERS,
-    Move,
     Run,
+    RunMove,
     common_form,
 )
 from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
@@ -55,10 +55,6 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
 
     A flow comes from what worked at least twice for the same task. A lesson comes from what failed and then
     worked, at least twice. What memory already contains, in any status, is not proposed again.
-
-    Args:
-        runs: Past runs.
-        state: The current state.
     """
     taken = set(state.items)
     made = [flow for group in _groups(runs) if (flow := _flow(group, taken)) is not None]
@@ -293,17 +289,15 @@ class FixedFailure(msgspec.Struct, frozen=True):
     """
 
     of: tuple[str, ...]
-    failing: Move
-    working: Move
-    between: Move | None = None
+    failing: RunMove
+    working: RunMove
+    between: RunMove | None = None
 
 
 def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
     """Yield the lessons of some runs, most often measured first.
 
-    Args:
-        runs: Past runs.
-        taken: Ids in use; the ids of the lessons are added.
+    The ids of the lessons are added to those ``taken``.
     """
     seen: defaultdict[tuple[str, ...], dict[int, FixedFailure]] = defaultdict(dict)
     for run in runs:
@@ -334,7 +328,7 @@ def turns_of(run: Run) -> Iterator[FixedFailure]:
     for place, failing in enumerate(run.moves):
         if failing.worked or not failing.words:
             continue
-        between: list[Move] = []
+        between: list[RunMove] = []
         for move in run.moves[place + 1 :]:
             if move.key == failing.key and move.seq != failing.seq and move.worked:
                 if turn := _turn(failing, move, between):
@@ -343,7 +337,7 @@ def turns_of(run: Run) -> Iterator[FixedFailure]:
             between.append(move)
 
 
-def _turn(failing: Move, working: Move, between: Sequence[Move]) -> FixedFailure | None:
+def _turn(failing: RunMove, working: RunMove, between: Sequence[RunMove]) -> FixedFailure | None:
     """Return the difference, if there was exactly one: a move in between, or how the command was written."""
     if any(move.key == "edit" for move in between):
         return None  # the edit made it work
@@ -360,7 +354,7 @@ def _turn(failing: Move, working: Move, between: Sequence[Move]) -> FixedFailure
     return FixedFailure((failing.key, "+", *added, "-", *dropped), failing, working)
 
 
-def _selects(move: Move) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _selects(move: RunMove) -> tuple[tuple[str, ...], tuple[str, ...]]:
     selected = selection(" ".join(move.words))
     return selected.paths, selected.names
 

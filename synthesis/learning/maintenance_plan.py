@@ -75,7 +75,6 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
             item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
-        item: The item afterwards.
         score: The score before.
     """
 
@@ -88,9 +87,7 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     """The result of maintenance.
 
     Attributes:
-        nights: Number of nights processed.
         since: Time of the last maintenance; empty if there was none.
-        until: The time up to which this maintenance goes.
         changes: One per new or changed item.
         done: The same, for display to the user.
     """
@@ -216,8 +213,6 @@ class _Work:
             reason = f"It was resolved on {self.items[name].changed_at[:10]}."
             self._set(self.items[name], status="archived", reason=reason)
 
-    # --- near-duplicates ------------------------------------------------------------------------------------
-
     def _merge(self, at: str) -> None:
         """Merge equivalent items into the better one, best first."""
         stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
@@ -226,7 +221,13 @@ class _Work:
             if item.status not in _STANDING:  # already merged into another one
                 continue
             others = [self.items[name] for name in self._alike[item.id]]
-            taken = [other for other in others if other.kind == item.kind and _may_take(item, other, at)]
+            # Pinned and critical items stay, and so do those that the user separated.
+            taken = [
+                other
+                for other in others
+                if (other.kind == item.kind and other.id != item.id and _stood(other, at))
+                and not (other.pinned or is_critical(other) or _told_apart(item, other))
+            ]
             if taken:
                 self._take_in(item, taken)
 
@@ -255,8 +256,6 @@ class _Work:
             detail=detail,
             reason=f"It took in {taken_in} the same.",
         )
-
-    # --- lessons --------------------------------------------------------------------------------------------
 
     def _promote(self, at: str) -> None:
         """Promote lessons to rules, or strengthen the rules that already say the same."""
@@ -340,15 +339,6 @@ class _Work:
 
 def _stood(item: MemoryItem, at: str) -> bool:
     return item.status in _STANDING and (item.created_at or item.used_at) <= at
-
-
-def _may_take(item: MemoryItem, other: MemoryItem, at: str) -> bool:
-    """Return whether one item may absorb another.
-
-    It may not if the other is pinned or critical, or if the user separated the two.
-    """
-    kept = other.pinned or is_critical(other)
-    return other.id != item.id and _stood(other, at) and not kept and not _told_apart(item, other)
 
 
 def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:

@@ -45,15 +45,12 @@ _ARGUMENT_CHARACTERS = 60
 Outcome = Literal["passed", "failed", "unknown"]
 
 
-class Move(msgspec.Struct, frozen=True):
+class RunMove(msgspec.Struct, frozen=True):
     """An action of an agent in a run.
 
     Attributes:
-        seq: Number of the event.
         key: The kind of move: ``$ go test``, ``edit`` or a tool's name; the same in every run.
         words: For a command: its program and arguments, bounded.
-        paths: For an edit: the files.
-        worked: Whether it succeeded.
         check: Whether it is a test, a linter or a build, so that it shows how the task went.
     """
 
@@ -66,16 +63,11 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct):
-    """A request, what was done, and its outcome.
-
-    Attributes:
-        seq: Number of the event with the request.
-        task: The user's words.
-    """
+    """A request, what was done, and its outcome."""
 
     seq: int
     task: str
-    moves: list[Move] = msgspec.field(default_factory=list)
+    moves: list[RunMove] = msgspec.field(default_factory=list)
     ended: str = ""
     graded: bool | None = None
 
@@ -99,20 +91,18 @@ def read_runs(events: Iterable[Event], read: ReadBody) -> list[Run]:
     A run goes from a ``RunStarted``, or a user's message outside a run, to the next one. ``read`` is called
     only for the output of checks.
     """
-    replay = Replay()
+    replay = RunReader()
     for event in events:
         replay.take(event, read)
     return replay.past
 
 
-class Replay(msgspec.Struct):
+class RunReader(msgspec.Struct):
     """Reads runs event by event; it can be stored between two events and resumed later.
 
     Attributes:
-        runs: All runs that began.
         open: Index into ``runs``, by run name.
         started: Names of runs that began with a ``RunStarted`` and have not ended.
-        announced: Ids of announced calls.
         latest: Index of the run of the latest action.
     """
 
@@ -168,22 +158,22 @@ class Replay(msgspec.Struct):
         self.runs.append(run)
 
 
-def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[Move]:
+def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[RunMove]:
     argument = call.arguments.get("command", "")
     command = call.command or (argument if isinstance(argument, str) else "")
     worked = call.status == "SUCCEEDED"
     # ran as configured, so the tool itself is the step
     if call.tool.startswith("run_") and call.tool != "run_command":
-        return [Move(event.seq, call.tool, worked=worked, check=True)]
+        return [RunMove(event.seq, call.tool, worked=worked, check=True)]
     if command:
         check = is_check_command(command)
         worked = _checked(call, command, read) if check else worked
         done = [step for step in steps(command) if not only_looks(step)]
-        return [Move(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
+        return [RunMove(event.seq, _key(step), _bounded(step), worked=worked, check=check) for step in done]
     if call.changes:
         paths = tuple(change.path for change in call.changes)
-        return [Move(event.seq, "edit", paths=paths)] if worked else []
-    return [Move(event.seq, call.tool, worked=worked)] if announced else []
+        return [RunMove(event.seq, "edit", paths=paths)] if worked else []
+    return [RunMove(event.seq, call.tool, worked=worked)] if announced else []
 
 
 def _checked(call: ToolCallExecuted, command: str, read: ReadBody) -> bool:

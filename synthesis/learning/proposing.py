@@ -22,7 +22,6 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: ``check``, ``flow`` or ``script``.
-        text: One sentence.
         command: The command for the user to type; empty if a file has to be written.
         check: The check that enforces it, if its words compile to one.
         path: Path of the script, relative to the artifacts.
@@ -38,9 +37,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
     """Return the strongest form that a lesson can take.
 
-    Args:
-        lesson: What was learned, in one sentence.
-        flow: The flow that the task followed.
+    ``flow`` is the one that the task followed.
 
     >>> propose("Never create a requirements.txt file.").kind, propose("Ask before you search.").path
     ('check', 'scripts/ask-search.sh')

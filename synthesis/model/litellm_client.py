@@ -207,14 +207,7 @@ def embed_texts(
 ) -> list[list[float]]:
     """Return the vectors of texts, in order, by a hosted model in one request.
 
-    Args:
-        model: Provider and model, in litellm's form: ``openai/text-embedding-3-small``.
-        texts: Texts that are not empty.
-        api_base: Address of the server; default: the provider's own.
-        api_key: Key for the provider; default: the provider's own variable.
-
-    Raises:
-        ModelError: The model could not be reached, or refused.
+    The texts are not empty; the model's name has litellm's form. Raises :class:`ModelError` on any failure.
     """
     litellm = _litellm()
     try:

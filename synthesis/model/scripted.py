@@ -67,11 +67,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a turn that combines an answer or a folder with other content.
-
-        Raises:
-            ValueError: The turn is such a combination.
-        """
+        """Refuse a turn that combines an answer or a folder with other content."""
         if self.answer and (self.thought or self.tool_calls):
             raise ValueError(
                 "an `answer` cannot be combined with other keys; text before a tool call is a `thought`"
@@ -89,13 +85,8 @@ class ScriptedModel:
     """A model that plays the turns of a script, one for each call.
 
     It starts after the turns that the conversation already contains, so that a run resumed in another process
-    continues its script. Several threads may play turns outside the order at once.
-
-    Args:
-        path: The script.
-
-    Raises:
-        ModelError: The file cannot be read or is not a script; the message names the entry.
+    continues its script. Several threads may play turns outside the order at once. Raises
+    :class:`ModelError`, which names the entry, if the file cannot be read or is not a script.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -178,11 +169,7 @@ class ScriptedModel:
 
 
 def _words_for(path: Path, version: tuple[int, int]) -> str:
-    """Return the text for a file in a round and an attempt: its latest version up to that point.
-
-    Raises:
-        ModelError: There is no such version.
-    """
+    """Return the text for a file in a round and an attempt: its latest version up to that point."""
     there: dict[tuple[int, int], Path] = {}
     for file in (path, *path.parent.glob(f"{path.stem}~*{path.suffix}")):
         number, _, attempt = file.stem.removeprefix(path.stem).removeprefix("~").partition(".")

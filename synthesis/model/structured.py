@@ -1,7 +1,12 @@
-"""Ask a model for an answer of a given shape, with one retry if the answer cannot be read."""
+"""Ask a model for an answer of a given shape, with one retry if the answer cannot be read.
+
+The prompts and the shapes of answers are files in ``synthesis/prompts``.
+"""
 
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.resources import files
 from typing import Any, TypeVar
 
 import msgspec
@@ -67,10 +72,8 @@ def ask(
 def object_of(reply: Reply, tool: str) -> dict[str, Any]:
     """Return the JSON object of a reply: the arguments of the tool, else the object in its text.
 
-    Prose and code fences around the object are ignored.
-
-    Raises:
-        AnswerUnreadable: There is none; the message can be shown to the model.
+    Prose and code fences around the object are ignored. Raises :class:`AnswerUnreadable`, with a sentence for
+    the model, if it has no object.
     """
     text = next((call.arguments for call in reply.tool_calls if call.name == tool), "") or reply.text
     if len(text) > MAX_CHARACTERS:
@@ -90,8 +93,7 @@ def reply_of(
 ) -> Reply:
     """Return the complete reply of a model, by ``deadline`` on the clock of ``time.monotonic()``.
 
-    Raises:
-        ModelError: The model could not be reached, was too late, or failed in any other way.
+    Raises :class:`ModelError` if the model was too late or failed in any way.
     """
     left_s = deadline - time.monotonic()
     if left_s <= 0:
@@ -108,3 +110,14 @@ def reply_of(
     except Exception as error:
         raise ModelError(f"{model.name} failed: {type(error).__name__}: {error}") from error
     raise ModelError(f"{model.name} ended its stream without a reply")
+
+
+@lru_cache
+def prompt(name: str) -> str:
+    """Return the text of a file in ``synthesis/prompts``."""
+    return (files("agentx.synthesis") / "prompts" / name).read_text("utf-8")
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """Return a JSON schema from a file in ``synthesis/prompts``, which defines the shape of an answer."""
+    return msgspec.json.decode(prompt(name), type=dict[str, Any])

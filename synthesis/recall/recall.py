@@ -55,12 +55,8 @@ def recollect(
 ) -> Recollection:
     """Move the memories that matter most for a message to the front.
 
-    Args:
-        hits: Search results for the message, best first.
-        state: What is remembered; vitality is computed at ``state.at``.
-        most: Maximum number of memories.
-        shown: Texts that are already shown, by id.
-        most_tokens: Number of tokens of a passage that will be shown.
+    The hits come best first. ``shown`` are the texts above them, by id; ``most_tokens`` of a passage will be
+    shown.
 
     >>> found = [SearchHit(id="a:1", text="retry()", score=1.0, kind="artifact")]
     >>> found.append(SearchHit(id="m:2:0", text="Payments are retried twice.", score=0.4, kind="message"))

@@ -77,18 +77,13 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     """A passage that was found, and its origin.
 
     Attributes:
-        id: Id of the chunk.
-        text: The passage.
         score: Fused score, 0 to 1 unless other weights are given. Comparable within one result only.
-        kind: Kind of its origin.
         path: File, relative to the artifacts root or its source; empty for messages.
         start_line: First line, from 1; 0 if there are no lines.
-        end_line: Last line, inclusive.
         symbol: Definition or heading that it belongs to.
         source: Name of a read-only source; empty for the workspace itself.
         seq: Number of the event that added it.
         at: When, UTC ISO 8601.
-        actor: Its author.
         content_id: Blob id or content hash of the whole file.
         commit: Git commit that holds the event, if the caller knows it; empty for sources.
         lexical_rank: Place among the matches by words, from 1; 0 if it is not among them.
@@ -277,16 +272,12 @@ def _fuse(
     for i, chunk in chunks.items():
         each = weights[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
-        score = round(score * _share(chunk), SCORE_DIGITS)
+        if chunk.kind == "message":
+            by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
+            score *= by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
+        score = round(score, SCORE_DIGITS)
         hits.append(as_hit(chunk, score, lexical_rank.get(i, 0), vector_rank.get(i, 0)))
     return hits
-
-
-def _share(chunk: Chunk) -> float:
-    if chunk.kind != "message":
-        return 1.0
-    by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
-    return by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
 
 
 def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:

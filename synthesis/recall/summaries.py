@@ -61,7 +61,6 @@ class DirectorySummary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: The directory, relative to the artifacts root; empty for the root itself.
         text: A README in Markdown, within :data:`MAX_TOKENS` tokens.
-        files: Number of files below it.
         rules: Ids of the memory items that apply there, in the order shown.
     """
 
@@ -72,11 +71,7 @@ class DirectorySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def directory_purpose(
-    path: str,
-    files: Mapping[str, str | None],
-    rules: Sequence[MemoryItem] = (),
-    *,
-    max_tokens: int = MAX_TOKENS,
+    path: str, files: Mapping[str, str | None], rules: Sequence[MemoryItem] = ()
 ) -> DirectorySummary:
     r"""Summarise a directory: its stated purpose, its contents, and the rules that apply there.
 
@@ -87,7 +82,6 @@ def directory_purpose(
             too large to read.
         rules: Memory items that could apply. Those that are active and whose scope includes the directory are
             shown.
-        max_tokens: Token budget of the text. What does not fit is dropped from the end, but never the rules.
 
     >>> files = {"app/README.md": "# Billing\n\nPays invoices when they are due."}
     >>> print(directory_purpose("app", files).text)
@@ -110,7 +104,7 @@ def directory_purpose(
         more = [f"- … and {len(applying) - MAX_RULES} more"] if len(applying) > MAX_RULES else []
         shown_rules = "\n".join(["## Rules that apply here", *lines, *more])
     head = [f"# {directory or '.'}", _purpose(inside), shown_rules, _counts(inside)]
-    text = _fit(head, list(_file_lines(inside)), len(inside), max_tokens)
+    text = _fit(head, list(_file_lines(inside)), len(inside))
     ids = tuple(rule.id for rule in applying)
     return DirectorySummary(path=directory, text=text, files=len(inside), rules=ids)
 
@@ -120,15 +114,9 @@ def summarize_decisions(
 ) -> str:
     """Summarise the current demands, rejections, decisions and open tasks as Markdown, each with its events.
 
-    Args:
-        items: Memory items; the active ones are listed, newest last.
-        messages: Recent messages. Their sentences that announce a decision are listed as said, unless an item
-            is based on the same event.
-        max_tokens: Token budget of the text. The oldest lines of the longest section are dropped first, and
-            counted.
-
-    Returns:
-        Markdown, or one sentence if there is nothing to list.
+    Active items are listed, newest last. Sentences of the messages that announce a decision are listed as
+    said, unless an item is based on the same event. To fit the budget, the oldest lines of the longest
+    section are dropped first, and counted. If nothing is left to list, one sentence says so.
     """
     standing = [item for item in items if item.status == "active"]
     listed = {evidence.seq for item in standing for evidence in item.evidence}
@@ -281,13 +269,13 @@ def _file_lines(files: Mapping[str, str | None]) -> Iterator[str]:
         yield described + (f" Defines {symbols}{more}." if symbols else "")
 
 
-def _fit(head: Sequence[str], entries: Sequence[str], files: int, max_tokens: int) -> str:
-    """Join the parts, with as many files as fit in the budget."""
+def _fit(head: Sequence[str], entries: Sequence[str], files: int) -> str:
+    """Join the parts, with as many files as fit in the budget; the rules are never dropped."""
     text = "\n\n".join(filter(None, head))
     for kept in range(len(entries), 0, -1):
         more = [f"- … {files - kept} more; see `list_directory`"] if files > kept else []
         whole = "\n\n".join([text, "\n".join(["## Files", *entries[:kept], *more])])
-        if count_tokens(whole) <= max_tokens:
+        if count_tokens(whole) <= MAX_TOKENS:
             return whole
     return text
 

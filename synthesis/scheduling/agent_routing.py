@@ -26,7 +26,6 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     """A capability that is needed.
 
     Attributes:
-        item: The capability, with the result of its last check.
         has: Whether the chosen agent has it.
     """
 
@@ -46,7 +45,6 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
         flow: The flow that fits best; ``None`` for none.
         agent: The role; empty if nothing fits.
         why: The reason in one sentence; or that nothing fits, and what to do.
-        needs: The required capabilities.
         ready: Whether the agent has all of them and none is known not to work.
         command: The command that starts the task; empty if nothing fits.
     """

@@ -67,8 +67,7 @@ def times(rule: ScheduleSet, after: datetime) -> Iterator[datetime]:
     except CronSimError as error:
         raise ScheduleInvalid(
             f"The schedule {rule.id} cannot be read: {rule.cron!r} ({error}). Write five fields, minute "
-            f"hour day month weekday, "
-            "like '0 */6 * * *'."
+            f"hour day month weekday, like '0 */6 * * *'."
         ) from error
     for one in due:
         moment = one.astimezone(UTC)

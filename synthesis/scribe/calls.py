@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.memory.items import Scope
 from agentx.synthesis.scribe.harness import is_plan_tool, title_of
 
@@ -46,5 +46,4 @@ def _text(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _cut(text: str) -> str:
-    line = one_line(text[: 4 * MAX_NAME])
-    return line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
+    return clip(one_line(text[: 4 * MAX_NAME]), MAX_NAME)

@@ -23,8 +23,7 @@ _NO = (
 )
 _REFUSED = on_use(
     rf"\b{_PERSON} {_NO}\b|\b(?:rejected|denied|declined|refused|cancell?ed|interrupted|aborted)"
-    rf" by {_PERSON}\b"
-    r"|\btool use was rejected\b",
+    rf" by {_PERSON}\b|\btool use was rejected\b",
     re.IGNORECASE,
 )
 _INTERRUPTED = on_use(rf"\b(?:interrupted|aborted) by {_PERSON}\b", re.IGNORECASE)
@@ -169,9 +168,8 @@ def is_plan_tool(tool: str) -> bool:
 def answers(text: str, asked: str = "") -> Iterator[AnsweredQuestion]:
     """Yield the questions and answers in the output of a question tool.
 
-    Args:
-        text: The output: pairs ``"question"="answer"``, or the answer alone.
-        asked: The question, if it is in the arguments of the call.
+    The text has pairs ``"question"="answer"``, or only the answer to the question ``asked`` in the call's
+    arguments.
 
     >>> told = 'The user has answered: "Which port?"="9000", "TLS?"="yes". You can now go on.'
     >>> [a.answer for a in answers(told)]

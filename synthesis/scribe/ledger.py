@@ -11,7 +11,7 @@ from itertools import islice
 import msgspec
 
 from agentx.storage.events.types import Event
-from agentx.storage.text import shorten
+from agentx.storage.text import clip, shorten
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -70,12 +70,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """The items while one fact is read, and the changes so far.
-
-    Args:
-        event: The fact.
-        state: The state before it.
-    """
+    """The items while one fact is read, and the changes so far."""
 
     def __init__(self, event: Event, state: State) -> None:
         self.changes: list[Change] = []
@@ -125,12 +120,10 @@ class Ledger:
             return self.again(self._items[same.id], note.evidence)
         return self.add(note, replaced)
 
-    def again(self, item: MemoryItem, evidence: Evidence, *, status: Status | None = None) -> MemoryItem:
+    def again(self, item: MemoryItem, evidence: Evidence) -> MemoryItem:
         """Add evidence to an item that is repeated or continued."""
         places = joined(item.evidence, (evidence,))
-        return self.patch(
-            Patch(id=item.id, evidence=places, used_at=self.event.at, status=status or item.status)
-        )
+        return self.patch(Patch(id=item.id, evidence=places, used_at=self.event.at, status=item.status))
 
     def restate(self, item: MemoryItem, text: str, evidence: Evidence) -> MemoryItem:
         """Replace an item's text, with new evidence."""
@@ -142,7 +135,7 @@ class Ledger:
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
             self.patch(Patch(id=old.id, status="superseded", links=links))
-        text = note.text if len(note.text) <= MAX_TEXT else note.text[: MAX_TEXT - 1] + "…"
+        text = clip(note.text, MAX_TEXT)
         item = MemoryItem(
             id=identity,
             kind=note.kind,

@@ -94,7 +94,12 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
         for place in item.evidence
         if place.seq == ledger.event.seq
     ]
-    for one in statements(text, _agent_before(state)):
+    # The agent's last message counts if the user has not written since.
+    spoken = (
+        one for one in reversed(state.messages[:-1]) if one.actor.startswith("agent:") or from_user(one.actor)
+    )
+    last = next(spoken, None)
+    for one in statements(text, last.text if last and last.actor.startswith("agent:") else ""):
         taken = any(place.start < one.span.end and one.span.start < place.end for place in demands)
         evidence = ledger.evidence(text, one.span.start, one.span.end)
         if one.sort == "context":
@@ -131,16 +136,6 @@ def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
         return
     note = Note(kind="context", text=one.text, evidence=evidence, trust="user", detail=NoteDetail(one.topic))
     ledger.add(note, [item for item in before if not item.by_hand])
-
-
-def _agent_before(state: State) -> str:
-    """Return the agent's last message, if the user has not written since."""
-    for message in reversed(state.messages[:-1]):
-        if message.actor.startswith("agent:"):
-            return message.text
-        if from_user(message.actor):
-            return ""
-    return ""
 
 
 def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:

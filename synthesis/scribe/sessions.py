@@ -26,7 +26,7 @@ from agentx.storage.events.types import (
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.learning.backtest import fix_described, turns_of
-from agentx.synthesis.learning.past_runs import Move, Run, read_runs
+from agentx.synthesis.learning.past_runs import Run, RunMove, read_runs
 from agentx.synthesis.memory.conclusions import Change
 from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Trust
 from agentx.synthesis.memory.vitality import days_between
@@ -62,8 +62,6 @@ class Lesson(msgspec.Struct, frozen=True):
     """A lesson of a session.
 
     Attributes:
-        text: The lesson in a sentence.
-        seq: The event that it is based on.
         words: What that event is about, in its own words.
         trust: The lowest trust among the parts of the sentence.
     """
@@ -91,9 +89,7 @@ class _Refused(msgspec.Struct, frozen=True):
 class Sessions:
     """Draws lessons from sessions that are over.
 
-    Args:
-        past: Returns the history. What came before an event never changes, so the same event gives the same
-            lessons.
+    What came before an event never changes, so the same event gives the same lessons.
     """
 
     name = "sessions"
@@ -192,7 +188,7 @@ def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
 
 
 def _of_refusals(
-    kept_off: Iterable[_Refused], moves: Sequence[Move], events: Sequence[Event]
+    kept_off: Iterable[_Refused], moves: Sequence[RunMove], events: Sequence[Event]
 ) -> Iterator[Lesson]:
     """Yield the refused calls after which another one was accepted; those with a reason first."""
     for one in sorted(kept_off, key=lambda one: not one.reason):
@@ -204,7 +200,7 @@ def _of_refusals(
             yield Lesson(f"{shown} was {how}{why}; then {instead} was accepted.", one.seq, name)
 
 
-def _accepted(one: _Refused, moves: Sequence[Move], events: Sequence[Event]) -> str:
+def _accepted(one: _Refused, moves: Sequence[RunMove], events: Sequence[Event]) -> str:
     """Return the next successful call with the same purpose, if it was a different one; empty if unknown.
 
     The same purpose means the same program. If a rule denied the call, or the reason names what ran then, the
@@ -256,7 +252,7 @@ def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
         yield Lesson(text, last.last_seq, last.check, "material")
 
 
-def _of_commands(moves: Sequence[Move]) -> Iterator[Lesson]:
+def _of_commands(moves: Sequence[RunMove]) -> Iterator[Lesson]:
     """Yield the commands that failed, then worked in another form or after something else had run."""
     for turn in turns_of(Run(0, "", list(moves))):
         failing, working = set(turn.failing.words), set(turn.working.words)

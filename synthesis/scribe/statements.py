@@ -29,7 +29,6 @@ class Statement(NamedTuple):
     """A statement in a message.
 
     Attributes:
-        text: The statement, in the user's words.
         span: Its position in the message.
         topic: For a context: what it is about. There is one context per topic at a time.
         over: For a decision: the former choice.
@@ -76,8 +75,7 @@ _NUMBERED = (
 SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "knowledge",
-        r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note"
-        r"|for the record"
+        r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note|for the record"
         r"|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*"
         r"(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)",
         behind=True,
@@ -106,14 +104,12 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "decision",
-        r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?"
-        r"(?:right|fine|correct|best|good|better)\b"
+        r"(?:[A-H]\)?|#?\d\)?) (?:is|seems|looks|sounds) (?:the )?(?:right|fine|correct|best|good|better)\b"
         r"|#?\d(?: and \d)?(?:,| please) (?:but|please|i|we|and)\b",
     ),
     _Shape(
         "decision",
-        r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?"
-        r"(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
+        r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
         r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
         r"(?:right|fine|correct|best|good|better|most)\b",
     ),
@@ -153,15 +149,13 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "discovery",
         r"(?:i|we)(?:'ve| have)? (?:just |also |only |now |recently )*"
-        r"(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized"
-        r"|figured out"
+        r"(?:found (?:out|that|a|an|the|two|several|some)|noticed|discovered|realiz?sed|realized|figured out"
         r"|tracked (?:it|this) down)\b(?! time)",
     ),
     _Shape(
         "discovery",
         r"(?:the|a|our|another|one) (?:actual |real |root |main |underlying |other |big |only )*"
-        r"(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)"
-        r"(?: with [^,.;]{2,60}| here| there)? "
+        r"(?:cause|problem|issue|bug|reason|culprit|catch|gap|gotcha)(?: with [^,.;]{2,60}| here| there)? "
         r"(?:is|was|seems to be|turned out)\b",
     ),
     _Shape(
@@ -177,8 +171,7 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "context",
-        r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time"
-        r"|no (?:rush|hurry)"
+        r"[^?]{0,60}?\b(?:in a (?:big |bit of a )?(?:hurry|rush)|short on time|out of time|no (?:rush|hurry)"
         r"|take your time|time is (?:short|tight|running out)|pressed for time"
         r"|under (?:a lot of )?(?:time )?pressure)\b",
         topic="time",
@@ -195,8 +188,7 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "context",
-        r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit"
-        r"(?:y|ies)"
+        r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit(?:y|ies)"
         r"(?: (?:now|today|this week|right now))? (?:is|are|now)\b"
         r"|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b",
         topic="priority",
@@ -265,9 +257,7 @@ _PARAGRAPH = 2
 def statements(text: str, before: str = "") -> tuple[Statement, ...]:
     """Return what a user's message says besides demands, in order.
 
-    Args:
-        text: The full message, including quotes and pasted material.
-        before: The agent's last message, for a "yes" that answers it.
+    ``before`` is the agent's last message, for a "yes" that answers it.
 
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
     [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]

@@ -58,7 +58,6 @@ class Meaning(msgspec.Struct, frozen=True):
         words: Stems of its content words.
         denies: Whether it negates something.
         turns: The small words in it that would reverse its meaning.
-        names: Numbers, paths and identifiers.
         bound: The words that follow each binding word: what is "not", and what another is "over".
     """
 
@@ -135,12 +134,8 @@ Likenesses = dict[str, dict[str, float]]
 def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Likenesses:
     """Find items that say the same and apply to the same domain, agent and scope.
 
-    Args:
-        items: The items to compare.
-        fresh: Ids. Only pairs with one of these are checked; the others were compared before.
-
-    Returns:
-        The pairs, each from both sides.
+    Only pairs with an id in ``fresh`` are checked; the others were compared before. Each pair is returned
+    from both sides.
     """
     found: Likenesses = defaultdict(dict)
     groups: defaultdict[object, list[MemoryItem]] = defaultdict(list)

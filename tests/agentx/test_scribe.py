@@ -355,7 +355,7 @@ def test_a_model_takes_notes_of_what_agents_say_too_by_their_own_words_alone(ws)
     ]
     assert [one.why for one in ran.judged[0].refused] == [
         "Only the user's own words make or end a rule.",
-        "Its quote is not in the user's own words of that message.",
+        "Its quote does not stand in the user's own words of that message.",
     ]
     assert f"Message {seq} (of an agent)" in model.asked[0]
     assert (ran.messages, ran.left, ran.usage.prompt_tokens) == (2, 0, 10)

