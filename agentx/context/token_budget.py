@@ -92,8 +92,10 @@ class Page:
         Raises:
             BudgetTooSmall: Not even that fits.
         """
-        mission = _mission(self.state)
-        weak = [] if weak_rules else [one for one in mission if _is_weak(one)]
+        pinned = (item for item in self.state.active() if item.pinned and not POLICIES[item.kind].always)
+        mission = [*self.state.active("north_star"), *boot_rules(self.state), *pinned]
+        rules = [] if weak_rules else [item for item in mission if item.kind == "rule" and not item.pinned]
+        weak = [rule for rule in rules if not is_critical(rule)]
         items: list[tuple[MemoryItem, Section]] = [
             *((item, "mission") for item in mission if item not in weak),
             *((item, "rules") for item in by_weight(self.state.active("constraint"))),
@@ -250,16 +252,6 @@ class Page:
             yield f"\n{' '.join([*full, *self.notices])}\n"
         if total:
             yield f"\nLeft out for want of room: {total} items.\n"
-
-
-def _mission(state: State) -> list[MemoryItem]:
-    """Return the mission and the rules of a start, and pinned items of kinds that are not always shown."""
-    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
-    return [*state.active("north_star"), *boot_rules(state), *pinned]
-
-
-def _is_weak(item: MemoryItem) -> bool:
-    return item.kind == "rule" and not item.pinned and not is_critical(item)
 
 
 def _count(number: int, name: str) -> str:
