@@ -17,7 +17,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.integrity.purge import quoting
 from agentx.integrity.purge.copies import Closure, PurgeRefused, follow
-from agentx.integrity.purge.quoting import Quoting, Words
+from agentx.integrity.purge.quoting import QuotedText, Quoting
 from agentx.recording import commit_message
 from agentx.recording.purge_journal import Journal, begin, finish, mark, survey
 from agentx.storage.events.types import Event
@@ -222,15 +222,15 @@ class _Look:
 
     # --- who else says it -----------------------------------------------------------------------------------
 
-    def _quotings(self) -> tuple[Words, list[Quoting]]:
+    def _quotings(self) -> tuple[QuotedText, list[Quoting]]:
         falling = (event for event in self._events() if event.seq in self._closure.events)
         texts = [text for event in falling for text in quoting.all_texts(event, self._read)]
         manifest = self._write_path.manifest()
         usual = (self._read(manifest[path].oid) for path in self._closure.paths if path in manifest)
-        words = Words(texts, usual)
+        words = QuotedText(texts, usual)
         return words, self._left(words)
 
-    def _left(self, words: Words) -> list[Quoting]:
+    def _left(self, words: QuotedText) -> list[Quoting]:
         """Return the events that repeat the content and are not purged."""
         if not words:
             return []
@@ -314,11 +314,11 @@ class _Look:
             return
         hashes = {own_hash for _, own_hash in self._closure.events.values()}
         for line in lines:
-            if any(self._words.find(text) or text in hashes for text in _said(line)):
+            if any(self._words.find(text) or text in hashes for text in _texts(line)):
                 yield mark(line)
 
 
-def _said(line: bytes) -> Iterator[str]:
+def _texts(line: bytes) -> Iterator[str]:
     """Yield the log line in an entry of ``history/orphans.jsonl``, and the strings in that line."""
     try:
         content = str(json.loads(line)["content"])
