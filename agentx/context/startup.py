@@ -74,24 +74,20 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     page.must(weak_rules=False)
     page.weak_rules()
     listed = page.listed
+    # None that only a tool's output supports
+    learned = [item for item in page.state.active("learning") if item.trust != "material"]
+    learned.sort(
+        key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
+    )
     lines = [
         *(_flow(item) for item in page.state.active("flow")),
         *(_capability(item) for item in page.state.active("capability")),
-        *(_lesson(item) for item in _lessons(page.state)),
+        *(_lesson(item) for item in learned[:LESSONS]),
     ]
     for line in lines:
         if line.id not in listed:
             page.fit(line, line.text)
     return page.done()
-
-
-def _lessons(state: State) -> list[MemoryItem]:
-    """Return lessons from the user, the engine or an agent; none that only a tool's output supports."""
-    learned = [item for item in state.active("learning") if item.trust != "material"]
-    learned.sort(
-        key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
-    )
-    return learned[:LESSONS]
 
 
 def _lesson(item: MemoryItem) -> ContextItem:

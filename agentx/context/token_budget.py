@@ -102,7 +102,12 @@ class Page:
             *((item, "rejections") for item in by_weight(self.state.active("rejection"))),
         ]
         short = [self._line(item, section, brief=True) for item, section in items]
-        issues = self._problems()
+        urgent = [
+            (_ORDER[item.detail.priority], -item.changed_seq, item)
+            for item in self.state.active("hot_issue")
+            if isinstance(item.detail, HotIssueDetail)
+        ]
+        issues = [item for *_, item in sorted(urgent, key=lambda found: found[:2])]
         each = [self._line(item, "problems", brief=True) for item in issues]
         lines = collapsed(issues)
         needed, at_least = self._needed([*short, *each]), self._needed([*short, *lines])
@@ -143,14 +148,6 @@ class Page:
     def _needed(self, items: Sequence[ContextItem]) -> int:
         """Return the tokens used with some items added, including the titles of their sections."""
         return self.used + sum(one.tokens for one in items) + self._titles({one.section for one in items})
-
-    def _problems(self) -> list[MemoryItem]:
-        issues = [
-            (_ORDER[item.detail.priority], -item.changed_seq, item)
-            for item in self.state.active("hot_issue")
-            if isinstance(item.detail, HotIssueDetail)
-        ]
-        return [item for *_, item in sorted(issues, key=lambda found: found[:2])]
 
     def _titles(self, sections: set[Section]) -> int:
         return sum(count_tokens(f"\n## {self.titles[section]}\n") for section in sections)

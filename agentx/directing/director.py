@@ -131,7 +131,15 @@ class Director:
                 deadline=time.monotonic() + TIMEOUT_S,
             )
         except ModelError as error:
-            return self._serve_on(state, why, error)
+            failed = DirectiveFailed(
+                why=why,
+                error=one_line(str(error))[:ERROR_CHARACTERS],
+                serves=state.directive.seq if state.directive else 0,
+                model=self._model.name,
+                **msgspec.structs.asdict(error.usage),
+            )
+            [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
+            return event if state.directive else self._compose(why)
         return self._issue(directive, why, state.seq, self._model.name, usage)
 
     def question(self, state: State, why: str) -> list[ChatMessage]:
@@ -283,18 +291,6 @@ class Director:
         state = seen_by(self._engine.snapshot(), self._agent)
         directive = compose(state, self.past(), self._instructions(state), why, self._outside)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
-
-    def _serve_on(self, state: State, why: str, error: ModelError) -> Event:
-        """Record the model's failure and keep the last good directive; compose one where there is none."""
-        failed = DirectiveFailed(
-            why=why,
-            error=one_line(str(error))[:ERROR_CHARACTERS],
-            serves=state.directive.seq if state.directive else 0,
-            model=self._model.name if self._model else "",
-            **msgspec.structs.asdict(error.usage),
-        )
-        [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
-        return event if state.directive else self._compose(why)
 
 
 def hold_to(state: State) -> str:

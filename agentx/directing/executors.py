@@ -220,7 +220,14 @@ class Command(msgspec.Struct, frozen=True):
             ExecutorFailed: It could not be started, or broke the protocol.
         """
         with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
-            with self._start(Path(place), assignment.time_limit_s) as program:
+            try:
+                started = Program(self.words, self.environ, Path(place), assignment.time_limit_s)
+            except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
+                problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
+                raise ExecutorFailed(
+                    f"The executor {self.words[0]!r} {problem}; check {self.setting}."
+                ) from error
+            with started as program:
                 if self.speaks == "jsonl":
                     done = _converse(program, assignment)
                 else:
@@ -234,15 +241,6 @@ class Command(msgspec.Struct, frozen=True):
             if done.status == "FAILED" and not done.reason:
                 done = msgspec.structs.replace(done, reason=_ended(program))
             return done
-
-    def _start(self, place: Path, time_limit_s: float) -> Program:
-        try:
-            return Program(self.words, self.environ, place, time_limit_s)
-        except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
-            problem = getattr(error, "strerror", None) or error
-            raise ExecutorFailed(
-                f"The executor {self.words[0]!r} cannot be run: {problem}; check {self.setting}."
-            ) from error
 
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:

@@ -98,19 +98,15 @@ class CommitChain:
         return Logged()
 
     def logged(self, commit: CommitInfo) -> Logged:
-        """Return the end of a commit's log; see :class:`Logged`."""
+        """Return the end of a commit's log, in the live log or the latest sealed segment."""
         try:
-            last = self._last_event(commit.tree)
+            lines = self._blob(self._reader.entry(commit.tree, LIVE)).splitlines(keepends=True)
+            if not lines and (sealed := self._sealed(commit.tree)):
+                lines = self._blob(sealed[-1]).splitlines(keepends=True)
+            last = self._codec.decode(lines[-1]) if lines else None
         except (ObjectDamaged, DamagedLine):
             return Logged(commit=commit.id, tree=commit.tree)  # reported by the check of the commits
         return Logged(commit.id, last.seq, last.hash, commit.tree) if last else Logged(tree=commit.tree)
-
-    def _last_event(self, tree: str) -> Event | None:
-        """Return the last event of a tree's log: from the live log, or the latest sealed segment."""
-        lines = self._blob(self._reader.entry(tree, LIVE)).splitlines(keepends=True)
-        if not lines and (sealed := self._sealed(tree)):
-            lines = self._blob(sealed[-1]).splitlines(keepends=True)
-        return self._codec.decode(lines[-1]) if lines else None
 
     def _sealed(self, tree: str) -> list[TreeEntry]:
         """Return the sealed segments of a tree, in order."""

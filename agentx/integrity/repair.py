@@ -8,7 +8,6 @@ Repair works on the files alone, so it needs no open workspace. At the end the h
 """
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -28,7 +27,6 @@ from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.recovery.git_repair import Aside, Mended, mend
-from agentx.storage.log.proven_log import Rebuilt
 from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
@@ -79,7 +77,12 @@ def repair(
             make_cache(root)
             mended += mend(root, aside, thorough=True)
         rebuilt = heal_log.rebuild(root, _CODEC, everywhere=True, accept_loss=accept_loss)
-        mended += _announced(rebuilt) if dry_run else heal_log.put_in_place(root, rebuilt, aside)
+        if not dry_run:
+            mended += heal_log.put_in_place(root, rebuilt, aside)
+        for path in rebuilt.files if dry_run else ():
+            source = rebuilt.sources.get(path)
+            how = f"would be restored from {source}" if source else "would be cleared of foreign lines"
+            mended.append(Mended(path, how))
     if not dry_run:
         _commit(root)
     left = verify(root, progress=progress).findings
@@ -87,14 +90,6 @@ def repair(
         left = tuple(msgspec.structs.replace(one, todo=_LEFT) if one.todo == REPAIR else one for one in left)
     where = aside.folder.relative_to(root).as_posix() if aside.used else ""
     return Repaired(tuple(mended), left, where)
-
-
-def _announced(rebuilt: Rebuilt) -> Iterator[Mended]:
-    for path in rebuilt.files:
-        source = rebuilt.sources.get(path)
-        yield Mended(
-            path, f"would be restored from {source}" if source else "would be cleared of foreign lines"
-        )
 
 
 def _commit(root: Path) -> None:

@@ -126,10 +126,17 @@ class _Verification:
         found = self._findings.append
         self._check("objects", lambda: self._look_at_objects(damaged))
         chain = CommitChain(self._reader, self._codec, found, damaged)
-        start, end = self._ends(chain, since)
+        # Where to begin, and the end of the latest commit's log
+        start, end = Logged(), chain.last_logged(self._head) if self._head else Logged()
+        if self._head and since:
+            start = chain.logged(self._reader.commit(chain.find(self._head, since)))
         self._check("commits", lambda: chain.check(self._head, start.commit, self._progress))
         self._notes += chain.notes
-        states = [*states, *self._snapshot()]
+        # The state that the next open begins with is compared too
+        version, folder = f"{FOLD_VERSION}-{self._codec.fingerprint}", self._root / CACHE / "snapshots"
+        snapshots = Snapshots(folder, History(self._root, self._codec), version, sealed=True)
+        if snapshot := snapshots.load(State.decode):
+            states = [*states, snapshot[0]]
         log = LogLook(self._root, self._reader, self._codec, found, chain.purged_changes)
         self._check("history", lambda: log.run(start, end, states, self._progress))
         self._check("artifacts", lambda: self._look_at_artifacts(log, end))
@@ -141,26 +148,12 @@ class _Verification:
             self._head, log.seq, tuple(self._checks), tuple(self._findings), purged, tuple(self._notes)
         )
 
-    def _snapshot(self) -> list[State]:
-        """Return the state that the next open begins with."""
-        version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
-        folder = self._root / CACHE / "snapshots"
-        found = Snapshots(folder, History(self._root, self._codec), version, sealed=True).load(State.decode)
-        return [found[0]] if found else []
-
     def _check(self, name: str, look: Callable[[], str]) -> None:
         """Run a check, which returns what it checked in a sentence."""
         began, before = time.monotonic(), len(self._findings)
         what = look()
         spent = round((time.monotonic() - began) * 1_000)
         self._checks.append(IntegrityCheck(name, what, len(self._findings) - before, spent))
-
-    def _ends(self, chain: CommitChain, since: str) -> tuple[Logged, Logged]:
-        """Return where to begin, and the end of the latest commit's log."""
-        if not self._head:
-            return Logged(), Logged()
-        start = chain.logged(self._reader.commit(chain.find(self._head, since))) if since else Logged()
-        return start, chain.last_logged(self._head)
 
     def _look_at_objects(self, damaged: set[str]) -> str:
         count = 0

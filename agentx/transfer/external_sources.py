@@ -76,17 +76,14 @@ class Sources:
         declared = self._engine.config.sources
         if declared:
             self._engine.trust.require("sources")
-        self._forget_all_but({section.name for section in declared})
+        if not self._engine.write_path.read_only:  # else the index is in memory, and starts empty
+            names = {section.name for section in declared}
+            for path in nofollow.listed(self._manifests, suffix=".json"):
+                if path.stem not in names:
+                    for file in self._load(path.stem):
+                        self._drop(path.stem, file)
+                    nofollow.remove(path)
         return [self._scan(section, progress) for section in declared]
-
-    def _forget_all_but(self, declared: set[str]) -> None:
-        if self._engine.write_path.read_only:
-            return  # the index is in memory, and starts empty
-        for path in nofollow.listed(self._manifests, suffix=".json"):
-            if path.stem not in declared:
-                for file in self._load(path.stem):
-                    self._drop(path.stem, file)
-                nofollow.remove(path)
 
     def _scan(self, section: SourceSection, progress: Progress | None) -> SourceReport:
         root = (self._engine.root / section.path).resolve()

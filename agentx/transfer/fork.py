@@ -94,7 +94,12 @@ def fork(
         taken = _taken(engine.write_path.repo, head, at)
         repo = GitRepository.init(root)
         try:
-            _copy(engine.write_path.repo, repo, taken, progress)
+            # Everything that the last commit reaches, and what the events after it name
+            source, base = engine.write_path.repo.git_dir, [taken.base] if taken.base else []
+            named = [entry.oid for entry in taken.entries.values() if entry is not None]
+            transfer.copy(source, repo.git_dir, [*base, *named], progress)
+            if taken.base:
+                repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
             _build(repo, taken, at, engine.settings.actor)
         finally:
             repo.close()
@@ -183,14 +188,6 @@ def _entries(
         for path in map(blob_path, named_blobs(event.data)):
             entries[path] = log.entries.get(path)
     return entries
-
-
-def _copy(source: GitRepository, repo: GitRepository, taken: _ForkContent, progress: Progress | None) -> None:
-    """Copy everything that the last commit reaches, and what the events after it name."""
-    named = [entry.oid for entry in taken.entries.values() if entry is not None]
-    transfer.copy(source.git_dir, repo.git_dir, [*([taken.base] if taken.base else []), *named], progress)
-    if taken.base:
-        repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
 
 
 def _build(repo: GitRepository, taken: _ForkContent, at: int, actor: str) -> None:

@@ -33,7 +33,7 @@ from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
 
-_TOLD = 6
+_DOUBTS = 6
 """Maximum number of doubts to print."""
 
 _LOOKS_PER_SECOND = 2
@@ -75,22 +75,18 @@ def run_pipeline(
         finally:
             tracker.close()
         terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
-        _say_doubts(terminal, ws, begun)
+        # What was proved but deserves the user's attention
+        proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
+        doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
+        for one in doubts[:_DOUBTS]:
+            terminal.note(f"Perhaps {one}")
+        if len(doubts) > _DOUBTS:
+            terminal.note(f"and {len(doubts) - _DOUBTS} more: see `agentx log`.")
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
     if EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
-
-
-def _say_doubts(terminal: Terminal, ws: Workspace, begun: int) -> None:
-    """Note what was proved after an event but deserves the user's attention."""
-    proofs = (event.data for event in ws.events(begun) if isinstance(event.data, StageProved))
-    doubts = [one for proof in proofs for one in proof.checks if one.startswith(LOOK_AT)]
-    for one in doubts[:_TOLD]:
-        terminal.note(f"Perhaps {one}")
-    if len(doubts) > _TOLD:
-        terminal.note(f"and {len(doubts) - _TOLD} more: see `agentx log`.")
 
 
 @contextlib.contextmanager
