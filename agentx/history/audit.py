@@ -61,7 +61,7 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
 
 def look_back(engine: Engine, since: str) -> Audit:
     """Audit what happened in a workspace since a moment of :func:`begin`, and its state; read-only."""
-    return audit(engine.write_path.history.read(on_damage=told_already), since, str(engine.root))
+    return audit(engine.log.history.read(on_damage=told_already), since, str(engine.root))
 
 
 def together(audits: Iterable[Audit], since: str) -> Report:

@@ -116,7 +116,7 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
     _index_commits(engine)
     runs = {
         event.run: event.seq
-        for event in engine.write_path.history.read(on_damage=told_already)
+        for event in engine.log.history.read(on_damage=told_already)
         if isinstance(event.data, RunStarted)
     }
     found: list[Event] = []
@@ -148,7 +148,7 @@ def _item_changes(
     On the way, ``runs`` is filled with the event at which each run began.
     """
     state = State()
-    for event in engine.write_path.history.read(on_damage=told_already):
+    for event in engine.log.history.read(on_damage=told_already):
         if isinstance(event.data, RunStarted):
             runs[event.run] = event.seq
         if not isinstance(event.data, Concluded):
@@ -197,7 +197,7 @@ def _cause_of(event: Event, runs: dict[str, int]) -> int:
 
 def _index_commits(engine: Engine) -> None:
     """Index all commits, so that each event can be shown with its commit."""
-    while engine.commits.extend(engine.write_path.head):
+    while engine.commits.extend(engine.git.head):
         pass
 
 
