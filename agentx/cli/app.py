@@ -92,23 +92,17 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
         if helped:
             # Nothing but help: an option takes a word like --help as its value, and the command would run.
             asked = [*find(own).split(), "--help"]
-        else:
-            _refuse_to_act(own)
+        elif acts := [name for name in spoken(own) if name in COMMANDS and not COMMANDS[name].reads]:
+            raise InsideRun(
+                f"`agentx {acts[0]}` acts as you or changes the workspace, so it is refused inside an "
+                "agent's run: call it in a terminal of your own."
+            )
     status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
     return any(option in arguments for option in _HELP_OPTIONS)
-
-
-def _refuse_to_act(own: Sequence[str]) -> None:
-    refused = [name for name in spoken(own) if name in COMMANDS and not COMMANDS[name].reads]
-    if refused:
-        raise InsideRun(
-            f"`agentx {refused[0]}` acts as you or changes the workspace, so it is refused inside an agent's "
-            "run: call it in a terminal of your own."
-        )
 
 
 def build(own: Sequence[str]) -> typer.Typer:
@@ -205,16 +199,14 @@ def _alone(group: str) -> Callable[..., None]:
     def alone(ctx: typer.Context, **options: object) -> None:
         if ctx.invoked_subcommand is None:
             default(ctx, **options)
-        elif given := [one for one in options if _is_given(ctx, one)]:
-            option = f"--{given[0].replace('_', '-')}"
-            raise UsageError(f"{option} belongs after the command: `agentx {first} {option} …`.")
+            return
+        for name in options:
+            source = ctx.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} belongs after the command: `agentx {first} {option} …`.")
 
     return alone
-
-
-def _is_given(ctx: typer.Context, option: str) -> bool:
-    source = ctx.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _epilog(name: str) -> str:

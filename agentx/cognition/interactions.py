@@ -77,14 +77,11 @@ class SessionReplay:
 
     def take(self, event: Event) -> Interaction | None:
         """Return the interaction that an event ends; ``None`` for any other event."""
-        match event.data:
-            case Recognized(session=self.session) as read:
-                self.mind = self.mind.recognized(read)
-            case Interacted(session=self.session) as done:
-                return self._over(event, done)
-        return None
-
-    def _over(self, event: Event, done: Interacted) -> Interaction:
+        done = event.data
+        if isinstance(done, Recognized) and done.session == self.session:
+            self.mind = self.mind.recognized(done)
+        if not isinstance(done, Interacted) or done.session != self.session:
+            return None
         held = self.mind.interacted(msgspec.structs.replace(done, evicted=()))
         self.mind = self.mind.interacted(done)
         stronger = done.reinforced if done.boost else ()

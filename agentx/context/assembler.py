@@ -23,6 +23,7 @@ from agentx.context.rendering import (
     passage,
     provided,
     remembered,
+    reworded,
     said,
     unknown,
 )
@@ -30,7 +31,6 @@ from agentx.context.token_budget import NO_ROOM, Page
 from agentx.engine.daily_recap import Told
 from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import AgentXError
-from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.recall.recall import recollect
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -266,10 +266,8 @@ class _Draft(Page):
             if number >= (POLICIES["flow"].shown or len(flows)):
                 self.omit(found.item.id, "flow", found.item.text, "another flow matches the message better")
                 continue
-            text = flow_text(found.item)
             shown = memory_line(found.item, "flow", self.message)
-            tokens = count_tokens(text + "\n")
-            self.fit(msgspec.structs.replace(shown, text=text, why=found.why, tokens=tokens), found.item.text)
+            self.fit(reworded(shown, flow_text(found.item), why=found.why), found.item.text)
 
     def recall(self, recall: Recall) -> None:
         """Add the memories that matter most for the message, and the passages nearest to it."""

@@ -6,6 +6,7 @@ and passages of read-only sources can be missing; they are marked as such.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import msgspec
@@ -73,7 +74,9 @@ def replay(engine: Engine, shown: Event) -> Context:
     state = _state_then(engine, data.as_of or shown.seq - 1)
     for name in data.items:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
-            state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
+            kind = _KINDS.get(letter[1], "context")  # its conclusion was purged
+            detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
+            state.items[name] = MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
     hits = [_passage(engine, state, name) for name in data.recalled]
     request = Request(
         message=_message(engine, state),
@@ -142,32 +145,22 @@ def _message(engine: Engine, state: State) -> str:
         return event.data.body.text
 
 
-def _purged_item(name: str, kind: Kind) -> MemoryItem:
-    """Return a placeholder for an item whose conclusion was purged."""
-    detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
-    return MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
-
-
 def _passage(engine: Engine, state: State, name: str) -> SearchHit:
     """Return a recalled passage by the id of its chunk, which encodes its origin."""
     letter, _, place = name.partition(":")
     if letter == "i":
         hit = SearchHit(id=name, kind="memory", text=PURGED, symbol=place, score=0.0)
         return as_it_was(engine, hit, state) or hit
+    chunk: Chunk | None = None
     seq = place.partition(":")[0]
     event = event_at(engine, int(seq)) if letter in _FROM_EVENTS and seq.isdigit() else None
-    chunk = (
-        _chunk(engine, event, name) if event else next(iter(engine.indexer.index.get([name]).values()), None)
-    )
+    if event is None:
+        chunk = next(iter(engine.indexer.index.get([name]).values()), None)
+    else:
+        with suppress(BlobDamaged):
+            passages = Passages(engine.write_path, event.seq - 1).of(event)
+            chunk = next((chunk for chunk in passages if chunk.id == name), None)
     return as_hit(chunk) if chunk else _lost(event, name)
-
-
-def _chunk(engine: Engine, event: Event, name: str) -> Chunk | None:
-    try:
-        passages = Passages(engine.write_path, event.seq - 1).of(event)
-        return next((chunk for chunk in passages if chunk.id == name), None)
-    except BlobDamaged:
-        return None
 
 
 def _lost(event: Event | None, name: str) -> SearchHit:

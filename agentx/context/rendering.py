@@ -7,6 +7,7 @@ cannot pose as a section.
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
@@ -135,27 +136,25 @@ def provided(context: Context) -> ContextProvided:
 # --- the form of each item ------------------------------------------------------------------------
 
 
-def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:
-    """Render a memory item on a line, with its id.
+def reworded(item: ContextItem, text: str, **fields: Any) -> ContextItem:
+    """Return an item with another text, its tokens counted, and other fields."""
+    return msgspec.structs.replace(item, text=text, tokens=count_tokens(text + "\n"), **fields)
 
-    Args:
-        item: The memory item.
-        section: Its section.
-        message: What the context is for; used to explain why the item is shown.
-        brief: Whether to use its short form.
+
+def _item(text: str, **fields: Any) -> ContextItem:
+    return ContextItem(text=text, tokens=count_tokens(text + "\n"), **fields)
+
+
+def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool = False) -> ContextItem:
+    """Render a memory item on a line with its id, if ``brief`` in its short form.
+
+    The message that the context is for explains why the item is shown.
     """
     text = (item.short or shorten(item.text)) if brief else item.text
     whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
     line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"
-    return ContextItem(
-        id=item.id,
-        kind=item.kind,
-        section=section,
-        text=line,
-        source=source(item),
-        why=why(item, message),
-        tokens=count_tokens(line + "\n"),
-    )
+    reason = why(item, message)
+    return _item(line, id=item.id, kind=item.kind, section=section, source=source(item), why=reason)
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
@@ -164,21 +163,20 @@ def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
     for item in issues:
         if isinstance(item.detail, HotIssueDetail):
             by_runner.setdefault(item.detail.runner, []).append((item, item.detail.check))
-    return [_runner_line(runner, found) for runner, found in by_runner.items()]
-
-
-def _runner_line(runner: str, found: Sequence[tuple[MemoryItem, str]]) -> ContextItem:
-    names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
-    line = f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}"
-    return ContextItem(
-        id=f"runner-{runner}",
-        kind="hot_issue",
-        section="problems",
-        text=line,
-        source=source(found[0][0]),
-        why="the checks still fail",
-        tokens=count_tokens(line + "\n"),
-    )
+    lines = []
+    for runner, found in by_runner.items():
+        names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+        lines.append(
+            _item(
+                f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}",
+                id=f"runner-{runner}",
+                kind="hot_issue",
+                section="problems",
+                source=source(found[0][0]),
+                why="the checks still fail",
+            )
+        )
+    return lines
 
 
 def by_weight(items: Iterable[MemoryItem]) -> list[MemoryItem]:
@@ -222,8 +220,8 @@ def marks(item: MemoryItem) -> str:
     until = on_one_line(item.until).removeprefix("until ")
     if until:
         return "" if until.lower() in item.text.lower() else f" (until {until})"
-    told = item.detail.duration != "for_now" or "for now" in item.text.lower()
-    return "" if told else " (for now)"
+    lasts = item.detail.duration != "for_now" or "for now" in item.text.lower()
+    return "" if lasts else " (for now)"
 
 
 def source(item: MemoryItem) -> str:
@@ -262,30 +260,19 @@ def said(message: Message) -> ContextItem:
 
 
 def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> ContextItem:
-    text = on_one_line(text)
-    return ContextItem(
-        id=f"event-{seq}",
-        kind=kind,
-        section=section,
-        text=text,
-        source=f"event {seq}",
-        why=reason,
-        tokens=count_tokens(text + "\n"),
-    )
+    where = f"event {seq}"
+    return _item(on_one_line(text), id=f"event-{seq}", kind=kind, section=section, source=where, why=reason)
 
 
 def happened(told: Told, section: Section) -> ContextItem:
     """Render what happened, on a line."""
-    text = f"- {on_one_line(told.text)}"
-    one = told.first == told.last
-    return ContextItem(
+    return _item(
+        f"- {on_one_line(told.text)}",
         id=f"{section}-{told.first}",
         kind=section,
         section=section,
-        text=text,
-        source=f"event {told.first}" if one else f"events {told.first} to {told.last}",
+        source=f"event{f's {told.first} to' * (told.first != told.last)} {told.last}",
         why="it happened lately" if section == "recap" else "the whole log was asked for",
-        tokens=count_tokens(text + "\n"),
     )
 
 
@@ -294,57 +281,35 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
 
     A message of one line is put on a line; everything else in a fence that it cannot close.
     """
-    shown = _placed(hit, hit.text)
-    tokens = count_tokens(shown + "\n")
-    if tokens > most:
-        shown = _placed(hit, cut(hit.text, most))
-        tokens = count_tokens(shown + "\n")
-    return ContextItem(
+    whole = _item(
+        _placed(hit, hit.text),
         id=hit.id,
         kind=hit.kind,
         section="recalled",
-        text=shown,
         source=place(hit),
-        why=_found(hit),
-        tokens=tokens,
+        why=_how_found(hit),
     )
+    return whole if whole.tokens <= most else reworded(whole, _placed(hit, cut(hit.text, most)))
 
 
 def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
-    """Render an automatically recalled memory item on a line that states its kind and date.
-
-    Args:
-        hit: How it was found.
-        item: The memory item.
-        most: Maximum number of tokens of its text.
-    """
+    """Render a recalled memory item, cut to a number of tokens, on a line with its kind and date."""
     line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
     since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
-    text = f"{line.text} ({since})"
-    return msgspec.structs.replace(
-        line, id=hit.id, kind="memory", text=text, why=_found(hit), tokens=count_tokens(text + "\n")
-    )
+    return reworded(line, f"{line.text} ({since})", id=hit.id, kind="memory", why=_how_found(hit))
 
 
-def _found(hit: SearchHit) -> str:
-    """Return how a passage was found, in a few words."""
-    ranks = [
-        f"by its words (rank {hit.lexical_rank})" if hit.lexical_rank else "",
-        f"by its meaning (rank {hit.vector_rank})" if hit.vector_rank else "",
-    ]
-    return "found " + " and ".join(rank for rank in ranks if rank) if any(ranks) else "found exactly"
+def _how_found(hit: SearchHit) -> str:
+    ranks = (("words", hit.lexical_rank), ("meaning", hit.vector_rank))
+    return "found " + (" and ".join(f"by its {by} (rank {rank})" for by, rank in ranks if rank) or "exactly")
 
 
 def _placed(hit: SearchHit, text: str) -> str:
     if hit.kind == "message" and len(text.strip().splitlines()) <= 1:
         return f"- {place(hit)}: {on_one_line(text)}"
-    fence = _fence(text)
+    # Longer than any run of backticks, so that the text cannot close it (CommonMark 0.31, 4.5)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"### {place(hit)}\n{fence}\n{text}\n{fence}"
-
-
-def _fence(text: str) -> str:
-    """Return a fence that the text cannot close: longer than any run of backticks (CommonMark 0.31, 4.5)."""
-    return "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
 def on_one_line(text: str) -> str:

@@ -38,16 +38,7 @@ MOST_SEARCHED = 1_000
 def search(
     engine: Engine, query: str, k: int, where: Filter, seq: int | None, *, files: bool = False
 ) -> list[SearchHit]:
-    """Find passages, or files.
-
-    Args:
-        engine: The workspace.
-        query: Words in any form.
-        k: Maximum number of hits.
-        where: What to search.
-        seq: Search the workspace as it was after this event; ``None`` for now.
-        files: Return one hit for each file.
-    """
+    """Find ``k`` passages or files, in the workspace as it was after an event (``None``: as it is)."""
     if seq is None:
         return engine.search(query, k, where, files=files)
     return moment_parser.search_at(engine, query, k, where, moment_parser.state_at(engine, seq), files=files)
@@ -135,12 +126,12 @@ def relevant_context(
         if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
             known = {hit.id for hit in found}  # only files are near, so search memories separately
             found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
-        listens = engine.config.scribe.capture_assistant
-        return [hit for hit in found if listens or hit.kind != "message" or not _of_agent(hit)]
+        if engine.config.scribe.capture_assistant:
+            return found
+        return [hit for hit in found if hit.kind != "message" or Actor.parse(hit.actor).role != "agent"]
 
-    return assemble(
-        state, request, recall, _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
-    )
+    history, flows = _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
+    return assemble(state, request, recall, history, flows)
 
 
 def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple[str, ...]]:
@@ -184,17 +175,8 @@ def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
     return retrieve(index, wanted, None, k, Filter())
 
 
-def _of_agent(hit: SearchHit) -> bool:
-    return Actor.parse(hit.actor).role == "agent"
-
-
 def has_begun(state: State, now: str) -> bool:
-    """Return whether an agent has answered on the day of a time, in this machine's calendar.
-
-    Args:
-        state: The state.
-        now: An ISO time.
-    """
+    """Return whether an agent has answered on the day of an ISO time, in this machine's calendar."""
     today = _day(now)
     return any(
         Actor.parse(message.actor).role == "agent" and _day(message.at) == today for message in state.messages

@@ -7,11 +7,11 @@ lesson is based on it alone.
 
 import msgspec
 
-from agentx.context.rendering import Context, ContextItem, memory_line, on_one_line
+from agentx.context.rendering import Context, ContextItem, memory_line, on_one_line, reworded
 from agentx.context.token_budget import Page
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import state_at
-from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, Kind, MemoryItem
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.memory.vitality import vitality
@@ -59,7 +59,11 @@ def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int 
 
 def start_of(state: State, agent: str, max_tokens: int) -> Context:
     """Do the same as :func:`boot` for a state."""
-    own = {name: item for name, item in state.items.items() if _concerns(item, agent)}
+    own = {
+        name: item
+        for name, item in state.items.items()
+        if item.kind not in _OF_A_ROLE or item.agent in ("", agent)
+    }
     page = Page(
         msgspec.structs.replace(state, items=own),
         TITLES,
@@ -70,10 +74,15 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     page.must(weak_rules=False)
     page.weak_rules()
     listed = page.listed
+    # None that only a tool's output supports
+    learned = [item for item in page.state.active("learning") if item.trust != "material"]
+    learned.sort(
+        key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
+    )
     lines = [
         *(_flow(item) for item in page.state.active("flow")),
         *(_capability(item) for item in page.state.active("capability")),
-        *(_lesson(item) for item in _lessons(page.state)),
+        *(_lesson(item) for item in learned[:LESSONS]),
     ]
     for line in lines:
         if line.id not in listed:
@@ -81,23 +90,10 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     return page.done()
 
 
-def _concerns(item: MemoryItem, agent: str) -> bool:
-    return item.kind not in _OF_A_ROLE or item.agent in ("", agent)
-
-
-def _lessons(state: State) -> list[MemoryItem]:
-    """Return lessons from the user, the engine or an agent; none that only a tool's output supports."""
-    learned = [item for item in state.active("learning") if item.trust != "material"]
-    learned.sort(
-        key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
-    )
-    return learned[:LESSONS]
-
-
 def _lesson(item: MemoryItem) -> ContextItem:
     """Render a lesson; one that neither the user nor the engine vouched for is marked."""
     vouched = item.trust in ("user", "engine")
-    return memory_line(item, "lessons", "") if vouched else _said(item, "lessons", "an agent's word")
+    return memory_line(item, "lessons", "") if vouched else _with_facts(item, "lessons", "an agent's word")
 
 
 def _flow(item: MemoryItem) -> ContextItem:
@@ -105,35 +101,28 @@ def _flow(item: MemoryItem) -> ContextItem:
     if not isinstance(detail, FlowDetail):
         return memory_line(item, "flows", "")
     calls = [f"“{on_one_line(trigger)}”" for trigger in detail.triggers]
-    count = len(detail.steps)
-    told = [
+    count, record = len(detail.steps), record_of(detail)
+    works = "" if record == "never used" else "works in "
+    facts = [
         f"when asked to {' or '.join(calls)}" if calls else "",
         f"{count} step{'s' * (count != 1)}",
-        _record(detail),
+        f"{'broken, ' * (standing(detail) == 'broken')}{works}{record}",
         "ask the user for approval first" if detail.needs_approval else "",
     ]
-    return _said(item, "flows", "; ".join(part for part in told if part))
-
-
-def _record(detail: FlowDetail) -> str:
-    record = record_of(detail)
-    if standing(detail) == "broken":
-        return f"broken, works in {record}"
-    return record if record == "never used" else f"works in {record}"
+    return _with_facts(item, "flows", "; ".join(filter(None, facts)))
 
 
 def _capability(item: MemoryItem) -> ContextItem:
     detail = item.detail
     if not isinstance(detail, CapabilityDetail):
         return memory_line(item, "capabilities", "")
-    said = f": “{on_one_line(cut(detail.said, _SAID_TOKENS))}”" if detail.said and not detail.works else ""
+    output = f": “{on_one_line(cut(detail.said, _SAID_TOKENS))}”" if detail.said else ""
     on = f" on {detail.checked_at[:10]}" if detail.checked_at else ""
-    works = {True: f"worked{on}", False: f"did not work{on}{said}", None: "never tried"}[detail.works]
-    return _said(item, "capabilities", works)
+    works = {True: f"worked{on}", False: f"did not work{on}{output}", None: "never tried"}[detail.works]
+    return _with_facts(item, "capabilities", works)
 
 
-def _said(item: MemoryItem, section: Section, told: str) -> ContextItem:
+def _with_facts(item: MemoryItem, section: Section, facts: str) -> ContextItem:
     """Render a memory item on a line, with additional facts about it."""
     line = memory_line(item, section, "")
-    text = f"{line.text} ({told})"
-    return msgspec.structs.replace(line, text=text, tokens=count_tokens(text + "\n"))
+    return reworded(line, f"{line.text} ({facts})")

@@ -92,15 +92,22 @@ class Page:
         Raises:
             BudgetTooSmall: Not even that fits.
         """
-        mission = _mission(self.state)
-        weak = [] if weak_rules else [one for one in mission if _is_weak(one)]
+        pinned = (item for item in self.state.active() if item.pinned and not POLICIES[item.kind].always)
+        mission = [*self.state.active("north_star"), *boot_rules(self.state), *pinned]
+        rules = [] if weak_rules else [item for item in mission if item.kind == "rule" and not item.pinned]
+        weak = [rule for rule in rules if not is_critical(rule)]
         items: list[tuple[MemoryItem, Section]] = [
             *((item, "mission") for item in mission if item not in weak),
             *((item, "rules") for item in by_weight(self.state.active("constraint"))),
             *((item, "rejections") for item in by_weight(self.state.active("rejection"))),
         ]
         short = [self._line(item, section, brief=True) for item, section in items]
-        issues = self._problems()
+        urgent = [
+            (_ORDER[item.detail.priority], -item.changed_seq, item)
+            for item in self.state.active("hot_issue")
+            if isinstance(item.detail, HotIssueDetail)
+        ]
+        issues = [item for *_, item in sorted(urgent, key=lambda found: found[:2])]
         each = [self._line(item, "problems", brief=True) for item in issues]
         lines = collapsed(issues)
         needed, at_least = self._needed([*short, *each]), self._needed([*short, *lines])
@@ -141,14 +148,6 @@ class Page:
     def _needed(self, items: Sequence[ContextItem]) -> int:
         """Return the tokens used with some items added, including the titles of their sections."""
         return self.used + sum(one.tokens for one in items) + self._titles({one.section for one in items})
-
-    def _problems(self) -> list[MemoryItem]:
-        issues = [
-            (_ORDER[item.detail.priority], -item.changed_seq, item)
-            for item in self.state.active("hot_issue")
-            if isinstance(item.detail, HotIssueDetail)
-        ]
-        return [item for *_, item in sorted(issues, key=lambda found: found[:2])]
 
     def _titles(self, sections: set[Section]) -> int:
         return sum(count_tokens(f"\n## {self.titles[section]}\n") for section in sections)
@@ -250,16 +249,6 @@ class Page:
             yield f"\n{' '.join([*full, *self.notices])}\n"
         if total:
             yield f"\nLeft out for want of room: {total} items.\n"
-
-
-def _mission(state: State) -> list[MemoryItem]:
-    """Return the mission and the rules of a start, and pinned items of kinds that are not always shown."""
-    pinned = (item for item in state.active() if item.pinned and not POLICIES[item.kind].always)
-    return [*state.active("north_star"), *boot_rules(state), *pinned]
-
-
-def _is_weak(item: MemoryItem) -> bool:
-    return item.kind == "rule" and not item.pinned and not is_critical(item)
 
 
 def _count(number: int, name: str) -> str:

@@ -73,10 +73,12 @@ def run_directed(
     """
     engine.trust.require("directives", "a directive from the history would be carried out")
     with alone(engine):
-        return _Run(engine, executor, functions or {}, model, agent, files=files).work(due, time_limit_s)
+        return _RunInProgress(engine, executor, functions or {}, model, agent, files=files).work(
+            due, time_limit_s
+        )
 
 
-class _Run:
+class _RunInProgress:
     def __init__(
         self,
         engine: Engine,
@@ -109,9 +111,13 @@ class _Run:
             raise
         if not self.start(filled.text, filled.directive, due):
             return None
-        outcome = self.carried_out(
-            Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
-        )
+        assignment = Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
+        try:
+            outcome = carry_out(self.executor, assignment)
+        except KeyboardInterrupt:
+            self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
+            raise
+        self.end(outcome)
         return DirectedRun(
             run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
         )
@@ -131,26 +137,11 @@ class _Run:
         self.engine.write_path.flush()
         return event.run == self.id
 
-    def carried_out(self, assignment: Assignment) -> Outcome:
-        """Have the prompt carried out, and record the end in any case."""
-        try:
-            outcome = carry_out(self.executor, assignment)
-        except KeyboardInterrupt:
-            self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
-            raise
-        self.end(outcome)
-        return outcome
-
     def end(self, outcome: Outcome) -> None:
         """Record the outcome."""
         if outcome.summary:
-            self.record(
-                AgentMessageSent(
-                    body=self.engine.write_path.body(clean(outcome.summary)[:SUMMARY_CHARACTERS]),
-                    final=True,
-                    model=self.executor.name,
-                )
-            )
+            body = self.engine.write_path.body(clean(outcome.summary)[:SUMMARY_CHARACTERS])
+            self.record(AgentMessageSent(body=body, final=True, model=self.executor.name))
         self.record(
             RunEnded(
                 status=outcome.status,

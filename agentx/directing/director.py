@@ -130,14 +130,22 @@ class Director:
                 deadline=time.monotonic() + TIMEOUT_S,
             )
         except ModelError as error:
-            return self._serve_on(state, why, error)
+            failed = DirectiveFailed(
+                why=why,
+                error=one_line(str(error))[:ERROR_CHARACTERS],
+                serves=state.directive.seq if state.directive else 0,
+                model=self._model.name,
+                **msgspec.structs.asdict(error.usage),
+            )
+            [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
+            return event if state.directive else self._compose(why)
         return self._issue(directive, why, state.seq, self._model.name, usage)
 
     def question(self, state: State, why: str) -> list[ChatMessage]:
         """Return the messages for a model that is to write a directive, as of a state."""
-        earlier, said = self._events(state.directed), self._instructions(state)
+        earlier, instructions = self._events(state.directed), self._instructions(state)
         own = seen_by(state, self._agent)
-        return briefing.question(own, self.past(state=state), earlier, said, why, self._tools)
+        return briefing.question(own, self.past(state=state), earlier, instructions, why, self._tools)
 
     def fill(self) -> Filled:
         """Return the prompt of the current directive, ready for an executor.
@@ -147,9 +155,8 @@ class Director:
         """
         directive, issued, template = self._serving()
         lookups = {name: self._lookup(directive, name, issued.policy) for name in fields.names(template)}
-        past = self.past(
-            fields.runs_needed([one for one in lookups.values() if isinstance(one, fields.Lookup)])
-        )
+        resolvers = [one for one in lookups.values() if isinstance(one, fields.Lookup)]
+        past = self.past(fields.runs_needed(resolvers))
         values: dict[str, str] = {}
         for name, lookup in lookups.items():
             try:
@@ -164,8 +171,7 @@ class Director:
         """Return what happened in the latest runs (0: in all), as of a state or of now."""
         state = state or self._engine.snapshot()
         events = self._engine.log.history.read(begin(state, runs), told_already)
-        now = stamp()
-        return gather(events, state, self._engine.read_body, now)
+        return gather(events, state, self._engine.read_body, stamp())
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -178,8 +184,8 @@ class Director:
         if len(seqs) == RECENT_INSTRUCTIONS:
             facts = self._engine.log.history.read(0, told_already)
             seqs.insert(0, next((event.seq for event in facts if is_instruction(event)), seqs[0]))
-        said = self._events(list(dict.fromkeys(seqs)))
-        bodies = [event.data.body for event in said if isinstance(event.data, UserMessageSent)]
+        messages = self._events(list(dict.fromkeys(seqs)))
+        bodies = [event.data.body for event in messages if isinstance(event.data, UserMessageSent)]
         return [readable(body, self._engine.read_body)[:INSTRUCTION_CHARACTERS] for body in bodies]
 
     def _events(self, seqs: Sequence[int]) -> list[Event]:
@@ -207,10 +213,10 @@ class Director:
         lookup = fields.parse(words) or fields.parse(name)
         if lookup is not None:
             return lookup
-        said = self._explained(directive, name) or self._explain(directive, name, words)
-        found = fields.parse(said.resolver) or said.value
+        explained = self._explained(directive, name) or self._explain(directive, name, words)
+        found = fields.parse(explained.resolver) or explained.value
         if not found:
-            raise fields.FieldUnresolved(name, f"unknown resolver {said.resolver!r}")
+            raise fields.FieldUnresolved(name, f"unknown resolver {explained.resolver!r}")
         return found
 
     def _explained(self, directive: int, name: str) -> FieldExplained | None:
@@ -221,8 +227,8 @@ class Director:
         found: FieldExplained | None = None
         for event in self._engine.log.history.read(directive, told_already):
             match event.data:
-                case FieldExplained(directive=of, field=field) as said if (of, field) == (directive, name):
-                    found = said
+                case FieldExplained(directive=of, field=field) as answer if (of, field) == (directive, name):
+                    found = answer
                 case RunStarted() if found is not None and found.value:
                     found = None
         return found
@@ -235,7 +241,7 @@ class Director:
             )
         past = self.past()
         try:
-            said, usage = ask(
+            answer, usage = ask(
                 self._model,
                 explaining.question(name, words, past),
                 explaining.shape(),
@@ -251,8 +257,8 @@ class Director:
             directive=directive,
             field=name,
             words=words,
-            resolver=said.resolver,
-            value=said.value,
+            resolver=answer.resolver,
+            value=answer.value,
             through=self._engine.snapshot().seq,
             model=self._model.name,
             **msgspec.structs.asdict(usage),
@@ -284,18 +290,6 @@ class Director:
         state = seen_by(self._engine.snapshot(), self._agent)
         directive = compose(state, self.past(), self._instructions(state), why, self._outside)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
-
-    def _serve_on(self, state: State, why: str, error: ModelError) -> Event:
-        """Record the model's failure and keep the last good directive; compose one where there is none."""
-        failed = DirectiveFailed(
-            why=why,
-            error=one_line(str(error))[:ERROR_CHARACTERS],
-            serves=state.directive.seq if state.directive else 0,
-            model=self._model.name if self._model else "",
-            **msgspec.structs.asdict(error.usage),
-        )
-        [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
-        return event if state.directive else self._compose(why)
 
 
 def hold_to(state: State) -> str:

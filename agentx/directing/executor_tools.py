@@ -80,9 +80,8 @@ class Hands:
         self._made += 1
         tools = self._sets.get(name)
         if tools is None:
-            return Result(
-                "FAILED", f"There is no tool {name[:64]!r}. The tools are: {', '.join(self._sets)}."
-            )
+            known = ", ".join(self._sets)
+            return Result("FAILED", f"There is no tool {name[:64]!r}. The tools are: {known}.")
         result = tools.call(name, arguments, call_id=f"{self._run}-{self._made}")
         return Result(result.status, self._plain(result))
 

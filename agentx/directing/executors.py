@@ -98,8 +98,8 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
     try:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-        told = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
-        return Outcome(status="FAILED", reason=told, unanswered=isinstance(error, ModelError))
+        reason = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
+        return Outcome(status="FAILED", reason=reason, unanswered=isinstance(error, ModelError))
 
 
 def _checked(outcome: Outcome) -> Outcome:
@@ -125,8 +125,8 @@ class Function(msgspec.Struct, frozen=True):
 
     def execute(self, assignment: Assignment) -> Outcome:
         """Call the function."""
-        said = self.run(assignment)
-        return said if isinstance(said, Outcome) else Outcome(summary=said or "")
+        returned = self.run(assignment)
+        return returned if isinstance(returned, Outcome) else Outcome(summary=returned or "")
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -155,12 +155,12 @@ class Loop(msgspec.Struct, frozen=True):
         if assignment.time_limit_s:
             limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
         bounds = RunLimiter(limits, self.advice)
-        said = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
+        chat = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
         try:
             while True:
                 bounds.begin_step()
-                reply = self._ask(said, assignment.tools, bounds)
-                said.append(ChatMessage("assistant", reply.text, reply.tool_calls))
+                reply = self._ask(chat, assignment.tools, bounds)
+                chat.append(ChatMessage("assistant", reply.text, reply.tool_calls))
                 if not reply.tool_calls:
                     return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
                 if reply.text:
@@ -168,12 +168,12 @@ class Loop(msgspec.Struct, frozen=True):
                 for call in reply.tool_calls:
                     bounds.check_repeats(call.name, call.arguments)
                     result = assignment.tools.call(call.name, call.arguments)
-                    said.append(ChatMessage("tool", result.output, tool_call_id=call.id))
+                    chat.append(ChatMessage("tool", result.output, tool_call_id=call.id))
         except RunStops as stop:
             return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
 
-    def _ask(self, said: list[ChatMessage], tools: Tools, bounds: RunLimiter) -> Reply:
-        for part in self.model.stream(said, tools.schemas(), timeout_s=bounds.answer_time_s):
+    def _ask(self, chat: list[ChatMessage], tools: Tools, bounds: RunLimiter) -> Reply:
+        for part in self.model.stream(chat, tools.schemas(), timeout_s=bounds.answer_time_s):
             if isinstance(part, Reply):
                 bounds.spend(part.usage)
                 return part
@@ -220,8 +220,19 @@ class Command(msgspec.Struct, frozen=True):
             ExecutorFailed: It could not be started, or broke the protocol.
         """
         with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
-            with self._start(Path(place), assignment.time_limit_s) as program:
-                done = (_converse if self.speaks == "jsonl" else _tell)(program, assignment)
+            try:
+                started = Program(self.words, self.environ, Path(place), assignment.time_limit_s)
+            except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
+                problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
+                raise ExecutorFailed(
+                    f"The executor {self.words[0]!r} {problem}; check {self.setting}."
+                ) from error
+            with started as program:
+                if self.speaks == "jsonl":
+                    done = _converse(program, assignment)
+                else:
+                    output = program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS)
+                    done = Outcome(summary=output.strip())
             if program.late:
                 reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
                 return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
@@ -231,30 +242,17 @@ class Command(msgspec.Struct, frozen=True):
                 done = msgspec.structs.replace(done, reason=_ended(program))
             return done
 
-    def _start(self, place: Path, time_limit_s: float) -> Program:
-        try:
-            return Program(self.words, self.environ, place, time_limit_s)
-        except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
-            told = getattr(error, "strerror", None) or error
-            raise ExecutorFailed(
-                f"The executor {self.words[0]!r} cannot be run: {told}; check {self.setting}."
-            ) from error
-
-
-def _tell(program: Program, assignment: Assignment) -> Outcome:
-    return Outcome(summary=program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS).strip())
-
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:
     program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
     while line := program.line():
-        said = _heard(line)
-        if said.done is not None:
-            return said.done
-        if said.say:
-            assignment.tools.say(said.say)
-        if said.call is not None:
-            result = assignment.tools.call(said.call.tool, said.call.arguments)
+        spoken = _heard(line)
+        if spoken.done is not None:
+            return spoken.done
+        if spoken.say:
+            assignment.tools.say(spoken.say)
+        if spoken.call is not None:
+            result = assignment.tools.call(spoken.call.tool, spoken.call.arguments)
             program.send(_line({"result": result}))
     program.rest(b"", _REASON_CHARACTERS)
     return Outcome(status="FAILED")
@@ -265,7 +263,7 @@ class _Call(msgspec.Struct):
     arguments: dict[str, Any] = {}
 
 
-class _Said(msgspec.Struct):
+class _Spoken(msgspec.Struct):
     """A line of a program."""
 
     call: _Call | None = None
@@ -273,17 +271,17 @@ class _Said(msgspec.Struct):
     done: Outcome | None = None
 
 
-def _heard(line: bytes) -> _Said:
+def _heard(line: bytes) -> _Spoken:
     try:
-        said = msgspec.json.decode(line, type=_Said)
+        spoken = msgspec.json.decode(line, type=_Spoken)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = one_line(line[:200].decode("utf-8", "replace"))
         raise ExecutorFailed(
             f"The executor wrote {shown!r}, which is neither a call nor an end ({error})."
         ) from error
-    if said == _Said():
+    if spoken == _Spoken():
         raise ExecutorFailed('The executor wrote a line with neither "call" nor "say" nor "done".')
-    return said
+    return spoken
 
 
 def _line(value: object) -> bytes:
@@ -293,10 +291,12 @@ def _line(value: object) -> bytes:
 def _ended(program: Program) -> str:
     """Return how a program without a reported result ended, with the end of what it printed on stderr."""
     lines = program.aside.text().splitlines()
-    told = one_line(" ".join(line for line in lines if line.strip(" ^~")))  # without the marks of a traceback
-    if len(told) > _REASON_CHARACTERS:
-        told = "…" + told[-_REASON_CHARACTERS:].split(" ", 1)[-1]
-    return f"It ended with exit status {program.exit_status}{': ' if told else '.'}{told}"
+    shown = one_line(
+        " ".join(line for line in lines if line.strip(" ^~"))
+    )  # without the marks of a traceback
+    if len(shown) > _REASON_CHARACTERS:
+        shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
+    return f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
 
 
 def outside_environ(environ: Mapping[str, str], root: Path) -> dict[str, str]:

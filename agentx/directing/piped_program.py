@@ -154,7 +154,12 @@ class Program:
         count = 0
         for key, _ in self._open.select(wait_s):
             if key.fileobj is self._stdin:
-                self._send_some()
+                try:
+                    del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
+                except BrokenPipeError:  # it has stopped reading; its output says why
+                    self._unsent.clear()
+                    self._open.unregister(self._stdin)
+                    self._stdin.close()
                 continue
             part = os.read(key.fd, READ_BYTES)
             count += len(part)
@@ -163,11 +168,3 @@ class Program:
             else:
                 self._open.unregister(key.fileobj)
         return count
-
-    def _send_some(self) -> None:
-        try:
-            del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
-        except BrokenPipeError:  # it has stopped reading; its output says why
-            self._unsent.clear()
-            self._open.unregister(self._stdin)
-            self._stdin.close()

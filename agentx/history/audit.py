@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import msgspec
@@ -12,8 +12,6 @@ from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.log.history import told_already
 from agentx.synthesis.learning.auditing import Audit, Cost, Todo, audit
-
-_PROGRAM = "agentx "
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +47,7 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
     today = now.astimezone(zone).date()
     days = {"today": today, "yesterday": today - timedelta(days=1)}
     try:
-        moment = _midnight(days[since]) if since in days else datetime.fromisoformat(since)
+        moment = datetime.fromisoformat(days[since].isoformat() if since in days else since)
         if moment.tzinfo is None:
             moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
         at = moment.astimezone(UTC)
@@ -61,17 +59,8 @@ def begin(since: str, now: datetime, zone: tzinfo | None = None) -> str:
     return stamp(at)
 
 
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time.min)
-
-
 def look_back(engine: Engine, since: str) -> Audit:
-    """Audit what happened in a workspace since a moment, and its state; nothing is changed.
-
-    Args:
-        engine: The workspace.
-        since: As :func:`begin` returns it.
-    """
+    """Audit what happened in a workspace since a moment of :func:`begin`, and its state; read-only."""
     return audit(engine.log.history.read(on_damage=told_already), since, str(engine.root))
 
 
@@ -94,13 +83,8 @@ def together(audits: Iterable[Audit], since: str) -> Report:
 
 
 def _placed(todo: Todo, root: str) -> Todo:
-    """Make a command work from anywhere."""
-    place = shlex.quote(_short(root))
-    command = todo.command.replace(_PROGRAM, f"{_PROGRAM}-C {place} ", 1)
-    return msgspec.structs.replace(todo, command=command)
-
-
-def _short(root: str) -> str:
-    """Return a directory as the user would type it in the working directory."""
+    """Name the workspace in a command, as the user would type it in the working directory."""
     path, here = Path(root), Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else root
+    short = str(path.relative_to(here)) if path.is_relative_to(here) and path != here else root
+    command = todo.command.replace("agentx ", f"agentx -C {shlex.quote(short)} ", 1)
+    return msgspec.structs.replace(todo, command=command)

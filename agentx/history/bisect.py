@@ -81,12 +81,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
-    """Find what made a memory item what it is.
-
-    Args:
-        engine: The workspace.
-        name: Its id.
-        every: Return all changes, not only the last one.
+    """Find the last event, or every one, that made a memory item what it is.
 
     Raises:
         NoSuchItem: There is no item with that id.
@@ -110,12 +105,9 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
 
 
 def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
-    """Find what made a file what it is, or removed it; a moved file is followed to its earlier names.
+    """Find the last event, or every one, that made a file what it is, or removed it.
 
-    Args:
-        engine: The workspace.
-        path: Checked path relative to the artifacts.
-        every: Return all changes, not only the last one.
+    The path is checked and relative to the artifacts. A moved file is followed to its earlier names.
 
     Raises:
         ArtifactMissing: There never was such a file.
@@ -210,20 +202,14 @@ def _index_commits(engine: Engine) -> None:
 
 
 def _cause(engine: Engine, event: Event, quote: str = "") -> Cause:
+    if not quote and isinstance(event.data, UserMessageSent | AgentMessageSent):
+        quote = event.data.body.text[:_QUOTE]
     return Cause(
         seq=event.seq,
         at=event.at,
         actor=event.actor,
         type=event.type,
         told=event.describe() or event.type,
-        quote=quote or _said(event),
+        quote=quote,
         commit=engine.commit_of(event.seq),
     )
-
-
-def _said(event: Event) -> str:
-    match event.data:
-        case UserMessageSent(body=body) | AgentMessageSent(body=body):
-            return body.text[:_QUOTE]
-        case _:
-            return ""

@@ -7,12 +7,12 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import STANDING, NoSuchMoment, event_at, states_at
-from agentx.history.undo_restore import Files, files_between
+from agentx.history.undo_restore import ArtifactsBetween, files_between
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import FileChange
 from agentx.storage.git import patch
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, Scope
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
 from agentx.synthesis.state.state import State
 
 
@@ -98,20 +98,14 @@ def turn_begin(engine: Engine) -> int:
     That is the one before the user's message that the last run answers, or otherwise before the last message.
     """
     state = engine.snapshot()
-    said = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
+    message = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
     run = state.last_run
-    started = event_at(engine, run.seq) if run is not None and run.seq > said else None
-    return max(0, (started.cause or started.seq if started else said) - 1)
+    started = event_at(engine, run.seq) if run is not None and run.seq > message else None
+    return max(0, (started.cause or started.seq if started else message) - 1)
 
 
 def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> Difference:
-    """Compare two moments.
-
-    Args:
-        engine: The workspace.
-        first: Seq of the earlier event.
-        last: Seq of the later one.
-        patches: Whether to include unified diffs.
+    """Compare the workspace after two events, with unified diffs if ``patches``.
 
     Raises:
         NoSuchMoment: The second is before the first.
@@ -138,7 +132,7 @@ def _at(engine: Engine, seq: int) -> str:
 # --- artifacts ------------------------------------------------------------------------------------
 
 
-def _files(engine: Engine, files: Files, *, patches: bool) -> Iterator[FileDiff]:
+def _files(engine: Engine, files: ArtifactsBetween, *, patches: bool) -> Iterator[FileDiff]:
     moved = {new: old for new, old in files.moved.items() if old not in files.now and new not in files.then}
     for path in sorted((files.then.keys() - set(moved.values())) | files.now.keys()):
         old, new = moved.get(path, path), path
@@ -192,12 +186,12 @@ def _items(then: State, now: State) -> Iterator[ItemDiff]:
         if before is not None and before.changed_seq == item.changed_seq:
             continue
         fields = fields_changed(before, item) if before else ()
-        stood, stands = before is not None and before.status in STANDING, item.status in STANDING
-        if before is not None and stood == stands and not fields:
+        was, is_now = before is not None and before.status in STANDING, item.status in STANDING
+        if before is not None and was == is_now and not fields:
             continue
         what: Literal["came", "changed", "ended", "came and ended"] = "changed"
-        if stood != stands:
-            what = "came" if stands else "ended"
+        if was != is_now:
+            what = "came" if is_now else "ended"
         elif before is None:
             what = "came and ended"
         yield ItemDiff(
@@ -207,25 +201,21 @@ def _items(then: State, now: State) -> Iterator[ItemDiff]:
 
 def fields_changed(old: MemoryItem, new: MemoryItem) -> tuple[FieldDiff, ...]:
     """Return the changed fields of an item that are worth showing to the user."""
-    before, after = _told(old), _told(new)
+    before, after = _fields(old), _fields(new)
     return tuple(FieldDiff(name, before[name], after[name]) for name in after if before[name] != after[name])
 
 
-def _told(item: MemoryItem) -> dict[str, str]:
-    detail = item.detail
+def _fields(item: MemoryItem) -> dict[str, str]:
+    detail, scope = item.detail, item.scope
     issue = detail if isinstance(detail, HotIssueDetail) else None
     return {
         "status": item.status,
         "text": item.text,
         "score": f"{item.score:g}",
         "until": item.until,
-        "scope": _scope(item.scope),
+        "scope": ", ".join(filter(None, (scope.topic, *scope.paths, *scope.tools))),
         "pinned": "yes" if item.pinned else "no",
         "failures": str(issue.failures) if issue else "",
         "priority": issue.priority if issue else "",
         "evidence": ", ".join(dict.fromkeys(f"event {one.seq}" for one in item.evidence)),
     }
-
-
-def _scope(scope: Scope) -> str:
-    return ", ".join(part for part in (scope.topic, *scope.paths, *scope.tools) if part)

@@ -56,7 +56,7 @@ class Change(msgspec.Struct, frozen=True):
         return data.reverts if isinstance(data, ToolCallExecuted) and data.tool == UNDO else 0
 
 
-class Files(msgspec.Struct, frozen=True):
+class ArtifactsBetween(msgspec.Struct, frozen=True):
     """The artifacts at two moments: by path, the latest change of each.
 
     Attributes:
@@ -116,7 +116,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         return _write(engine, contents, RESTORE, at, actor)
 
 
-def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
+def files_between(engine: Engine, first: int, last: int | None = None) -> ArtifactsBetween:
     """Return the artifacts after each of two events, and what was moved between them.
 
     Args:
@@ -141,7 +141,7 @@ def files_between(engine: Engine, first: int, last: int | None = None) -> Files:
         undone = before.get(change.undoes)
         moved = _moved_on(moved, change.files) if undone is None else undone
     kept = {new: old for new, old in moved.items() if new != old and old in then and new in now}
-    return Files(then, now, kept)
+    return ArtifactsBetween(then, now, kept)
 
 
 def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
@@ -216,7 +216,9 @@ def changes(engine: Engine, after: int = 0) -> Iterator[Change]:
         if group and not _goes_on(group[-1], event):
             yield _change(group, reverted)
             group = []
-        if group or changes_of(event) or _is_undo(event):
+        # An undo counts even if it left no trace in files
+        undoes = isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
+        if group or undoes or changes_of(event):
             group.append(event)
     if group:
         yield _change(group, reverted)
@@ -293,11 +295,6 @@ def _steps(contents: dict[str, Content | None]) -> list[dict[str, Content | None
 
 def _folders(paths: Iterable[str]) -> set[str]:
     return {str(folder) for path in paths for folder in PurePosixPath(path).parents}
-
-
-def _is_undo(event: Event) -> bool:
-    """Return whether an event is an undo, even if it left no trace in files."""
-    return isinstance(event.data, ToolCallExecuted) and event.data.tool == UNDO
 
 
 def _at_or_below(name: str, path: str) -> bool:

@@ -21,7 +21,6 @@ from agentx.storage.events.codec import GENESIS, UNKNOWN, Codec, DamagedLine
 from agentx.storage.events.types import (
     ArtifactChanged,
     Event,
-    FileChange,
     Lost,
     Purged,
     ToolCallExecuted,
@@ -83,7 +82,7 @@ class CommitChain:
         self._reader = reader
         self._codec = codec
         self._found = found
-        self._told = known
+        self._reported = known
         self._unread: set[str] = set()
         self._lost: dict[str, tuple[int, str]] = {}
         self._damaged_before = False
@@ -99,32 +98,28 @@ class CommitChain:
         return Logged()
 
     def logged(self, commit: CommitInfo) -> Logged:
-        """Return the end of a commit's log; see :class:`Logged`."""
+        """Return the end of a commit's log, in the live log or the latest sealed segment."""
         try:
-            last = self._last_event(commit.tree)
+            lines = self._blob(self._reader.entry(commit.tree, LIVE)).splitlines(keepends=True)
+            if not lines and (sealed := self._sealed(commit.tree)):
+                lines = self._blob(sealed[-1]).splitlines(keepends=True)
+            last = self._codec.decode(lines[-1]) if lines else None
         except (ObjectDamaged, DamagedLine):
             return Logged(commit=commit.id, tree=commit.tree)  # reported by the check of the commits
         return Logged(commit.id, last.seq, last.hash, commit.tree) if last else Logged(tree=commit.tree)
 
-    def _last_event(self, tree: str) -> Event | None:
-        """Return the last event of a tree's log: from the live log, or the latest sealed segment."""
-        lines = self._blob(self._reader.entry(tree, LIVE)).splitlines(keepends=True)
-        if not lines:
-            sealed = [path for path, _ in self._reader.files(self._folder(tree), f"{SEGMENTS}/")]
-            segments = sorted(filter(segment_number, sealed), key=segment_number)
-            lines = (
-                self._blob(self._reader.entry(tree, segments[-1])).splitlines(keepends=True)
-                if segments
-                else []
-            )
-        return self._codec.decode(lines[-1]) if lines else None
+    def _sealed(self, tree: str) -> list[TreeEntry]:
+        """Return the sealed segments of a tree, in order."""
+        folder = self._reader.entry(tree, SEGMENTS)
+        files = dict(self._reader.files(folder.oid if folder else "", f"{SEGMENTS}/"))
+        return [files[path] for path in sorted(filter(segment_number, files), key=segment_number)]
 
-    def _folder(self, tree: str) -> str:
-        entry = self._reader.entry(tree, SEGMENTS)
-        return entry.oid if entry else ""
+    def check(self, head: str, until: str, progress: Progress) -> str:
+        """Check every commit from ``head`` back to ``until``, which is trusted; empty for all of them.
 
-    def check(self, head: str, until: str, progress: Progress) -> None:
-        """Check every commit from ``head`` back to ``until``, which is trusted; empty for all of them."""
+        Returns:
+            What was checked, in a sentence.
+        """
         later: CommitInfo | None = None
         newest = True
         for commit in self._back(head, until):
@@ -153,6 +148,7 @@ class CommitChain:
             base = self._commit(until) if until else None
             self._check_step(later, base, self._differences(base, later))
         self._tell_lost(head, until)
+        return f"{self.commits:,} commits, each extending the log of the one before it"
 
     def find(self, head: str, name: str) -> str:
         """Return the ID of the commit at or before ``head`` whose ID begins with ``name``.
@@ -199,8 +195,8 @@ class CommitChain:
         return {path: (before, after) for path, before, after in compared}
 
     def _tell_object(self, where: str, oid: str, problem: ObjectDamaged) -> None:
-        if oid not in self._told:
-            self._told.add(oid)
+        if oid not in self._reported:
+            self._reported.add(oid)
             state = "is missing" if isinstance(problem, ObjectMissing) else "is damaged"
             self._tell(f"Git object {oid}", f"{state}: {where}")
 
@@ -280,34 +276,27 @@ class CommitChain:
         return b"".join([parts[0][len(old) :], *parts[1:]]) if parts[0].startswith(old) else None
 
     def _note_healed(self, commit: CommitInfo, parent: CommitInfo) -> bool:
-        """Note that a commit holds the restored log of a damaged parent; return whether it does."""
-        if not self._heals(commit, parent):
-            return False
-        self.notes.append(
-            f"Commit {parent.id[:12]} has a damaged log; commit {commit.id[:12]} has it restored."
-        )
-        self._damaged_before = True
-        return True
+        """Note that a commit holds the whole log, with each event that its damaged parent proves.
 
-    def _heals(self, commit: CommitInfo, parent: CommitInfo) -> bool:
-        """Return whether a commit holds the whole log, with each event that its damaged parent proves."""
+        Returns:
+            Whether it does.
+        """
         log, seq, own_hash = self._log(commit.tree), 0, GENESIS
         for line in log.splitlines(keepends=True):
             event = next_event(self._codec, line, seq + 1, own_hash)
             if event is None:
                 return False
             seq, own_hash = event.seq, event.hash
-        return seq >= self.logged(parent).seq and not drops(
-            self._codec, self._log(parent.tree), log, 0, GENESIS
-        )
+        if seq < self.logged(parent).seq or drops(self._codec, self._log(parent.tree), log, 0, GENESIS):
+            return False
+        healed = f"commit {commit.id[:12]} has it restored"
+        self.notes.append(f"Commit {parent.id[:12]} has a damaged log; {healed}.")
+        self._damaged_before = True
+        return True
 
     def _log(self, tree: str) -> bytes:
         """Return the whole log of a tree."""
-        files = dict(self._reader.files(self._folder(tree), f"{SEGMENTS}/"))
-        sealed = sorted(filter(segment_number, files), key=segment_number)
-        return b"".join(
-            self._blob(entry) for entry in [*map(files.get, sealed), self._reader.entry(tree, LIVE)]
-        )
+        return b"".join(map(self._blob, [*self._sealed(tree), self._reader.entry(tree, LIVE)]))
 
     def _blob(self, entry: TreeEntry | None) -> bytes:
         return self._reader.blob(entry.oid) if entry is not None else b""
@@ -347,7 +336,8 @@ class CommitChain:
                     if path.startswith(_ARTIFACTS)
                 ]
             for change in changes_of(event):
-                if change.after and not _stands(change, made):
+                after = made.get(_ARTIFACTS + change.path, (None, None))[1]
+                if change.after and (after is None or after.oid != change.after):
                     self._lost[change.after] = (event.seq, change.path)
 
     def _tell_lost(self, head: str, until: str) -> None:
@@ -368,11 +358,6 @@ class CommitChain:
 
 _CHANGING = {ToolCallExecuted.__name__, ArtifactChanged.__name__, Lost.__name__}
 _REWRITTEN = "The history was rewritten. Compare it with a clone, or with the commits of `git reflog`."
-
-
-def _stands(change: FileChange, made: Differences) -> bool:
-    after = made.get(_ARTIFACTS + change.path, (None, None))[1]
-    return after is not None and after.oid == change.after
 
 
 def _span(span: tuple[int, int] | None) -> str:

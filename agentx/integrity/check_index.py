@@ -25,13 +25,6 @@ _TODO = "agentx rebuild"
 def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, progress: Progress) -> str:
     """Check that the first passage of everything searchable is in the index.
 
-    Args:
-        root: The workspace's directory.
-        codec: Knows the event types.
-        reader: Reads the contents of files.
-        found: Receives each finding.
-        progress: Receives progress.
-
     Returns:
         What was checked, in a sentence.
     """
@@ -48,11 +41,8 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
                 progress("Comparing the index", next(reversed(wanted.values())).seq, through)
                 for passage, event in wanted.items():
                     if passage not in held and _has_text(passage, event, reader):
-                        found(
-                            Finding(
-                                "index", f"The index lacks the content of event {event.seq}", passage, _TODO
-                            )
-                        )
+                        lacks = f"The index lacks the content of event {event.seq}"
+                        found(Finding("index", lacks, passage, _TODO))
         finally:
             index.close()
     except AgentXError as error:

@@ -1,5 +1,6 @@
 """Check the log in one read, from a commit or from its beginning: its chain, its references, and its fold."""
 
+import contextlib
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -55,7 +56,7 @@ class LogLook:
         self._found = found
         self._purged_changes = purged_changes
         self._blobs = BlobStore(root)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._before: OrderedDict[tuple[int, str], tuple[TreeEntry | None, TreeEntry | None]] = OrderedDict()
         self._damaged_files: set[str] = set()
         self._folded: list[tuple[State, str]] = []
@@ -67,7 +68,7 @@ class LogLook:
         self.purged: list[tuple[int, str]] = []
         self.files: dict[str, TreeEntry] = {}
 
-    def run(self, start: Logged, end: Logged, states: Sequence[State], progress: Progress) -> None:
+    def run(self, start: Logged, end: Logged, states: Sequence[State], progress: Progress) -> str:
         """Read and check the log.
 
         Args:
@@ -75,6 +76,9 @@ class LogLook:
             end: The end of the latest commit's log.
             states: States in use, to compare with the fold.
             progress: Receives progress.
+
+        Returns:
+            What was checked, in a sentence.
         """
         self._whole = not start.seq
         state, at_seq = State(), {one.seq: one for one in states}
@@ -97,9 +101,13 @@ class LogLook:
             self._compare_with_commit(*committed, end)
         self._check_sealed(end)
         if self.seq < end.seq and not self.damaged:
-            self._tell(
-                LIVE, f"ends with event {self.seq}; commit {end.commit[:12]} goes up to event {end.seq}"
-            )
+            commit = f"commit {end.commit[:12]} goes up to event {end.seq}"
+            self._tell(LIVE, f"ends with event {self.seq}; {commit}")
+        return (
+            f"{self.events:,} event{'s' * (self.events != 1)}"
+            f"{'' if self.damaged else ', each in its place'}; "
+            f"{self.blobs:,} long text{'s' * (self.blobs != 1)}"
+        )
 
     def _first_segment(self, start: Logged) -> int:
         """Return the number of the segment that was the live log when a commit was made."""
@@ -137,8 +145,8 @@ class LogLook:
     def _fold(self, event: Event, files: dict[str, TreeEntry]) -> None:
         for stray in strays_of(event):
             self._tell(f"event {event.seq}", f"names {stray.path[:200]!r}, which is outside the artifacts")
-        said = [(change.path, entry_after(change)) for change in changes_of(event)]
-        for path, entry in said or self._purged_changes.get(event.seq, []):
+        recorded = [(change.path, entry_after(change)) for change in changes_of(event)]
+        for path, entry in recorded or self._purged_changes.get(event.seq, []):
             self._before[event.seq, path] = (files.get(path), entry)
             _put(files, path, entry)
         while len(self._before) > _REVERTS_KEPT:
@@ -168,24 +176,19 @@ class LogLook:
     # --- long texts and segments ----------------------------------------------------------------------------
 
     def _check_blob(self, oid: str, seq: int, end: Logged) -> None:
-        if oid in self._told:
+        if oid in self._reported:
             return
         try:
             self._blobs.get(oid)
         except BlobDamaged:
             there = nofollow.exists(self._root / blob_path(oid))
-            self._told.add(oid)
+            self._reported.add(oid)
             self._tell(blob_path(oid), f"{'is damaged' if there else 'is missing'}; event {seq} names it")
-        if seq <= end.seq and not self._is_kept(oid, end):
-            self._told.add(oid)
-            self._tell(blob_path(oid), f"is in no commit, but event {seq} names it")
-
-    def _is_kept(self, oid: str, end: Logged) -> bool:
-        try:
-            entry = self._reader.entry(end.tree, blob_path(oid))
-        except ObjectDamaged:
-            return True  # reported by the check of the commits
-        return entry is not None and entry.oid == oid
+        with contextlib.suppress(ObjectDamaged):  # reported by the check of the commits
+            entry = self._reader.entry(end.tree, blob_path(oid)) if seq <= end.seq else None
+            if seq <= end.seq and (entry is None or entry.oid != oid):
+                self._reported.add(oid)
+                self._tell(blob_path(oid), f"is in no commit, but event {seq} names it")
 
     def _check_sealed(self, end: Logged) -> None:
         """Compare sealed segments with the commit, byte by byte."""
@@ -240,14 +243,8 @@ class LogLook:
             return f"no snapshot yet; all {self.events:,} events can be folded"
         for state, digest in self._folded:
             if state.digest != digest:
-                self._found(
-                    Finding(
-                        "state",
-                        f"The state after event {state.seq}",
-                        "does not match the events",
-                        "agentx rebuild",
-                    )
-                )
+                where = f"The state after event {state.seq}"
+                self._found(Finding("state", where, "does not match the events", "agentx rebuild"))
         return f"same as a fold of all {self.events:,} events"
 
     def _tell_line(self, place: str, what: str) -> None:

@@ -8,7 +8,6 @@ Repair works on the files alone, so it needs no open workspace. At the end the h
 """
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -28,7 +27,6 @@ from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.recovery.git_repair import Aside, Mended, mend
-from agentx.storage.log.proven_log import Rebuilt
 from agentx.storage.progress import Progress
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 
@@ -74,31 +72,24 @@ def repair(
     layout.check(root)
     aside = Aside(root)
     with FileLock(root / ".git" / "agentx.lock", brief=True).hold():
-        if dry_run:
-            mended = list(_announced(_rebuilt(root, accept_loss=accept_loss)))
-        else:
+        mended: list[Mended] = []
+        if not dry_run:
             make_cache(root)
-            mended = mend(root, aside, thorough=True)
-            mended += heal_log.put_in_place(root, _rebuilt(root, accept_loss=accept_loss), aside)
+            mended += mend(root, aside, thorough=True)
+        rebuilt = heal_log.rebuild(root, _CODEC, everywhere=True, accept_loss=accept_loss)
+        if not dry_run:
+            mended += heal_log.put_in_place(root, rebuilt, aside)
+        for path in rebuilt.files if dry_run else ():
+            source = rebuilt.sources.get(path)
+            how = f"would be restored from {source}" if source else "would be cleared of foreign lines"
+            mended.append(Mended(path, how))
     if not dry_run:
         _commit(root)
     left = verify(root, progress=progress).findings
-    if not dry_run:
-        left = tuple(map(_without_repair, left))
+    if not dry_run:  # what could be repaired is
+        left = tuple(msgspec.structs.replace(one, todo=_LEFT) if one.todo == REPAIR else one for one in left)
     where = aside.folder.relative_to(root).as_posix() if aside.used else ""
     return Repaired(tuple(mended), left, where)
-
-
-def _rebuilt(root: Path, *, accept_loss: bool) -> Rebuilt:
-    return heal_log.rebuild(root, _CODEC, everywhere=True, accept_loss=accept_loss)
-
-
-def _announced(rebuilt: Rebuilt) -> Iterator[Mended]:
-    for path in rebuilt.files:
-        source = rebuilt.sources.get(path)
-        yield Mended(
-            path, f"would be restored from {source}" if source else "would be cleared of foreign lines"
-        )
 
 
 def _commit(root: Path) -> None:
@@ -114,8 +105,3 @@ def _commit(root: Path) -> None:
                 path.commit_healed()
         finally:
             path.close()
-
-
-def _without_repair(finding: Finding) -> Finding:
-    """Return a finding without the advice to repair: the repair has already done what it could."""
-    return msgspec.structs.replace(finding, todo=_LEFT) if finding.todo == REPAIR else finding

@@ -8,7 +8,7 @@ with the length of the history.
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,7 +39,7 @@ from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.state.state import FOLD_VERSION, State
 
 
-class Check(msgspec.Struct, frozen=True):
+class IntegrityCheck(msgspec.Struct, frozen=True):
     """One integrity check.
 
     Attributes:
@@ -76,7 +76,7 @@ class Verified(msgspec.Struct, frozen=True):
 
     head: str
     seq: int
-    checks: tuple[Check, ...]
+    checks: tuple[IntegrityCheck, ...]
     findings: tuple[Finding, ...]
     purged: tuple[Purge, ...]
     notes: tuple[str, ...]
@@ -106,11 +106,7 @@ def verify(
     if not layout.is_workspace(root):
         raise layout.NotAWorkspace(f"{root} is not a workspace. Create one with `agentx init {root}`.")
     layout.check(root)
-    return _Verification(root, progress or _untold).run(since, states)
-
-
-def _untold(_what: str, _done: int, _total: int) -> None:
-    pass
+    return _Verification(root, progress or (lambda *_: None)).run(since, states)
 
 
 class _Verification:
@@ -122,61 +118,42 @@ class _Verification:
         self._reader = ObjectReader(self._git_dir)
         self._head = read_ref(self._git_dir)
         self._findings: list[Finding] = []
-        self._checks: list[Check] = []
+        self._checks: list[IntegrityCheck] = []
         self._notes: list[str] = []
 
     def run(self, since: str, states: Sequence[State]) -> Verified:
         damaged: set[str] = set()
-        with self._check("objects") as said:
-            said.append(self._look_at_objects(damaged))
-        chain = CommitChain(self._reader, self._codec, self._findings.append, damaged)
-        start, end = self._ends(chain, since)
-        with self._check("commits") as said:
-            chain.check(self._head, start.commit, self._progress)
-            self._notes += chain.notes
-            said.append(f"{chain.commits:,} commits, each extending the log of the one before it")
-        states = [*states, *self._snapshot()]
-        log = LogLook(self._root, self._reader, self._codec, self._findings.append, chain.purged_changes)
-        with self._check("history") as said:
-            log.run(start, end, states, self._progress)
-            said.append(
-                f"{log.events:,} event{'s' * (log.events != 1)}"
-                f"{'' if log.damaged else ', each in its place'}; "
-                f"{log.blobs:,} long text{'s' * (log.blobs != 1)}"
-            )
-        with self._check("artifacts") as said:
-            said.append(self._look_at_artifacts(log, end))
-        with self._check("state") as said:
-            said.append(log.check_states())
-        with self._check("index") as said:
-            said.append(
-                look_at_index(self._root, self._codec, self._reader, self._findings.append, self._progress)
-            )
+        found = self._findings.append
+        self._check("objects", lambda: self._look_at_objects(damaged))
+        chain = CommitChain(self._reader, self._codec, found, damaged)
+        # Where to begin, and the end of the latest commit's log
+        start, end = Logged(), chain.last_logged(self._head) if self._head else Logged()
+        if self._head and since:
+            start = chain.logged(self._reader.commit(chain.find(self._head, since)))
+        self._check("commits", lambda: chain.check(self._head, start.commit, self._progress))
+        self._notes += chain.notes
+        # The state that the next open begins with is compared too
+        version, folder = f"{FOLD_VERSION}-{self._codec.fingerprint}", self._root / CACHE / "snapshots"
+        snapshots = Snapshots(folder, History(self._root, self._codec), version, sealed=True)
+        if snapshot := snapshots.load(State.decode):
+            states = [*states, snapshot[0]]
+        log = LogLook(self._root, self._reader, self._codec, found, chain.purged_changes)
+        self._check("history", lambda: log.run(start, end, states, self._progress))
+        self._check("artifacts", lambda: self._look_at_artifacts(log, end))
+        self._check("state", log.check_states)
+        index = (self._root, self._codec, self._reader, found, self._progress)
+        self._check("index", lambda: look_at_index(*index))
         purged = tuple(Purge(seq, kind) for seq, kind in log.purged)
         return Verified(
             self._head, log.seq, tuple(self._checks), tuple(self._findings), purged, tuple(self._notes)
         )
 
-    def _snapshot(self) -> list[State]:
-        """Return the state that the next open begins with."""
-        version = f"{FOLD_VERSION}-{self._codec.fingerprint}"
-        folder = self._root / CACHE / "snapshots"
-        found = Snapshots(folder, History(self._root, self._codec), version, sealed=True).load(State.decode)
-        return [found[0]] if found else []
-
-    @contextlib.contextmanager
-    def _check(self, name: str) -> Iterator[list[str]]:
-        began, before, said = time.monotonic(), len(self._findings), list[str]()
-        yield said
+    def _check(self, name: str, look: Callable[[], str]) -> None:
+        """Run a check, which returns what it checked in a sentence."""
+        began, before = time.monotonic(), len(self._findings)
+        what = look()
         spent = round((time.monotonic() - began) * 1_000)
-        self._checks.append(Check(name, "; ".join(said), len(self._findings) - before, spent))
-
-    def _ends(self, chain: CommitChain, since: str) -> tuple[Logged, Logged]:
-        """Return where to begin, and the end of the latest commit's log."""
-        if not self._head:
-            return Logged(), Logged()
-        start = chain.logged(self._reader.commit(chain.find(self._head, since))) if since else Logged()
-        return start, chain.last_logged(self._head)
+        self._checks.append(IntegrityCheck(name, what, len(self._findings) - before, spent))
 
     def _look_at_objects(self, damaged: set[str]) -> str:
         count = 0
@@ -237,13 +214,9 @@ class _Verification:
             return ""
         if now == wanted:
             return ""
-        return (
-            "is missing"
-            if now is None
-            else _UNRECORDED
-            if wanted is None
-            else "differs from the recorded version"
-        )
+        if now is None:
+            return "is missing"
+        return _UNRECORDED if wanted is None else "differs from the recorded version"
 
     def _once_more(
         self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]

@@ -202,19 +202,17 @@ class Background:
             self._stopping.wait(max(quiet, LOOK_S))
 
     def _work(self) -> None:
+        """Run turns as long as this process is the owner, until stopped."""
         try:
             while not self.stopping:
-                self._stopping.wait(self._once())
+                wait_s = IDLE_S
+                if self._ownership.take():
+                    self.give_way()
+                    try:
+                        wait_s = 0.0 if self._turn() else IDLE_S
+                    except Exception:  # noqa: BLE001 - the work is on a cache: no fault may end the thread
+                        _LOG.exception("Background work failed and will be retried.")
+                        wait_s = TROUBLE_S
+                self._stopping.wait(wait_s)
         finally:
             self._ownership.release()
-
-    def _once(self) -> float:
-        """Run one turn if this process is the owner; return the seconds to wait before the next."""
-        if not self._ownership.take():
-            return IDLE_S
-        self.give_way()
-        try:
-            return 0.0 if self._turn() else IDLE_S
-        except Exception:  # noqa: BLE001 - the work is on a cache: no fault in it may end the thread
-            _LOG.exception("Background work failed and will be retried.")
-            return TROUBLE_S

@@ -22,7 +22,7 @@ from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import is_binary
+from agentx.storage.text import encodable, is_binary
 from agentx.synthesis.chunking.files import chunk_file
 
 _BATCH_CHUNKS = 512
@@ -76,17 +76,14 @@ class Sources:
         declared = self._engine.config.sources
         if declared:
             self._engine.trust.require("sources")
-        self._forget_all_but({section.name for section in declared})
+        if not self._engine.write_path.read_only:  # else the index is in memory, and starts empty
+            names = {section.name for section in declared}
+            for path in nofollow.listed(self._manifests, suffix=".json"):
+                if path.stem not in names:
+                    for file in self._load(path.stem):
+                        self._drop(path.stem, file)
+                    nofollow.remove(path)
         return [self._scan(section, progress) for section in declared]
-
-    def _forget_all_but(self, declared: set[str]) -> None:
-        if self._engine.write_path.read_only:
-            return  # the index is in memory, and starts empty
-        for path in nofollow.listed(self._manifests, suffix=".json"):
-            if path.stem not in declared:
-                for file in self._load(path.stem):
-                    self._drop(path.stem, file)
-                nofollow.remove(path)
 
     def _scan(self, section: SourceSection, progress: Progress | None) -> SourceReport:
         root = (self._engine.root / section.path).resolve()
@@ -97,7 +94,8 @@ class Sources:
             )
         manifest = self._load(section.name)
         found, left_out = _files(root, section)
-        fresh = [path for path, (mtime, size) in found.items() if not _same(manifest.get(path), mtime, size)]
+        known = {path: (seen.mtime_ns, seen.size_bytes) for path, seen in manifest.items()}
+        fresh = [path for path, time_and_size in found.items() if known.get(path) != time_and_size]
         gone = sorted(manifest.keys() - found.keys())
         for path in gone:
             self._drop(section.name, path)
@@ -189,7 +187,7 @@ def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int
     for path, info in files.walk(lambda name, directory: rules.ignores(name, directory=directory)):
         if not stat.S_ISREG(info.st_mode):
             continue  # a link could lead anywhere, and reading a pipe would wait for ever
-        if not _is_utf8(path):
+        if encodable(path) != path:
             left_out.append(f"{path!r} is skipped: its name is not UTF-8.")
         elif (
             info.st_size <= section.max_file_bytes
@@ -198,18 +196,6 @@ def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int
         ):
             found[path] = (info.st_mtime_ns, info.st_size)
     return found, left_out
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _same(seen: Seen | None, mtime_ns: int, size_bytes: int) -> bool:
-    return seen is not None and (seen.mtime_ns, seen.size_bytes) == (mtime_ns, size_bytes)
 
 
 def _report(

@@ -43,7 +43,7 @@ class ForkRefused(UsageError):
     """A fork cannot be made at this place."""
 
 
-class _Taken(msgspec.Struct, frozen=True):
+class _ForkContent(msgspec.Struct, frozen=True):
     """What a fork takes from the other workspace.
 
     Attributes:
@@ -94,7 +94,12 @@ def fork(
         taken = _taken(engine.git.repo, head, at)
         repo = GitRepository.init(root)
         try:
-            _copy(engine.git.repo, repo, taken, progress)
+            # Everything that the last commit reaches, and what the events after it name
+            source, base = engine.git.repo.git_dir, [taken.base] if taken.base else []
+            named = [entry.oid for entry in taken.entries.values() if entry is not None]
+            transfer.copy(source, repo.git_dir, [*base, *named], progress)
+            if taken.base:
+                repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
             _build(repo, taken, at, engine.settings.actor)
         finally:
             repo.close()
@@ -129,7 +134,7 @@ def _beside(new: Path) -> Iterator[Path]:
         raise WorkspaceBusy(f"Another process is creating a fork at {new}; wait for it.") from error
 
 
-def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
+def _taken(repo: GitRepository, head: str, at: int) -> _ForkContent:
     log = CommittedLog(repo, head, _CODEC)
     base, through = _base(repo, head, at)
     last, own_hash = 0, ""
@@ -153,8 +158,9 @@ def _taken(repo: GitRepository, head: str, at: int) -> _Taken:
     sealed, live = log.until(at)
     entries = _entries(log, events, lost) | {path: log.entries[path] for path in sealed}
     if not base:
-        entries[CONFIG_FILE] = repo.entry(repo.tree_of(_first(repo, head)), CONFIG_FILE)
-    return _Taken(base, own_hash, events, reverted, entries, live)
+        *_, first = repo.log(head)
+        entries[CONFIG_FILE] = repo.entry(repo.tree_of(first.id), CONFIG_FILE)
+    return _ForkContent(base, own_hash, events, reverted, entries, live)
 
 
 def _base(repo: GitRepository, head: str, at: int) -> tuple[str, int]:
@@ -166,12 +172,6 @@ def _base(repo: GitRepository, head: str, at: int) -> tuple[str, int]:
         if recovery.is_ours(commit) and commit_message.through(commit.trailers) <= at:
             return commit.id, commit_message.through(commit.trailers)
     return "", 0
-
-
-def _first(repo: GitRepository, head: str) -> str:
-    """Return the first commit of the history."""
-    *_, first = repo.log(head)
-    return first.id
 
 
 def _entries(
@@ -190,20 +190,17 @@ def _entries(
     return entries
 
 
-def _copy(source: GitRepository, repo: GitRepository, taken: _Taken, progress: Progress | None) -> None:
-    """Copy everything that the last commit reaches, and what the events after it name."""
-    named = [entry.oid for entry in taken.entries.values() if entry is not None]
-    transfer.copy(source.git_dir, repo.git_dir, [*([taken.base] if taken.base else []), *named], progress)
-    if taken.base:
-        repo.move_ref(taken.base, "", "agentx: what the fork has from the other workspace")
-
-
-def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
+def _build(repo: GitRepository, taken: _ForkContent, at: int, actor: str) -> None:
     """Write the working files, and commit the fork's first own event."""
     root = repo.root
     tree = repo.update_tree(repo.tree_of(taken.base), taken.entries)
     for path, entry in repo.files(tree):
-        _write(root / path, entry, repo.read_blob(entry.oid))
+        content = repo.read_blob(entry.oid)
+        nofollow.make_directory((root / path).parent, parents=True)
+        if entry.mode == LINK:
+            nofollow.symlink(os.fsdecode(content), root / path)
+        else:
+            nofollow.write(root / path, content, 0o755 if entry.mode == EXECUTABLE else 0o644)
     nofollow.write(root / LIVE, taken.live)
     nofollow.make_directory(root / ARTIFACTS)
     if read_config(root).workspace.artifacts != ARTIFACTS:
@@ -211,15 +208,7 @@ def _build(repo: GitRepository, taken: _Taken, at: int, actor: str) -> None:
     _commit(repo, taken, tree, _mark(root, taken, at, actor), actor)
 
 
-def _write(path: Path, entry: TreeEntry, content: bytes) -> None:
-    nofollow.make_directory(path.parent, parents=True)
-    if entry.mode == LINK:
-        nofollow.symlink(os.fsdecode(content), path)
-        return
-    nofollow.write(path, content, 0o755 if entry.mode == EXECUTABLE else 0o644)
-
-
-def _mark(root: Path, taken: _Taken, at: int, actor: str) -> list[Event]:
+def _mark(root: Path, taken: _ForkContent, at: int, actor: str) -> list[Event]:
     """Append the event after which the history belongs to the fork alone."""
     writer = HistoryWriter(root, _CODEC)
     try:
@@ -232,7 +221,7 @@ def _mark(root: Path, taken: _Taken, at: int, actor: str) -> list[Event]:
         writer.close()
 
 
-def _commit(repo: GitRepository, taken: _Taken, tree: str, marked: Sequence[Event], actor: str) -> None:
+def _commit(repo: GitRepository, taken: _ForkContent, tree: str, marked: Sequence[Event], actor: str) -> None:
     segments = map(segment_path, range(1, count_segments(repo.root) + 1))
     names = [path for path in segments if repo.entry(tree, path) is None] + [LIVE, CONFIG_FILE]
     logged = {

@@ -88,14 +88,15 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     path = check_path(path) if path else ""
     with _opened(engine, section) as repo:
         tree = repo.tree_of(repo.head) if repo.head else ""
-        if not path or not _shares(section, path):
-            raise _not_shared(repo, tree, section, name, path)
+        if not path:
+            raise ArtifactMissing(f"Name a file behind {name!r}. {_listed(repo, tree, section)}")
+        if not _shares(section, path):
+            shared = _listed(repo, tree, section)
+            raise PathRefused(name, f"the link {section.name!r} does not share it. {shared}")
         entry = repo.entry(tree, f"{ARTIFACTS}/{path}")
         if entry is None:
-            told = _listed(repo, tree, section)
-            raise ArtifactMissing(
-                f"There is no file {path!r} in the workspace that {link!r} links to. {told}"
-            )
+            missing = f"There is no file {path!r} in the workspace that {link!r} links to."
+            raise ArtifactMissing(f"{missing} {_listed(repo, tree, section)}")
         if entry.mode == _LINK:
             raise PathRefused(name, "it is a link in the other workspace; read its target instead.")
         data = repo.read_blob(entry.oid)
@@ -148,15 +149,6 @@ def _shares(section: LinkSection, path: str) -> bool:
     return GitIgnoreSpec.from_lines(section.paths).match_file(path)
 
 
-def _not_shared(
-    repo: GitRepository, tree: str, section: LinkSection, name: str, path: str
-) -> PathRefused | ArtifactMissing:
-    told = _listed(repo, tree, section)
-    if not path:
-        return ArtifactMissing(f"Name a file behind {name!r}. {told}")
-    return PathRefused(name, f"the link {section.name!r} does not share it. {told}")
-
-
 def _listed(repo: GitRepository, tree: str, section: LinkSection) -> str:
     files = (path for path, _ in repo.files(repo.subtree(tree, ARTIFACTS)))
     shared = list(islice((path for path in files if _shares(section, path)), MOST_NAMED + 1))
@@ -182,11 +174,11 @@ def _changed_at(repo: GitRepository, path: str, entry: TreeEntry) -> tuple[datet
 def _note(section: LinkSection, now: datetime, at: datetime, *, stale: bool, whole: bool) -> str:
     hours = (now - at).total_seconds() / 3600
     ago = f"{hours:.0f} hours" if hours >= 1.5 else f"{hours * 60:.0f} minutes"  # noqa: PLR2004
-    told = f"last changed {'' if whole else 'more than '}{ago} ago ({at:%Y-%m-%d %H:%M} UTC)"
+    changed = f"last changed {'' if whole else 'more than '}{ago} ago ({at:%Y-%m-%d %H:%M} UTC)"
     if stale:
         limit = f"{section.max_age_hours:g} hours"
         return (
-            f"Stale: {told}, and the link {section.name!r} allows {limit}. "
+            f"Stale: {changed}, and the link {section.name!r} allows {limit}. "
             "What it says may no longer hold; say so where you use it."
         )
-    return f"From the workspace that {section.name!r} links to, {told}."
+    return f"From the workspace that {section.name!r} links to, {changed}."

@@ -7,6 +7,7 @@ overwritten.
 
 import tomllib
 from collections.abc import Iterable
+from itertools import takewhile
 
 import msgspec
 
@@ -118,7 +119,13 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
-    _check_ours(engine.git.repo, head)
+    repo = engine.git.repo
+    named, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
+    if last is None or last.seq != named:
+        raise HistoryDamaged(
+            f"The log ends at event {last.seq if last else 0} but its commits end at event {named}, so "
+            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
+        )
     theirs = remote.fetch(progress)
     engine.git.refuse_damaged(recovery.last_recorded(engine.git.repo, theirs).seq)
     _check_push(engine.git.repo, remote, head, theirs)
@@ -133,20 +140,6 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
             raise
     done = _exchanged(engine.git.repo, remote, theirs, head)
     return msgspec.structs.replace(done, restored=restored)
-
-
-def _check_ours(repo: GitRepository, head: str) -> None:
-    """Refuse to push a damaged history, before anything is sent.
-
-    Raises:
-        HistoryDamaged: The log does not end with the last event of its commits.
-    """
-    said, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
-    if last is None or last.seq != said:
-        raise HistoryDamaged(
-            f"The log ends at event {last.seq if last else 0} but its commits end at event {said}, so "
-            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
-        )
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
@@ -258,9 +251,9 @@ def _check_kept(ours: CommittedLog, log: CommittedLog) -> None:
 
 def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], seq: int, theirs: str) -> None:
     """Check that the chain ends where the commits say, and that everything the events name exists."""
-    last, said = events[-1].seq if events else seq, recovery.last_recorded(repo, theirs).seq
-    if last != said:
-        raise HistoryDamaged(f"The hash chain ends at event {last}, but its commits end at event {said}.")
+    last, named = events[-1].seq if events else seq, recovery.last_recorded(repo, theirs).seq
+    if last != named:
+        raise HistoryDamaged(f"The hash chain ends at event {last}, but its commits end at event {named}.")
     for event in events:
         for made in strays_of(event):
             raise HistoryDamaged(
@@ -280,8 +273,7 @@ def _check_files(repo: GitRepository, events: list[Event], head: str, theirs: st
             if (event.seq, made.path) not in lost:
                 known[made.path] = entry_after(made)
     found = _artifacts(repo, recovery.last_recorded(repo, theirs).commit)
-    said = {path: entry for path, entry in known.items() if entry is not None}
-    if wrong := sorted(path for path in said.keys() | found.keys() if said.get(path) != found.get(path)):
+    if wrong := sorted(path for path in known.keys() | found.keys() if known.get(path) != found.get(path)):
         raise HistoryDamaged(f"{wrong[0]!r} does not match its events.")
     for path in repo.diff(repo.tree_of(head), repo.tree_of(theirs)):
         check_path(path)
@@ -343,9 +335,11 @@ def _end(log: CommittedLog) -> tuple[int, str]:
 
 def _common(ours: CommittedLog, theirs: CommittedLog) -> int:
     """Return the last event that two logs have in common; identical files are not read."""
-    same = 0
-    while same < min(len(ours.files), len(theirs.files)) - 1 and _oid(ours, same) == _oid(theirs, same):
-        same += 1
+    identical = takewhile(
+        lambda pair: ours.entries[pair[0]].oid == theirs.entries[pair[1]].oid,
+        zip(ours.files[:-1], theirs.files[:-1], strict=False),
+    )
+    same = sum(1 for _ in identical)
     common = min(ours.begins(same), theirs.begins(same)) - 1
     for one, other in zip(ours.events(common), theirs.events(common), strict=False):
         if one.hash != other.hash:
@@ -354,18 +348,10 @@ def _common(ours: CommittedLog, theirs: CommittedLog) -> int:
     return common
 
 
-def _oid(log: CommittedLog, number: int) -> str:
-    return log.entries[log.files[number]].oid
-
-
 def _exchanged(repo: GitRepository, remote: Remote, before: str, after: str) -> Exchanged:
     had = recovery.last_recorded(repo, before).seq if before else 0
     has = recovery.last_recorded(repo, after).seq
-    commits = 0
-    for commit in repo.log(after):
-        if commit.id == before:
-            break
-        commits += 1
+    commits = sum(1 for _ in takewhile(lambda commit: commit.id != before, repo.log(after)))
     old = repo.entry(repo.tree_of(before), CONFIG_FILE) if before else None
     return Exchanged(
         remote=remote.name,

@@ -67,9 +67,8 @@ def _mark(root: Path, key: bytes) -> bytes:
 
     A copy at another path, or one unpacked at the same path, has another mark.
     """
-    found = nofollow.status(root / CACHE)
-    said = f"{root}\0{found.st_ino}".encode("utf-8", "surrogateescape")
-    return blake2b(said, key=key, digest_size=32).hexdigest().encode()
+    place = f"{root}\0{nofollow.status(root / CACHE).st_ino}".encode("utf-8", "surrogateescape")
+    return blake2b(place, key=key, digest_size=32).hexdigest().encode()
 
 
 def _is_marked(root: Path, key: bytes) -> bool:

@@ -54,7 +54,7 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: bool = False
 
 
-class Line(msgspec.Struct, frozen=True):
+class SignedLine(msgspec.Struct, frozen=True):
     """A record with its signature, both in base64."""
 
     record: Signed
@@ -70,7 +70,7 @@ def issue(store: Store, record: Signed) -> str:
     """
     key = _own_key(store)
     signature = key.sign(_message(record))
-    return msgspec.json.encode(Line(record, _public(key), _base64(signature))).decode()
+    return msgspec.json.encode(SignedLine(record, _public(key), _base64(signature))).decode()
 
 
 def own_public_key(store: Store) -> str:
@@ -143,7 +143,7 @@ def find(
     whys = []
     for line in content.splitlines():
         try:
-            found = msgspec.json.decode(line, type=Line)
+            found = msgspec.json.decode(line, type=SignedLine)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             whys.append("is damaged")
             continue
@@ -152,11 +152,11 @@ def find(
             if not why:
                 return found.record, ""
             whys.append(why)
-    told = whys[-1] if whys else f"grants no {'trust' if kind == 'trust' else 'approval'}"
-    return None, f"the signed record {path} {told}"
+    why = whys[-1] if whys else f"grants no {'trust' if kind == 'trust' else 'approval'}"
+    return None, f"the signed record {path} {why}"
 
 
-def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
+def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
     """Return why a record is not valid; empty if it is.
 
     The signature is checked before any of the signed content is reported.
@@ -175,16 +175,13 @@ def _wrong(line: Line, accepted: Sequence[str], workspace: str, what: str, now: 
             return f"is valid from {line.record.issued}, which this machine's clock has not reached"
     except (ValueError, TypeError):
         return "has no valid expiry time"
-    if line.record.what != what:
-        return (
-            "is for settings other than those in agentx.toml"
-            if line.record.kind == "trust"
-            else "is for another call"
-        )
-    return ""
+    if line.record.what == what:
+        return ""
+    is_trust = line.record.kind == "trust"
+    return "is for settings other than those in agentx.toml" if is_trust else "is for another call"
 
 
-def _verified(line: Line) -> bool:
+def _verified(line: SignedLine) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - only where a record is looked at
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - as above
 

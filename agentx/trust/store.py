@@ -160,13 +160,10 @@ class Store:
     def _opened(self, *, make: bool = False) -> Iterator[int | None]:
         """Yield a descriptor of the directory; ``None`` if it does not exist and is not to be made."""
         if not self._state_dir.is_absolute():
-            said = (
-                f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
-                if self._state_dir.name
-                else "There is no home directory"
-            )
+            named = f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
             raise StoreUnusable(
-                f"{said}, so nothing can be trusted; set AGENTX_STATE_DIR to an absolute path."
+                f"{named if self._state_dir.name else 'There is no home directory'}, so nothing can be "
+                "trusted; set AGENTX_STATE_DIR to an absolute path."
             )
         if make:
             self._make()

@@ -28,7 +28,7 @@ from agentx.synthesis.memory.effects import Effect
 from agentx.trust import records
 from agentx.trust.digests import canonical, digest
 from agentx.trust.store import MAX_BYTES, Store, StoreUnusable
-from agentx.trust.trusted_items import Item
+from agentx.trust.trusted_items import TrustedItem
 
 COMMANDS = "This command can read your keys and act as you."
 """Warning shown before the user allows ``run_command`` without isolation."""
@@ -167,7 +167,7 @@ class Trust:
             effect = effects().get(name) or Effect.RUNS
             raise Restricted(does or _WOULD[effect].format(name), restricted(why))
 
-    def require_item(self, item: Item) -> None:
+    def require_item(self, item: TrustedItem) -> None:
         """Raise an error unless the user trusts this very schedule or capability.
 
         Raises:
@@ -178,9 +178,8 @@ class Trust:
         if record is None:
             raise Restricted(does, restricted(why))
         if item.digest not in record.items:
-            raise Restricted(
-                does, "It is new, or was changed by someone else since you trusted this workspace"
-            )
+            why = "It is new, or was changed by someone else since you trusted this workspace"
+            raise Restricted(does, why)
 
     def require_commands(self) -> None:
         """Raise an error unless the user allowed commands without isolation in this workspace.
@@ -208,7 +207,7 @@ class Trust:
 
     # --- granting and revoking ------------------------------------------------------------------------------
 
-    def grant(self, how: str, items: Iterable[Item] = (), *, commands: bool = False) -> None:
+    def grant(self, how: str, items: Iterable[TrustedItem] = (), *, commands: bool = False) -> None:
         """Trust the workspace in its current state.
 
         Args:
@@ -243,7 +242,7 @@ class Trust:
             return f"{error} So this workspace is trusted by the process that made it alone."
         return ""
 
-    def keep(self, item: Item) -> str:
+    def keep(self, item: TrustedItem) -> str:
         """Trust an item that the user has just added to the history, if the workspace is trusted.
 
         Returns:
@@ -266,18 +265,17 @@ class Trust:
         fork = Trust.read(root, self._settings)
         inside = {name: value for name, value in self.fields.items() if name != "workspace.artifacts"}
         if record is not None and fork.fields == inside:
+            trusted = msgspec.structs.replace(
+                record,
+                path=fork.path,
+                workspace=fork.identity,
+                fields=inside,
+                commands=False,
+                how="forked",
+                at=stamp(timespec="seconds"),
+            )
             with suppress(StoreUnusable):
-                fork.put(
-                    msgspec.structs.replace(
-                        record,
-                        path=fork.path,
-                        workspace=fork.identity,
-                        fields=inside,
-                        commands=False,
-                        how="forked",
-                        at=stamp(timespec="seconds"),
-                    )
-                )
+                fork.put(trusted)
 
     def revoke(self) -> bool:
         """Revoke trust in the workspace; return whether it was trusted.
@@ -289,7 +287,7 @@ class Trust:
         with self._changing():
             return self._store.remove(self._name)
 
-    def issue(self, days: float, items: Iterable[Item] = (), *, commands: bool = False) -> str:
+    def issue(self, days: float, items: Iterable[TrustedItem] = (), *, commands: bool = False) -> str:
         """Return a signed record of trust in the current workspace, for machines that accept this user's key.
 
         Args:
@@ -302,8 +300,8 @@ class Trust:
             StoreUnusable: The key cannot be read or made, or the caller is a program of an agent's run.
         """
         self.require("trust", "trust would be issued that you do not have")
-        said = tuple(sorted({item.digest for item in items}))
-        return self._issued("trust", digest(self.fields), days, said, commands=commands)
+        digests = tuple(sorted({item.digest for item in items}))
+        return self._issued("trust", digest(self.fields), days, digests, commands=commands)
 
     def issue_approval(self, days: float, call_id: str, tool: str, recorded: str) -> str:
         """Return a signed record that allows one call with the arguments in the history.
@@ -371,8 +369,8 @@ class Trust:
             self._store.remove(self._call(call_id, tool, arguments))
 
     def _call(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> str:
-        told = json.loads(json.dumps(arguments, default=str))
-        return f"approval-{digest([self.path, self.identity, call_id, tool, told])[:48]}.json"
+        plain = json.loads(json.dumps(arguments, default=str))
+        return f"approval-{digest([self.path, self.identity, call_id, tool, plain])[:48]}.json"
 
     # --- deciding -------------------------------------------------------------------------------------------
 
@@ -388,9 +386,9 @@ class Trust:
                 why = self._differs(record)
         if not why:
             return record, ""
-        signed, said = self._signed("trust", digest(self.fields))
+        signed, unsigned = self._signed("trust", digest(self.fields))
         if signed is None:
-            return None, f"{why}; {said}" if said else why
+            return None, f"{why}; {unsigned}" if unsigned else why
         items, commands = signed.items, signed.commands
         found = Record(
             path=self.path, workspace=self.identity, fields=self.fields, items=items, commands=commands
@@ -517,11 +515,8 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
     trust = Trust(root, root, before, settings)
     record, _ = trust.decide()
     if record is not None and trust.last_trusted() is not None:
-        trust.put(
-            msgspec.structs.replace(
-                record, fields=_texts(after), how="configured", at=stamp(timespec="seconds")
-            )
-        )
+        at = stamp(timespec="seconds")
+        trust.put(msgspec.structs.replace(record, fields=_texts(after), how="configured", at=at))
     return after
 
 

@@ -14,7 +14,7 @@ from agentx.trust.digests import digest
 _DEFAULTS = ScheduleSet(id="", cron="")
 
 
-class Item(msgspec.Struct, frozen=True):
+class TrustedItem(msgspec.Struct, frozen=True):
     """Something that the user trusts by its content.
 
     Attributes:
@@ -35,27 +35,27 @@ class Item(msgspec.Struct, frozen=True):
         return digest([self.kind, self.content])
 
 
-def of_schedule(rule: ScheduleSet) -> Item:
+def of_schedule(rule: ScheduleSet) -> TrustedItem:
     """Return the item of a schedule.
 
     Fields at their default do not count, so that a later version can add fields.
     """
     # Through JSON and back: 1 becomes 1.0, as in the log.
     recorded = msgspec.json.decode(msgspec.json.encode(rule), type=ScheduleSet)
-    said, defaults = msgspec.to_builtins(recorded), msgspec.to_builtins(_DEFAULTS)
-    content = {name: value for name, value in said.items() if value != defaults.get(name)}
+    fields, defaults = msgspec.to_builtins(recorded), msgspec.to_builtins(_DEFAULTS)
+    content = {name: value for name, value in fields.items() if value != defaults.get(name)}
     does = "resume an interrupted run"
     if rule.sort != "heartbeat":
         does = f"have an agent do at {rule.cron}: {one_line(rule.task)}"
-    return Item("schedule", rule.id, does, content)
+    return TrustedItem("schedule", rule.id, does, content)
 
 
-def of_capability(name: str, detail: CapabilityDetail) -> Item:
+def of_capability(name: str, detail: CapabilityDetail) -> TrustedItem:
     """Return the item of a capability: the command that checks whether it works."""
-    return Item("capability", name, f"run `{detail.command}`", {"command": detail.command})
+    return TrustedItem("capability", name, f"run `{detail.command}`", {"command": detail.command})
 
 
-def in_state(state: State) -> list[Item]:
+def in_state(state: State) -> list[TrustedItem]:
     """Return everything that a state would run by itself."""
     found = [of_schedule(known.rule) for known in state.schedules.values()]
     return found + [

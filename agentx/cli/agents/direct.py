@@ -81,7 +81,9 @@ def direct(
     if terminal.json:
         terminal.document(active.decision if why else active)
         return
-    terminal.show(_why(active.decision))
+    asked = ("asked", "yellow") if active.decision.direct else ("not asked", "green")
+    reason = f" before the next run: {one_line(active.decision.why)}."
+    terminal.show(Text.assemble((f"The director is {asked[0]}", asked[1]), reason))
     if not why:
         _show(terminal, ws, active)
 
@@ -96,11 +98,6 @@ def _active(ws: Workspace, director: Director) -> ActiveDirective:
     return ActiveDirective(
         decision=decision, directive=serving.seq, runs=serving.runs, rules=rules, issued=issued
     )
-
-
-def _why(decision: Decision) -> Text:
-    verb = ("The director is asked", "yellow") if decision.direct else ("The director is not asked", "green")
-    return Text.assemble(verb, f" before the next run: {one_line(decision.why)}.")
 
 
 def _show(terminal: Terminal, ws: Workspace, active: ActiveDirective) -> None:

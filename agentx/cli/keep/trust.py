@@ -18,7 +18,7 @@ from agentx.trust import records
 from agentx.trust.store import Store
 from agentx.trust.trust import COMMANDS as COMMANDS_CAN
 from agentx.trust.trust import trusted_workspaces
-from agentx.trust.trusted_items import Item, in_state
+from agentx.trust.trusted_items import TrustedItem, in_state
 from agentx.workspace import Workspace
 
 _VALUE_CHARACTERS = 500
@@ -96,7 +96,7 @@ def _document(ws: Workspace, claims: list[Claim]) -> dict[str, Any]:
     return {"root": str(ws.root), "trusted": not why, "restricted": why, "claims": claims}
 
 
-def _claims(ws: Workspace, items: list[Item]) -> list[Claim]:
+def _claims(ws: Workspace, items: list[TrustedItem]) -> list[Claim]:
     """Return what the workspace would do, with the changes since it was last trusted."""
     trust, marks = ws.engine.trust, effects()
     before = trust.last_trusted()

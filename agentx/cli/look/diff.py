@@ -183,19 +183,15 @@ def _tree(trace: Trace) -> Tree:
 
 
 def _event(cause: Cause, link: str, *, described: bool = True) -> Text:
+    text = one_line(cause.told).removeprefix(f"{cause.actor} ")
+    if cause.quote:
+        quote = shorten(one_line(cause.quote), _QUOTE_WORDS)
+        text = f"said “{quote}”" if cause.type.endswith("MessageSent") else f"{text}: “{quote}”"
     return Text.assemble(
         (link, "dim"),
         (f"event {cause.seq}", "bold"),
         (f"  {_time(cause.at)}  ", "dim"),
         (one_line(cause.actor), "cyan" if cause.actor.startswith("user") else ""),
-        f"  {_description(cause)}" if described else "",
+        f"  {text}" if described else "",
         (f"  {cause.commit[:7]}" if cause.commit else "", "yellow"),
     )
-
-
-def _description(cause: Cause) -> str:
-    text = one_line(cause.told).removeprefix(f"{cause.actor} ")
-    if not cause.quote:
-        return text
-    quote = shorten(one_line(cause.quote), _QUOTE_WORDS)
-    return f"said “{quote}”" if cause.type.endswith("MessageSent") else f"{text}: “{quote}”"

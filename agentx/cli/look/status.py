@@ -126,7 +126,9 @@ def log(
 
     With --json each line is one event as recorded, and all types are shown.
     """
-    wanted = _types(kind or [])
+    wanted, known = set(kind or ()), FACTS | CONCLUSIONS
+    if unknown := sorted(wanted - known.keys()):
+        raise UsageError(f"There is no event type {unknown[0]!r}. Types: {', '.join(sorted(known))}.")
     with opened(terminal) as ws:
         whole = everything or terminal.json or bool(wanted)
         last = 0
@@ -138,14 +140,6 @@ def log(
             last = max(last, ws.state.seq if after is None else after)
             for event in _matching(ws.events(after=last, follow=True), wanted, whole=whole):
                 _show(terminal, event)
-
-
-def _types(names: list[str]) -> set[str]:
-    known = FACTS | CONCLUSIONS
-    for name in names:
-        if name not in known:
-            raise UsageError(f"There is no event type {name!r}. Types: {', '.join(sorted(known))}.")
-    return set(names)
 
 
 def _matching(events: Iterable[Event], wanted: set[str], *, whole: bool) -> Iterator[Event]:

@@ -14,7 +14,7 @@ from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.demands.explanation import MessagePart, Verdict, explain
+from agentx.synthesis.demands.explanation import Verdict, explain
 from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
@@ -215,7 +215,13 @@ def explain_message(
     """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
-    message = _recorded(terminal, event) if event else encodable(sys.stdin.read() if text == "-" else text)
+    message = encodable(sys.stdin.read() if text == "-" else text)
+    if event:
+        with opened(terminal) as ws:
+            found = next(iter(ws.events(event - 1)), None) if event > 0 else None
+            if found is None or found.seq != event or not isinstance(found.data, UserMessageSent):
+                raise UsageError(f"Event {event} is not a user's message; see `agentx log`.")
+            message = ws.read_body(found.data.body)
     parts = explain(message)
     if terminal.json:
         terminal.document(parts)
@@ -227,19 +233,10 @@ def explain_message(
     title = Text(f"event {event}" if event else "the message", "dim")
     terminal.show(panel(whole, title=title, width=terminal.out.width))
     room = min(PART_CHARACTERS, terminal.out.width // 3)  # leave room for the reason
-    rows = [_part_row(part, message, room) for part in parts]
+    rows = []
+    for part in parts:
+        words = one_line(message[part.start : part.end])
+        shown = words if len(words) <= room else words[: room - 1] + "…"
+        verdict = Text(_VERDICTS[part.verdict], _VERDICT_COLOURS[part.verdict])
+        rows.append((shown, verdict, part.kind, one_line(part.why)))
     terminal.show(table("what", "becomes", "", "why", rows=rows) if rows else "The message is empty.")
-
-
-def _recorded(terminal: Terminal, seq: int) -> str:
-    with opened(terminal) as ws:
-        found = next(iter(ws.events(seq - 1)), None) if seq > 0 else None
-        if found is None or found.seq != seq or not isinstance(found.data, UserMessageSent):
-            raise UsageError(f"Event {seq} is not a user's message; see `agentx log`.")
-        return ws.read_body(found.data.body)
-
-
-def _part_row(part: MessagePart, message: str, room: int) -> tuple[Text | str, ...]:
-    words = one_line(message[part.start : part.end])
-    shown = words if len(words) <= room else words[: room - 1] + "…"
-    return shown, Text(_VERDICTS[part.verdict], _VERDICT_COLOURS[part.verdict]), part.kind, one_line(part.why)

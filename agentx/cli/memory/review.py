@@ -1,7 +1,6 @@
 """``agentx memory review``: settle proposals, by one key each, by name, or by a model."""
 
 import contextlib
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -201,25 +200,15 @@ def _key(terminal: Terminal, question: str) -> str:
 
 def _in_other_words(terminal: Terminal, item: MemoryItem) -> str:
     """Let the user edit an item's text; empty if they abandon it."""
-    with _typed_already(one_line(item.text)):
+    with contextlib.ExitStack() as prefilled:
+        # readline is not available everywhere, and some versions write to the terminal on import.
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: PLC0415
+
+            readline.set_startup_hook(lambda: readline.insert_text(one_line(item.text)))
+            prefilled.callback(readline.set_startup_hook, None)
         try:
             return encodable(input("In your words: ")).strip()
         except EOFError:
             terminal.show("")
             return ""
-
-
-@contextlib.contextmanager
-def _typed_already(text: str) -> Iterator[None]:
-    """Prefill the next input line with a text to edit."""
-    # Optional: readline is not available everywhere, and some versions write to the terminal on import.
-    try:
-        import readline  # noqa: PLC0415
-    except ImportError:
-        yield
-        return
-    readline.set_startup_hook(lambda: readline.insert_text(text))
-    try:
-        yield
-    finally:
-        readline.set_startup_hook(None)

@@ -48,22 +48,19 @@ def _show_pending(terminal: Terminal, pending: Pending) -> None:
     unread = f"{counted(pending.messages, 'message')} not read"
     if pending.since:
         unread += f", the first of {minute(pending.since)}"
+    following = "not due yet (scribe.every_minutes)" if pending.active else "outside the active hours"
+    if not pending.messages or not pending.model:
+        following = "nothing to do"
+    elif pending.due:
+        following = "due now: `agentx memory scribe`"
     rows = [
         ("by code", "up to date" if not pending.events else f"{pending.events} events not read"),
         ("by a model", unread if pending.messages else "up to date"),
         ("model", pending.model or "none is configured, so notes come from code only"),
         ("last read", minute(pending.last_read) or "never"),
-        ("next run", _next(pending)),
+        ("next run", following),
     ]
     terminal.result(pending, facts(rows))
-
-
-def _next(pending: Pending) -> str:
-    if not pending.messages or not pending.model:
-        return "nothing to do"
-    if pending.due:
-        return "due now: `agentx memory scribe`"
-    return "not due yet (scribe.every_minutes)" if pending.active else "outside the active hours"
 
 
 def _show_ran(terminal: Terminal, ran: ScribeRun, model: str) -> None:

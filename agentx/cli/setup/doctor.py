@@ -205,9 +205,8 @@ def _at_rest(root: Path, settings: Settings) -> Iterator[CheckupResult]:
         else:
             yield CheckupResult("trust", "ok", "what its settings run, call and read is trusted")
             yield _model(config, settings)
-            yield from _sources(root, config)
-            yield from _links(root, config)
-    yield from _kept(root)
+            yield from _outside(root, config)
+    yield from _integrity(root)
     yield from _history(root)
 
 
@@ -265,21 +264,16 @@ def _model(config: Config, settings: Settings) -> CheckupResult:
     return CheckupResult("model", "ok", f"{name} (not contacted)")
 
 
-def _sources(root: Path, config: Config) -> Iterator[CheckupResult]:
+def _outside(root: Path, config: Config) -> Iterator[CheckupResult]:
+    """Check that the sources and linked workspaces of the settings are there."""
     for source in config.sources:
         place = (root / source.path).resolve()
         if place.is_dir() and os.access(place, os.R_OK | os.X_OK):
             yield CheckupResult("source", "ok", f"{source.name} at {place}")
         else:
-            yield CheckupResult(
-                "source",
-                "failure",
-                f"{source.name}: {place} is not a readable directory",
-                "Mount it, or fix `sources` in agentx.toml.",
-            )
-
-
-def _links(root: Path, config: Config) -> Iterator[CheckupResult]:
+            todo = "Mount it, or fix `sources` in agentx.toml."
+            what = f"{source.name}: {place} is not a readable directory"
+            yield CheckupResult("source", "failure", what, todo)
     for link in config.links:
         place = (root / link.path).resolve()
         if is_workspace(place):
@@ -289,11 +283,11 @@ def _links(root: Path, config: Config) -> Iterator[CheckupResult]:
             yield CheckupResult("link", "failure", f"{link.name}: {place} is not a workspace", todo)
 
 
-def _kept(root: Path) -> Iterator[CheckupResult]:
+def _integrity(root: Path) -> Iterator[CheckupResult]:
     """Run the checks of `agentx verify`. A file that differs may be the user's edit."""
-    looked = verify(root)
-    for check in looked.checks:
-        found = [finding for finding in looked.findings if finding.check == check.name]
+    verified = verify(root)
+    for check in verified.checks:
+        found = [finding for finding in verified.findings if finding.check == check.name]
         mark: Mark = "warning" if check.name in {"artifacts", "index"} else "failure"
         for finding in found:
             yield CheckupResult(check.name, mark, f"{finding.where} {finding.what}", finding.todo)

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
@@ -181,7 +180,13 @@ def _work(
             agent=agent or (last.agent if last and not message else "main"),
         )
     if terminal.pictures:
-        _save_picture(terminal.out, terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}")
+        path, title = terminal.pictures / f"{result.run}.svg", f"agentx run: {ws.state.title}"
+        svg = _FONT_FACE.sub("", terminal.out.export_svg(title=title, theme=MONOKAI, clear=True))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(svg, "utf-8")
+        except OSError as error:
+            raise UsageError(f"The picture {path} cannot be written: {error.strerror}.") from error
     if terminal.json:
         terminal.line({"type": "RunResult", "data": result})
     return result
@@ -227,16 +232,6 @@ def _think(terminal: Terminal, message: str, name: str) -> None:
             f"{mind.evicted} faded away so far"
         )
         terminal.show(Text(plain(result.answer)), "", Text(summary, "dim"))
-
-
-def _save_picture(console: Console, path: Path, title: str) -> None:
-    """Write what a console has shown since it began to record, or since the last picture."""
-    svg = _FONT_FACE.sub("", console.export_svg(title=title, theme=MONOKAI, clear=True))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(svg, "utf-8")
-    except OSError as error:
-        raise UsageError(f"The picture {path} cannot be written: {error.strerror}.") from error
 
 
 # --- the user's word ----------------------------------------------------------------------------------------

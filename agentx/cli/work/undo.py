@@ -8,7 +8,6 @@ from rich.text import Text
 
 from agentx.cli.opened import MOMENT, as_json, opened, scan_sources
 from agentx.cli.terminal import Terminal, facts
-from agentx.history.status import Rebuilt
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
 from agentx.storage.text import encodable, one_line, plain
 from agentx.workspace import Workspace
@@ -86,26 +85,20 @@ def rebuild(
             ws.settle(EMBED_S, told)
         scan_sources(terminal, ws)
         lexical = ws.engine.indexer.why_lexical
-    if terminal.json:
-        terminal.document({"rebuilt": built, "concluded": [as_json(event) for event in concluded]})
-    else:
-        _show_rebuilt(terminal, built, concluded if resynthesize else None)
-        if lexical:
-            terminal.note(lexical)
-    if built.state_digest != built.digest_before or built.damage:
-        raise typer.Exit(1)
-
-
-def _show_rebuilt(terminal: Terminal, built: Rebuilt, concluded: list[Event] | None) -> None:
     same = built.state_digest == built.digest_before
     verdict = ("✓ the same as before", "green") if same else (f"✗ it was {built.digest_before}", "red")
     rows: list[tuple[str, str | Text]] = [
         ("history", f"{built.events:,} events"),
         ("index", f"{built.chunks:,} passages"),
     ]
-    if concluded is not None:
+    if resynthesize:
         news = [line for event in concluded if (line := one_line(event.describe()))]
         rows += [("concluded" if not n else "", line) for n, line in enumerate(news or ["nothing new"])]
     rows += [("damage", Text(f"{d.path}:{d.line} {plain(d.reason)}", "red")) for d in built.damage]
     rows += [("state digest", Text(built.state_digest, "dim")), ("", Text(*verdict))]
-    terminal.show(facts(rows))
+    document = {"rebuilt": built, "concluded": [as_json(event) for event in concluded]}
+    terminal.result(document, facts(rows))
+    if lexical and not terminal.json:
+        terminal.note(lexical)
+    if not same or built.damage:
+        raise typer.Exit(1)

@@ -63,8 +63,12 @@ def decay_picture(seen: Overview) -> str:
         row, column = divmod(number, _ACROSS)
         axes = axes_at(figure, column * (wide + gap) + 4, 34 + row * high + 38, wide - 12, high - 56)
         axes.patch.set_gid(part := f"memory-{number}")
-        tips.append(Tip(part, f"{name}: {seen.text(name)}\n{_uses(seen.curves[name])}"))
-        _fading(axes, seen.curves[name], last, LIGHT[_LEVELS[levels.get(name, "L2")][0]])
+        curve = seen.curves[name]
+        accessed, used = sum(p.was_accessed for p in curve), sum(p.was_reinforced for p in curve)
+        span = f"interactions {curve[0].interaction_id} to {curve[-1].interaction_id}"
+        uses = f"{span}, shown {accessed} times, used {used} times"
+        tips.append(Tip(part, f"{name}: {seen.text(name)}\n{uses}"))
+        _fading(axes, curve, last, LIGHT[_LEVELS[levels.get(name, "L2")][0]])
         heading = "\n".join(wrapped(seen.text(name), wide - 12, 11))
         axes.set_title(heading, loc="left", fontsize=11, pad=7, linespacing=1.25, color=LIGHT["ink"])
         below = number + _ACROSS >= len(names)
@@ -182,14 +186,6 @@ def _most_used(curves: Mapping[str, Sequence[DecayPoint]], most: int) -> list[st
 
     chosen = set(sorted(curves, key=used, reverse=True)[:most])
     return [name for name in curves if name in chosen]
-
-
-def _uses(curve: Sequence[DecayPoint]) -> str:
-    accessed, used = sum(p.was_accessed for p in curve), sum(p.was_reinforced for p in curve)
-    return (
-        f"interactions {curve[0].interaction_id} to {curve[-1].interaction_id}, "
-        f"shown {accessed} times, used {used} times"
-    )
 
 
 def memories_picture(seen: Overview) -> str:

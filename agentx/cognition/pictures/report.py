@@ -199,13 +199,9 @@ def _spent(seen: Overview) -> str:
 
 
 def _row(name: str, found: Spread) -> str:
-    cells = (found.mean, found.std, found.min, found.p50, found.p95, found.max)
-    numbers = "".join(f"<td>{_number(value)}</td>" for value in cells)
-    return f"<tr><th>{escape(name)}</th>{numbers}</tr>"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= _LARGE else f"{value:,.3g}"
+    values = (found.mean, found.std, found.min, found.p50, found.p95, found.max)
+    numbers = (f"{one:,.0f}" if one == int(one) or abs(one) >= _LARGE else f"{one:,.3g}" for one in values)
+    return f"<tr><th>{escape(name)}</th>{''.join(f'<td>{number}</td>' for number in numbers)}</tr>"
 
 
 def _many(count: int, one: str, more: str = "") -> str:

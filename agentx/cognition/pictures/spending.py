@@ -1,7 +1,6 @@
 """Pictures of time, tokens, and judge scores."""
 
 import math
-from typing import TYPE_CHECKING
 
 from agentx.cognition.interactions import Interaction
 from agentx.cognition.overview import MODULES, Overview, spread
@@ -18,9 +17,6 @@ from agentx.cognition.pictures.canvas import (
     some_of,
     svg_of,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _DOTS = 300
 _UNITS = ((1_000, "s"), (1, "ms"), (0.001, "µs"))
@@ -104,7 +100,17 @@ def tokens_picture(seen: Overview) -> str:
         means = [sum(part) / len(part) for part in parts_of(spent, step)]
         axes.bar(places, means, bottom=floor, width=0.72 * step, color=LIGHT[MODULE_COLOURS[module]], lw=0)
         floor = [below + mean for below, mean in zip(floor, means, strict=True)]
-    _token_names(axes, seen)
+    whole = seen.collected.total_tokens
+    for number, module in enumerate(reversed(MODULES)):  # beside the bars, in stacking order
+        total, top = seen.collected.tokens[module].total, 0.93 - 0.2 * number
+        labels = (
+            (module, top, 12, LIGHT[MODULE_COLOURS[module]]),
+            (f"{total:,} · {total / whole:.0%}", top - 0.075, 11, LIGHT["soft"]),
+        )
+        for text, height, size, colour in labels:
+            axes.annotate(
+                text, (1.03, height), xycoords="axes fraction", va="center", fontsize=size, color=colour
+            )
     ticks = [tick for tick in round_ticks(max(floor)) if tick]
     axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
     axes.grid(axis="y", color=LIGHT["line"], lw=1)
@@ -112,29 +118,6 @@ def tokens_picture(seen: Overview) -> str:
     axes.spines["left"].set_visible(False)
     interaction_axis(axes, count)
     return svg_of(figure, "tokens", "Tokens that each interaction took, by module")
-
-
-def _token_names(axes: "Axes", seen: Overview) -> None:
-    """Label each module and its tokens beside the bars, in stacking order."""
-    whole = seen.collected.total_tokens
-    for number, module in enumerate(reversed(MODULES)):
-        total = seen.collected.tokens[module].total
-        axes.annotate(
-            module,
-            (1.03, 0.93 - 0.2 * number),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=12,
-            color=LIGHT[MODULE_COLOURS[module]],
-        )
-        axes.annotate(
-            f"{total:,} · {total / whole:.0%}",
-            (1.03, 0.93 - 0.2 * number - 0.075),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=11,
-            color=LIGHT["soft"],
-        )
 
 
 def _spent(one: Interaction, module: str) -> float:

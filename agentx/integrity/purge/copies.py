@@ -93,7 +93,7 @@ class _Following:
         self._contents: dict[str, int] = {}
         self._paths: set[str] = set()
         self._items: dict[str, None] = {}
-        self._said: set[Body] = set()
+        self._messages: set[Body] = set()
         self._mixed: set[int] = set()
         self._purged: set[int] = set()
         self._last = 0
@@ -129,14 +129,13 @@ class _Following:
         if self._named(event) & self._contents.keys():
             return True
         if isinstance(event.data, RunStarted):
-            return event.data.task in self._said
+            return event.data.task in self._messages
         return isinstance(event.data, Concluded) and any(map(self._rests, event.data.changes))
 
     @staticmethod
     def _named(event: Event) -> set[str]:
-        return {*named_blobs(event.data), *(made.after for made in changes_of(event) if made.after)} - {
-            _EMPTY
-        }
+        named = {*named_blobs(event.data), *(made.after for made in changes_of(event))}
+        return named - {"", _EMPTY}
 
     def _rests(self, change: Change) -> bool:
         """Return whether a change rests on what is purged, or repeats the content of such an item."""
@@ -163,7 +162,7 @@ class _Following:
             self._contents.setdefault(oid, event.seq)
         self._paths |= {made.path for made in changes_of(event)}
         if isinstance(event.data, UserMessageSent):
-            self._said.add(event.data.body)
+            self._messages.add(event.data.body)
         elif isinstance(event.data, Concluded):
             self._items |= {made.item.id: None for made in event.data.changes if isinstance(made, Add)}
             if event.seq not in self._seeds and not all(map(self._rests, event.data.changes)):

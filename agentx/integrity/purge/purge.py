@@ -17,7 +17,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.integrity.purge import quoting
 from agentx.integrity.purge.copies import Closure, PurgeRefused, follow
-from agentx.integrity.purge.quoting import Quoting, Words
+from agentx.integrity.purge.quoting import QuotedText, Quoting
 from agentx.recording import commit_message
 from agentx.recording.purge_journal import Journal, begin, finish, mark, survey
 from agentx.storage.events.types import Event
@@ -191,12 +191,17 @@ class _Look:
         self._write_path.edits.scan()
         self._write_path.flush()
         self._closure = follow(self._events, events)
-        self._words, self._also = self._quotings()
+        falling = (event for event in self._events() if event.seq in self._closure.events)
+        texts = [text for event in falling for text in quoting.all_texts(event, self._read)]
+        manifest = self._write_path.git.manifest()
+        usual = (self._read(manifest[path].oid) for path in self._closure.paths if path in manifest)
+        self._words = QuotedText(texts, usual)
+        self._also = self._left()
         seeds = set(events)
         while also and self._also:
             seeds |= {one.seq for one in self._also}
             self._closure = follow(self._events, seeds)
-            self._also = self._left(self._words)
+            self._also = self._left()
         self._refuse_current()
 
     def _check_ground(self) -> None:
@@ -222,20 +227,12 @@ class _Look:
 
     # --- who else says it -----------------------------------------------------------------------------------
 
-    def _quotings(self) -> tuple[Words, list[Quoting]]:
-        falling = (event for event in self._events() if event.seq in self._closure.events)
-        texts = [text for event in falling for text in quoting.all_texts(event, self._read)]
-        manifest = self._write_path.git.manifest()
-        usual = (self._read(manifest[path].oid) for path in self._closure.paths if path in manifest)
-        words = Words(texts, usual)
-        return words, self._left(words)
-
-    def _left(self, words: Words) -> list[Quoting]:
+    def _left(self) -> list[Quoting]:
         """Return the events that repeat the content and are not purged."""
-        if not words:
+        if not self._words:
             return []
         staying = (event for event in self._events() if event.seq not in self._closure.events)
-        return quoting.find(words, staying, self._read)
+        return quoting.find(self._words, staying, self._read)
 
     def _refuse_current(self) -> None:
         """Refuse to purge the current content of a file, which only its owner may change."""
@@ -314,11 +311,11 @@ class _Look:
             return
         hashes = {own_hash for _, own_hash in self._closure.events.values()}
         for line in lines:
-            if any(self._words.find(text) or text in hashes for text in _said(line)):
+            if any(self._words.find(text) or text in hashes for text in _texts(line)):
                 yield mark(line)
 
 
-def _said(line: bytes) -> Iterator[str]:
+def _texts(line: bytes) -> Iterator[str]:
     """Yield the log line in an entry of ``history/orphans.jsonl``, and the strings in that line."""
     try:
         content = str(json.loads(line)["content"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agentx.storage.events.types import Event, Payload, changes_of
+from agentx.storage.events.types import Event, changes_of
 from agentx.storage.log.blobs import named_blobs
 
 RUN = 20
@@ -45,7 +45,7 @@ class Quoting(msgspec.Struct, frozen=True):
     quote: str
 
 
-class Words:
+class QuotedText:
     """The text to purge, indexed by pieces.
 
     Args:
@@ -89,11 +89,6 @@ def _pieces(text: str) -> Iterator[str]:
     )
 
 
-def texts_of(payload: Payload) -> Iterator[str]:
-    """Yield the content of a payload, without names."""
-    yield from strings(msgspec.to_builtins(payload))
-
-
 def strings(value: Any) -> Iterator[str]:
     """Yield the strings in a JSON value, without names."""
     if isinstance(value, str):
@@ -109,7 +104,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
     """Yield the content of an event, including the long texts and files that it names."""
-    yield from texts_of(event.data)
+    yield from strings(msgspec.to_builtins(event.data))
     for oid in named_blobs(event.data):
         yield read(oid)
     for made in changes_of(event):
@@ -117,7 +112,7 @@ def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
             yield read(made.after)
 
 
-def find(words: Words, events: Iterable[Event], read: ReadBlob) -> list[Quoting]:
+def find(words: QuotedText, events: Iterable[Event], read: ReadBlob) -> list[Quoting]:
     """Return the events that repeat the text, oldest first; quotes in very many events are left out."""
     found: dict[str, list[Quoting]] = {}
     looked: dict[str, str] = {}

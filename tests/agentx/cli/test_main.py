@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from agentx import Workspace
-from agentx.cli.commands import Command
+from agentx.cli.commands import Entry
 
 HEAVY = ("pydantic", "pygit2", "lancedb", "litellm", "numpy", "agentx.workspace")
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e[bold red]loud[/]"
@@ -111,7 +111,7 @@ def faulty(monkeypatch):
     def fails():
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr(Command, "load", lambda _: fails)
+    monkeypatch.setattr(Entry, "load", lambda _: fails)
 
 
 def test_a_fault_of_ours_is_one_sentence(call, faulty):
