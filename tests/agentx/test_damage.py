@@ -74,7 +74,7 @@ def test_an_open_process_notices_damage_and_commits_none_of_it(
         os.replace(task / "copy", log)
     damaged = log.read_bytes()
     path.refresh()
-    path.scan()
+    path.edits.scan()
     path.flush()
     assert (log.read_bytes(), held()) == (damaged, committed)
     assert "was changed in a part that was already read" in path.notes[-1]
@@ -83,7 +83,7 @@ def test_an_open_process_notices_damage_and_commits_none_of_it(
     path.flush()
     assert log.read_bytes().startswith(whole)
     assert held() == log.read_bytes()
-    assert not path.unsound
+    assert not path.health.unsound
     sound()
 
 
@@ -111,7 +111,7 @@ def test_a_log_that_is_cut_off_or_gone_beside_an_open_process_comes_back(path, w
         harm()
         path.refresh()
         path.flush()
-        assert path.unsound
+        assert path.health.unsound
         write(path, "a.txt", f"on {len(whole)}")
         assert log.read_bytes().startswith(whole)
     path.flush()
@@ -149,7 +149,7 @@ def test_damage_in_a_sealed_segment_is_noticed_by_the_next_open_although_a_snaps
     whole = sealed.read_bytes()
     flip(sealed)
     later = reopen()
-    assert "history/000/001.jsonl, line" in later.unsound
+    assert "history/000/001.jsonl, line" in later.health.unsound
     write(later, "a.txt", "on")
     later.flush()
     assert sealed.read_bytes() == whole
@@ -216,7 +216,7 @@ def test_a_person_who_commits_an_older_log_drops_no_event(
     if change is not _damaged:
         assert len(log.read_bytes()) < len(whole)
     now = reopen() if between_sessions else path
-    now.scan()
+    now.edits.scan()
     write(now, "b.txt", "on")
     now.flush()
     assert log.read_bytes().startswith(whole)
@@ -392,7 +392,7 @@ def test_what_was_set_aside_is_searched(path, write, log, task):
     """A line that only a file in .agentx/repaired holds comes back."""
     some(path, write)
     path.record([said("stands in no commit"), said("nor this")])
-    path._writer.close()
+    path.log.writer.close()
     whole = log.read_bytes()
     place = task / ".agentx/repaired/earlier"
     place.mkdir(parents=True)
@@ -450,7 +450,7 @@ def test_a_lost_event_at_the_end_is_set_aside_and_its_place_is_used_again(lossy,
     """Nothing follows from it, so that nothing shows that it was an event; its line is kept."""
     lossy(number=-1)
     now = reopen()
-    assert now.unsound
+    assert now.health.unsound
     write(now, "b.txt", "on")
     now.flush()
     assert b"this" in (task / "history/orphans.jsonl").read_bytes()

@@ -139,7 +139,7 @@ def test_a_call_goes_with_its_request_and_its_long_output(ws):
     ws.purge(done.seq)
     assert not list((ws.root / "history/blobs").rglob("*/*"))
     assert ws.state.pending == {}
-    assert ws.engine.write_path.history.read(kept.seq - 1).__next__().data == other
+    assert ws.engine.log.history.read(kept.seq - 1).__next__().data == other
     is_sound(ws, asked.seq, done.seq)
 
 
