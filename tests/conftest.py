@@ -21,6 +21,7 @@ import pytest
 
 from agentx.settings import read_settings
 from tests.chat_server import serving
+from tests.warm import agentx_program, run_code
 
 collect_ignore = ["bench"]
 """Measures, run by `make bench` as a program of their own."""
@@ -154,6 +155,26 @@ def _no_thread_of_ours_outlives_its_test(request: pytest.FixtureRequest) -> Iter
     for thread in left:
         thread.join(_LEFT_S)
     assert not [one.name for one in left if one.is_alive()], "close the workspace, or wait for the thread"
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Path]:
+    """The directory of the program ``agentx``, which starts without importing the engine."""
+    with agentx_program() as folder:
+        yield folder
+
+
+@pytest.fixture
+def in_a_process(programs):
+    """Run Python code in a separate process that need not import the engine first, as ``subprocess.run`` does.
+
+    Its standard input is empty, and a signal that it should receive must come from itself.
+    """
+
+    def in_a_process(code, *arguments, environ=os.environ):
+        return run_code(str(programs / "socket"), code, [str(one) for one in arguments], environ)
+
+    return in_a_process
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from markdown_it import MarkdownIt
 from agentx import Workspace
 from agentx.cli.app import line as own_words
 from agentx.cli.commands import find
-from tests.warm import agentx_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
@@ -148,13 +146,6 @@ def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> int:
         for workspace in [value for value in names.values() if isinstance(value, Workspace)]:
             workspace.close()
     return len(found)
-
-
-@pytest.fixture(scope="module")
-def programs() -> Iterator[Path]:
-    """Where the program agentx is."""
-    with agentx_program() as folder:
-        yield folder
 
 
 @pytest.fixture

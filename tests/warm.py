@@ -1,7 +1,7 @@
-"""Commands of agentx as processes of their own, without the second that each takes to import what it needs.
+"""Commands of agentx and Python code in separate processes, without the second that each takes to import the engine.
 
-One process imports it beforehand and forks for each command: what runs has a directory, an environment, standard streams
-and an end of its own, as a program has that a shell starts. Only signals do not reach it.
+One process imports the engine beforehand and forks for each command. What runs has its own directory, environment,
+standard streams and exit status, like a program that a shell starts. Only signals do not reach it.
 
     python tests/warm.py serve SOCKET
     python tests/warm.py call SOCKET ARGUMENT…
@@ -14,11 +14,11 @@ import select
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 ENGINE = ("agentx.workspace", "agentx.cli.main")
 """What is imported beforehand: all but the modules of the commands, which each imports for itself."""
@@ -66,7 +66,7 @@ def answer(caller: socket.socket) -> None:
     said, streams, _, _ = socket.recv_fds(caller, 1 << 20, 3)
     while more := caller.recv(1 << 20):
         said += more
-    words, directory, environ = json.loads(said)
+    words, directory, environ, code = json.loads(said)
     worker = os.fork()
     if worker == 0:
         caller.close()
@@ -77,8 +77,11 @@ def answer(caller: socket.socket) -> None:
         os.chdir(directory)
         os.environ.clear()
         os.environ.update(environ)
-        sys.argv = ["agentx", *words]
-        sys.exit(import_module("agentx.cli.main").main())
+        sys.argv = ["agentx" if code is None else "-c", *words]
+        if code is None:
+            sys.exit(import_module("agentx.cli.main").main())
+        exec(code, {"__name__": "__main__"})
+        sys.exit()
     for stream in streams:
         os.close(stream)
     _, status = os.waitpid(worker, 0)
@@ -89,10 +92,27 @@ def answer(caller: socket.socket) -> None:
 
 def call(at: str, words: Sequence[str]) -> int:
     """Have a command run with the streams, the directory and the environment of this process; its exit status."""
+    return _ask(at, words, dict(os.environ), None, [0, 1, 2])
+
+
+def run_code(
+    at: str, code: str, words: Sequence[str], environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run code in a separate process, as ``python -c CODE ARGUMENT…`` does."""
+    with open(os.devnull, "rb") as none, TemporaryFile() as out, TemporaryFile() as err:
+        status = _ask(at, words, environ, code, [none.fileno(), out.fileno(), err.fileno()])
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(["-c", *words], status, out.read().decode(), err.read().decode())
+
+
+def _ask(
+    at: str, words: Sequence[str], environ: Mapping[str, str], code: str | None, streams: Sequence[int]
+) -> int:
     with socket.socket(socket.AF_UNIX) as way:
         way.connect(at)
-        said = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()
-        sent = socket.send_fds(way, [said], [0, 1, 2])
+        said = json.dumps([words, os.getcwd(), dict(environ), code]).encode()
+        sent = socket.send_fds(way, [said], streams)
         way.sendall(said[sent:])
         way.shutdown(socket.SHUT_WR)
         return int(way.recv(16) or 1)

@@ -1,18 +1,19 @@
 """Hosted and local models by name, through litellm. No other module imports litellm.
 
-Importing litellm takes three seconds and, by default, fetches its price map over the network. So it is
-imported at the first call, with ``LITELLM_LOCAL_MODEL_COST_MAP`` and ``LITELLM_MODE`` set. This is the
+Importing litellm takes two to three seconds and, by default, fetches its price map over the network. So it
+is imported at the first call, with ``LITELLM_LOCAL_MODEL_COST_MAP`` and ``LITELLM_MODE`` set. This is the
 project's only write to the environment. Every exception of litellm becomes a :class:`ModelError` that says
 what to do.
 """
 
+import gc
 import logging
 import os
 import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -246,13 +247,26 @@ def _litellm() -> Any:
     # errors. The filter is set at each call, since the caller may have reset the filters; Python does not
     # add it twice.
     warnings.filterwarnings("ignore", module=r"litellm\b")
-    import litellm  # noqa: PLC0415 -- heavy: three seconds
+    with _collecting_no_garbage():
+        import litellm  # noqa: PLC0415 -- heavy: two seconds and a half
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     # Counting the tokens of a Llama model would otherwise use the network.
     litellm.disable_hf_tokenizer_download = True
     return litellm
+
+
+@contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """Pause garbage collection: a fifth of litellm's import would be spent on objects that all stay."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 class _BrokeOffError(Exception):

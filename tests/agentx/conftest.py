@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -53,7 +52,7 @@ def configured(tmp_path, lexical):
 
 
 @pytest.fixture
-def elsewhere():
+def elsewhere(in_a_process):
     """Run Python in another process, with ``ws`` open on the workspace of this one; what it printed."""
 
     def run(ws, code):
@@ -62,14 +61,7 @@ def elsewhere():
             "settings = Settings(environ=dict(os.environ), cache_dir=Path(sys.argv[1]) / 'no-models')\n"
             f"with Workspace.open(sys.argv[1], settings=settings) as ws:\n    {code}\n"
         )
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(ws.root)],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = in_a_process(program, ws.root)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -493,13 +492,10 @@ def widely(path, write, task, log):
 
 
 @pytest.mark.parametrize("steps", [0, 2, 3, 5])
-def test_a_heal_that_is_killed_is_finished_by_the_next_one(widely, task, steps):
+def test_a_heal_that_is_killed_is_finished_by_the_next_one(widely, task, steps, in_a_process):
     """At each file that it writes."""
     places, whole = widely
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run(
-        [sys.executable, "-c", _DIE, task, str(steps)], env=environ, capture_output=True, check=False
-    )
+    done = in_a_process(_DIE, task, steps)
     assert done.returncode == 9, done.stderr
     assert repair(task).left == ()
     assert [place.read_bytes() for place in places] == whole

@@ -411,7 +411,7 @@ def test_a_full_disk_is_told_and_the_rest_is_done_when_there_is_room(ws, monkeyp
 
 
 @pytest.mark.parametrize("files", [3, 40, 90, 140, 190])
-def test_a_process_that_is_killed_while_it_purges_leaves_nothing_behind(ws, lexical, files):
+def test_a_process_that_is_killed_while_it_purges_leaves_nothing_behind(ws, lexical, files, in_a_process):
     """Killed at the n-th file that it opens for writing, removes or renames, once the purge was written down."""
     ws.tools.write_file("a.txt", f"{ADDRESS}\n")
     ws.tools.write_file("a.txt", "two\n")
@@ -434,10 +434,7 @@ ws = Workspace.open(sys.argv[1], settings=Settings(environ=dict(os.environ), cac
 sys.addaudithook(look)
 ws.purge({said.seq}, also=True)
 """
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    subprocess.run(
-        [sys.executable, "-c", program, str(ws.root)], env=environ, check=False, capture_output=True
-    )
+    in_a_process(program, ws.root)
     with Workspace.open(ws.root, settings=lexical) as again:
         purged = [event.seq for event in again.events() if isinstance(event.data, Purged)]
         assert said.seq in purged

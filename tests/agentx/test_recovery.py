@@ -100,18 +100,11 @@ _SETTLING = {
 
 
 @pytest.fixture
-def die(task):
+def die(task, in_a_process):
     """Run a program in another process, which dies at its fault; the events that it acknowledged."""
 
     def die(code):
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM + code, str(task)],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = in_a_process(_PROGRAM + code, task)
         assert done.returncode == 9, done.stderr
         return [int(line) for line in done.stdout.split()]
 

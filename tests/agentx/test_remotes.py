@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -330,7 +329,9 @@ ws.close()
 
 
 @pytest.mark.parametrize("step", [1, 3, 6, 9, 12, 15, 18, 21, 24, 26, 28, 29])
-def test_a_pull_that_was_cut_off_is_finished_by_whoever_comes_next(ws, there, step, tmp_path, lexical):
+def test_a_pull_that_was_cut_off_is_finished_by_whoever_comes_next(
+    ws, there, step, tmp_path, lexical, in_a_process
+):
     there.tools.write_file("b.txt", "two\n")
     there.tools.write_file("a.txt", "changed\n")
     for number in range(16):
@@ -339,9 +340,7 @@ def test_a_pull_that_was_cut_off_is_finished_by_whoever_comes_next(ws, there, st
     there.tools.delete_file("a.txt")
     there.push()
     environ = {**os.environ, "AGENTX_CACHE_DIR": str(tmp_path / "no-models")}
-    environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-c", KILLED, str(ws.root), str(step)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    done = in_a_process(KILLED, ws.root, step, environ=environ)
     assert done.returncode == 9, done.stderr
     if step % 2:  # a process that had it open all the time, or one that opens it
         assert ws.state.digest == there.state.digest

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -46,21 +45,14 @@ os._exit(0)
 """
 
 
-def _run(program, root):
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    return subprocess.run(
-        [sys.executable, "-c", program, str(root)], env=environ, capture_output=True, text=True, check=False
-    )
-
-
 @pytest.fixture
-def killed(ws, lexical):
+def killed(ws, lexical, in_a_process):
     """Work in another process, which is killed; then open the workspace again."""
     ws.close()
     opened = []
 
     def kill(code):
-        done = _run(_PROGRAM.format(code=code), ws.root)
+        done = in_a_process(_PROGRAM.format(code=code), ws.root)
         assert done.returncode == -9, done.stderr
         opened.append(Workspace.open(ws.root, settings=lexical))
         return opened[-1]
@@ -155,7 +147,7 @@ def test_what_stays_staged_over_a_turn_is_recorded_before_a_write_covers_it(ws, 
     assert [change.after for change in changes] == [blob_id(b"staged"), blob_id(b"edited")]
 
 
-def test_an_open_and_a_write_open_as_many_files_at_many_files_as_at_few(tmp_path, lexical):
+def test_an_open_and_a_write_open_as_many_files_at_many_files_as_at_few(tmp_path, lexical, in_a_process):
     """Counted by an audit hook in a process of its own."""
     counts = []
     for files in (100, 1_000):
@@ -166,7 +158,7 @@ def test_an_open_and_a_write_open_as_many_files_at_many_files_as_at_few(tmp_path
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(str(number))
             ws.status()
-        done = _run(_COUNTED, root)
+        done = in_a_process(_COUNTED, root)
         assert done.returncode == 0, done.stderr
         counts.append(json.loads(done.stdout))
     (few_opened, few_written), (many_opened, many_written) = counts

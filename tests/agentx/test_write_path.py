@@ -247,11 +247,8 @@ path.close()
 """
 
 
-def test_a_write_on_a_full_disk_is_refused_and_leaves_nothing(task, sound):
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    told = subprocess.run(
-        [sys.executable, "-c", _FULL, str(task)], env=environ, capture_output=True, text=True, check=True
-    ).stdout
+def test_a_write_on_a_full_disk_is_refused_and_leaves_nothing(task, sound, in_a_process):
+    told = in_a_process(_FULL, task).stdout
     assert told.startswith("WriteFailed")
     assert "Nothing was recorded" in told
     assert list((task / "artifacts").iterdir()) == []

@@ -12,7 +12,6 @@ from agentx import Workspace
 from agentx.cli.main import main
 from agentx.settings import read_settings
 from agentx.trust.trust import Trust
-from tests.warm import agentx_program
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -82,10 +81,9 @@ def environment():
 
 
 @pytest.fixture(scope="session")
-def program():
+def program(programs):
     """The path of the program ``agentx``."""
-    with agentx_program() as folder:
-        yield folder / "agentx"
+    return programs / "agentx"
 
 
 @pytest.fixture

@@ -356,12 +356,11 @@ Packer(Path(sys.argv[1])).run()
 """
 
 
-def test_killed_at_any_step_it_loses_nothing(made):
+def test_killed_at_any_step_it_loses_nothing(made, in_a_process):
     for step in range(1, 200):
         made.commit(2)
         before = made.everything()
-        command = [sys.executable, "-c", KILLED, str(made.git_dir), str(step)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+        done = in_a_process(KILLED, made.git_dir, step)
         assert made.everything() == before, step
         if done.returncode == 0:
             break
