@@ -96,6 +96,7 @@ def write_down(
         actor: The user.
         fields: Other fields of :class:`agentx.synthesis.memory.items.MemoryItem`.
     """
+    engine.write_path.raise_format()  # otherwise its event would follow
     seq = engine.write_path.state.seq + 1
     item = MemoryItem(
         id=item_id(kind, seq),

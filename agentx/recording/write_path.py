@@ -27,7 +27,16 @@ from agentx.recording.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts, Scan, change
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events.codec import GENESIS, Codec
-from agentx.storage.events.types import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
+from agentx.storage.events.types import (
+    Body,
+    Draft,
+    Event,
+    EventsPurged,
+    FileChange,
+    Payload,
+    WorkspaceCreated,
+    changes_of,
+)
 from agentx.storage.files import nofollow
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.branch import RefLocked
@@ -553,6 +562,7 @@ class WritePath:
                 fresh.setdefault(draft.key or f" {place}", clean_draft(draft))
         if fresh:
             self._hold_git()
+            self.raise_format()
             events = dict(zip(fresh, self._append_lines(list(fresh.values())), strict=True))
             self._unplaced = any(map(changes_of, events.values()))
             self._fold(list(events.values()))
@@ -560,6 +570,20 @@ class WritePath:
             self.last_write = time.monotonic()
             known |= events
         return [known[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
+
+    def raise_format(self) -> None:
+        """Record the present format, if the history has an earlier one; every append does so first.
+
+        A version that does not know the present format then opens the workspace read-only. The caller holds
+        the lock.
+        """
+        if 0 < self.state.format < layout.FORMAT:
+            self._hold_git()
+            state = self.state
+            present = WorkspaceCreated(title=state.title, format=layout.FORMAT, artifacts=state.artifacts)
+            events = self._append_lines([Draft(data=present, actor="engine:workspace")])
+            self._fold(events)
+            self.git.add(events)
 
     def _hold_git(self) -> None:
         """Begin a change: until :meth:`flush`, the user's Git commands wait for the index lock."""

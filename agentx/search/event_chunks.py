@@ -31,7 +31,7 @@ refilled."""
 MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks: it is data, and can be declared as a source."""
 
-_ENDED = ("resolved", "superseded", "archived", "retired")
+_ENDED = ("closed", "retired")
 
 
 def of_memory(state: State) -> Iterator[Chunk]:

@@ -157,7 +157,7 @@ class _Book:
         identity = free_id(kind, evidence.seq, self.items)
         for old in gone:
             links = (*old.links, Link("superseded_by", identity))
-            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
+            self._patch(Patch(id=old.id, status="retired", links=links, reason=self._why(found.reason)))
         item = MemoryItem(
             id=identity,
             kind=kind,
@@ -250,7 +250,7 @@ class _Book:
             raise _NotBelieved(f"No {kind} may be made of it.")
         for old in gone:
             links = (*old.links, Link("superseded_by", identity))
-            self._patch(Patch(id=old.id, status="superseded", links=links, reason=self._why(found.reason)))
+            self._patch(Patch(id=old.id, status="retired", links=links, reason=self._why(found.reason)))
         self.items[identity] = item
         self.changes.append(Add(item))
 

@@ -123,7 +123,7 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     """
     why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
     reason = "It passed." if graded.passed else f"It failed{why}."
-    status: Status = "resolved" if graded.passed else "active"
+    status: Status = "closed" if graded.passed else "active"
     place = Evidence(event.seq, 0, len(graded.task), graded.task)
     known = _same_task(event, graded, state)
     if known is None:
@@ -140,8 +140,8 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
             reason=reason,
         )
         yield Add(item)
-    # a run that completed has already resolved it
-    elif not (known.status == status == "resolved" and event.run):
+    # a run that completed has already closed it
+    elif not (known.status == status == "closed" and event.run):
         yield Patch(
             id=known.id,
             status=status,
@@ -157,7 +157,7 @@ def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | N
     tasks = (
         item
         for item in reversed(state.items.values())
-        if item.kind == "task" and item.status in ("active", "resolved") and not item.by_hand
+        if item.kind == "task" and item.status in ("active", "closed") and not item.by_hand
     )
     for item in islice(tasks, _COMPARED):
         mine = began and any(place.seq == began for place in item.evidence)

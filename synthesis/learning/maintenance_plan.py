@@ -1,4 +1,4 @@
-"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, archive resolved items.
+"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, retire resolved items.
 
 A pure function of a state, a time and the uses since the last maintenance. Nights are the midnights (UTC)
 between the two times. Each is processed in turn, so the next run catches up on a missed one.
@@ -13,6 +13,7 @@ import msgspec
 from agentx.storage.clock import stamp
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
+    ARCHIVED,
     TRUST_ORDER,
     Evidence,
     Kind,
@@ -22,6 +23,7 @@ from agentx.synthesis.memory.items import (
     Status,
     free_id,
     joined,
+    superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.similarity.near_duplicates import near_duplicates
@@ -41,7 +43,7 @@ MERGED: tuple[Kind, ...] = ("rule", "learning", "discovery", "knowledge")
 """Kinds whose near-duplicates are merged."""
 
 RESOLVED_DAYS = 3
-"""Days after which resolved items are archived."""
+"""Days after which closed items are retired."""
 
 STRONGEST = 12.0
 """Maximum strength that a memory gains by use; at this strength, half its vitality is left after an unused
@@ -74,7 +76,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
-            item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
+            item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` (closed for some
+            days) or ``used``.
         item: The item afterwards.
         score: The score before.
     """
@@ -177,7 +180,8 @@ class _Work:
         self._fading = [item.id for item in self.items.values() if fades(item)]
         self._noes: dict[int, list[Evidence]] = {}
         for item in self.items.values():
-            if item.by_hand and item.status == "retired" and item.kind in ("constraint", "rejection"):
+            ended = item.by_hand and item.status == "retired" and not superseded_by(item)
+            if ended and item.kind in ("constraint", "rejection"):
                 for place in item.evidence:
                     self._noes.setdefault(place.seq, []).append(place)
         self._lessons = [
@@ -201,14 +205,14 @@ class _Work:
         self._fading = [name for name in self._fading if fades(self.items[name])]
 
     def tidy(self, at: str) -> None:
-        """Merge, promote and archive what existed at a time."""
+        """Merge, promote and retire what existed at a time."""
         self._merge(at)
         self._promote(at)
         latest = stamp(datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS))
         for name in [name for name in self._resolved if self.items[name].changed_at <= latest]:
             self._resolved.remove(name)
-            reason = f"It was resolved on {self.items[name].changed_at[:10]}."
-            self._set(self.items[name], status="archived", reason=reason)
+            reason = f"{ARCHIVED} on {self.items[name].changed_at[:10]}."
+            self._set(self.items[name], status="retired", reason=reason)
 
     # --- near-duplicates ------------------------------------------------------------------------------------
 
@@ -229,7 +233,7 @@ class _Work:
     def _take_in(self, item: MemoryItem, taken: Sequence[MemoryItem]) -> None:
         for other in taken:
             links = (*other.links, Link("superseded_by", item.id))
-            self._set(other, status="superseded", links=links, reason=f"{item.id} says the same.")
+            self._set(other, status="retired", links=links, reason=f"{item.id} says the same.")
         every = (item, *taken)
         detail = item.detail
         if isinstance(detail, RuleDetail):
@@ -316,19 +320,16 @@ class _Work:
 
     def _end_lesson(self, lesson: MemoryItem, rule: str, reason: str) -> None:
         links = (*lesson.links, Link("superseded_by", rule))
-        self._set(lesson, status="superseded", links=links, reason=reason)
+        self._set(lesson, status="retired", links=links, reason=reason)
         if fades(self.items[rule]) and rule not in self._fading:
             self._fading.append(rule)
 
     def _survivor(self, name: str) -> MemoryItem:
         """Return the item, or the one it was merged into."""
         item = self.items[name]
-        while item.status == "superseded":
-            after = next(
-                (link.target for link in reversed(item.links) if link.relation == "superseded_by"), ""
-            )
-            if after not in self.items:
-                break
+        seen = set[str]()
+        while (after := superseded_by(item)) in self.items and after not in seen:
+            seen.add(after)
             item = self.items[after]
         return item
 
@@ -338,7 +339,8 @@ class _Work:
 
 def _is_compared(item: MemoryItem) -> bool:
     return item.kind in MERGED and (
-        item.status in _STANDING or (item.kind == "rule" and item.status == "retired")
+        item.status in _STANDING
+        or (item.kind == "rule" and item.status == "retired" and not superseded_by(item))
     )
 
 
@@ -348,7 +350,7 @@ def _can_wake(item: MemoryItem) -> bool:
 
 def _is_resolved(item: MemoryItem) -> bool:
     return (
-        item.status == "resolved" and POLICIES[item.kind].section in ("state", "problems") and not item.pinned
+        item.status == "closed" and POLICIES[item.kind].section in ("state", "problems") and not item.pinned
     )
 
 
@@ -417,15 +419,16 @@ def _told(
 
 def _became_a_rule(item: MemoryItem, before: Mapping[str, MemoryItem]) -> bool:
     """Return whether a lesson became a new rule, which is reported instead."""
-    return item.status == "superseded" and any(
-        link.relation == "superseded_by" and link.target not in before for link in item.links
-    )
+    after = superseded_by(item)
+    return bool(after) and after not in before
 
 
 def became(old: MemoryItem, new: MemoryItem) -> What:
     """Return in one word what happened to an item."""
     if new.status != old.status:
-        return _TURNED[new.status]
+        if new.status == "retired" and superseded_by(new):
+            return "merged"
+        return "archived" if old.status == "closed" else _TURNED[new.status]
     if new.score < old.score:
         return "faded"
     return "stronger" if new.score > old.score or new.links != old.links else "used"
@@ -435,6 +438,4 @@ _TURNED: dict[Status, What] = {
     "active": "woken",
     "dormant": "asleep",
     "retired": "retired",
-    "superseded": "merged",
-    "archived": "archived",
 }

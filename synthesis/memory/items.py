@@ -33,7 +33,13 @@ Kind = Literal[
     "capability",
 ]
 
-Status = Literal["proposed", "active", "dormant", "resolved", "superseded", "archived", "retired"]
+Status = Literal["proposed", "active", "dormant", "closed", "retired"]
+"""The place of an item in its life cycle.
+
+``proposed`` waits to be settled, ``active`` applies, and ``dormant`` is kept but not shown. ``closed`` is
+over and may come back: a task that is done, a check that passes, a proposal that nobody settled. ``retired``
+no longer applies. :func:`ending` distinguishes further.
+"""
 
 Trust = Literal["user", "engine", "agent", "reported", "material"]
 """The source that an item rests on.
@@ -400,3 +406,37 @@ def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 def is_checked(item: MemoryItem) -> bool:
     """Return whether code enforces an item, that is, whether it has a compiled check."""
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
+
+
+Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]
+
+LAPSED = "It lapsed"
+"""First words of the reason of a proposal that nobody settled."""
+
+ARCHIVED = "It was resolved"
+"""First words of the reason of an item that was retired some days after it was closed."""
+
+
+def superseded_by(item: MemoryItem) -> str:
+    """Return the id of the item that replaced a retired one; empty if none did."""
+    after = (link.target for link in reversed(item.links) if link.relation == "superseded_by")
+    return next(after, "") if item.status == "retired" else ""
+
+
+def ending(item: MemoryItem) -> Ending:
+    """Return how an item ended; empty if it did not end, or if it was retired for another reason.
+
+    ``resolved``: it is done. ``lapsed``: nobody settled the proposal. ``superseded``: another item replaced
+    it. ``archived``: it had been resolved for some days.
+    """
+    if item.status == "closed":
+        return "lapsed" if item.reason.startswith(LAPSED) else "resolved"
+    if superseded_by(item):
+        return "superseded"
+    return "archived" if item.status == "retired" and item.reason.startswith(ARCHIVED) else ""
+
+
+def status_in_words(item: MemoryItem) -> str:
+    """Return in one word how an item stands, for display: its status, or how it ended."""
+    how = ending(item)
+    return item.status if how in ("", "archived") else how

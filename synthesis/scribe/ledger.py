@@ -130,7 +130,7 @@ class Ledger:
         identity = free_id(note.kind, note.evidence.seq, self._items)
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
-            self.patch(Patch(id=old.id, status="superseded", links=links))
+            self.patch(Patch(id=old.id, status="retired", links=links))
         text = note.text if len(note.text) <= MAX_TEXT else note.text[: MAX_TEXT - 1] + "…"
         item = MemoryItem(
             id=identity,

@@ -119,7 +119,7 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
                     evidence=place,
                     trust="user",
                     status=status,
-                    reason="The agent answered." if status == "resolved" else "",
+                    reason="The agent answered." if status == "closed" else "",
                     detail=_ASKED,
                 )
             )
@@ -265,7 +265,7 @@ def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
         if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or heard):
             continue
         if end.status == "COMPLETED":
-            ledger.patch(Patch(id=task.id, status="resolved", reason="The run completed it."))
+            ledger.patch(Patch(id=task.id, status="closed", reason="The run completed it."))
         elif mine:
             why = one_line(end.reason)[:_STATE_CHARACTERS]
             ledger.patch(
@@ -278,9 +278,9 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
     if not ledger.event.run:
         for task in list(ledger.standing("task")):
             if task.detail == _ASKED and not task.by_hand:
-                ledger.patch(Patch(id=task.id, status="resolved", reason="The agent answered."))
+                ledger.patch(Patch(id=task.id, status="closed", reason="The agent answered."))
         if asked := _last_said(state, ledger.event.seq):
-            _request(ledger, asked, "resolved")
+            _request(ledger, asked, "closed")
     span = first_sentence(text)
     if span is None:
         return

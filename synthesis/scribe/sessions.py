@@ -272,7 +272,7 @@ def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
 
 
 def _passed_since(item: MemoryItem, detail: HotIssueDetail, began: int) -> bool:
-    passed = item.status == "resolved" and detail.ended == "passed"
+    passed = item.status == "closed" and detail.ended == "passed"
     return passed and detail.priority == "high" and began < item.changed_seq
 
 

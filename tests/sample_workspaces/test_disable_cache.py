@@ -124,7 +124,7 @@ def test_the_agent_is_shown_the_rule_in_the_purpose_of_the_directory(ws):
 
 def test_the_failing_test_stands_beside_the_rule_in_each_prompt_until_it_passes(ws):
     (issue,) = ws.memory(kind="hot_issue", status=None)
-    assert (issue.status, issue.detail.check, issue.detail.ended) == ("resolved", BADGE, "passed")
+    assert (issue.status, issue.detail.check, issue.detail.ended) == ("closed", BADGE, "passed")
     rule = ws.memory(kind="constraint")[0].id
     concluded = history(ws, Concluded)
     (opened,) = (

@@ -14,7 +14,9 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     RuleDetail,
+    ending,
     is_checked,
+    superseded_by,
 )
 from agentx.synthesis.state.flows import standing, told
 from agentx.synthesis.state.rules import is_critical
@@ -39,9 +41,19 @@ def marks(item: MemoryItem) -> str:
     )
 
 
+def ended_how(item: MemoryItem) -> str:
+    """Return how an item ended, in a few words; empty if it did not end, or was simply retired."""
+    how = ending(item)
+    if how == "superseded":
+        return f"superseded by {superseded_by(item)}"
+    return "resolved" if how == "archived" else how
+
+
 def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
     """Show one item in a frame, with additional rows after its text."""
-    title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
+    how = f" ({ended})" if (ended := ended_how(item)) else ""
+    about = f" {item.kind.replace('_', ' ')} · {item.status}{how}"
+    title = Text.assemble((item.id, "bold cyan"), (about, "dim"))
     terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
 
 

@@ -6,21 +6,29 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import marks, show_item, tell
+from agentx.cli.memory.items import ended_how, marks, show_item, tell
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, table
 from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.memory.items import (
+    Ending,
     Kind,
     MemoryItem,
     Scope,
     Status,
+    ending,
 )
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
-_TAKEN_BACK = ("retired", "superseded")
+
+_FORMER_STATUSES: dict[str, tuple[str, tuple[Ending, ...]]] = {
+    "resolved": ("closed", ("resolved",)),
+    "superseded": ("retired", ("superseded",)),
+    "archived": ("closed or retired", ("lapsed", "archived")),
+}
+"""Former statuses that ``--status`` still accepts: what they are now, and how their items ended."""
 
 LONG = 40
 """A memory with more items is listed kind by kind, the most binding kinds first."""
@@ -60,14 +68,23 @@ def list_items(
     wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
     refusals = kind == "rejection" and not status and not everything
     status = status or "active"
+    now, endings = _FORMER_STATUSES.get(status, ("", ()))
+    if now:
+        terminal.note(
+            f"The status {status!r} is now part of {now}; its name is accepted until the next release."
+        )
     wanted_status = (
-        None if everything or refusals else cast("Status", _known(status, get_args(Status), "status"))
+        None
+        if everything or refusals or endings
+        else cast("Status", _known(status, get_args(Status), "status"))
     )
     with opened(terminal) as ws:
         when = encodable(as_of) or None
         items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
         if refusals:
-            items = [item for item in items if item.status not in _TAKEN_BACK]
+            items = [item for item in items if item.status != "retired"]
+        if endings and not everything:
+            items = [item for item in items if ending(item) in endings]
         proposed = 0 if when else len(ws.memory(status="proposed"))
     if terminal.json:
         terminal.document(items)
@@ -91,7 +108,7 @@ def _row(item: MemoryItem) -> tuple[str | Text, ...]:
         Text(item.id, "cyan"),
         item.kind.replace("_", " "),
         Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
-        marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+        marks(item) or ended_how(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
         Text(item.created_at[:10], "dim"),
         one_line(item.text),
     )

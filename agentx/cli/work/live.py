@@ -28,7 +28,7 @@ from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain, shorten
 from agentx.synthesis.gates.enforcement import Violation
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, status_in_words
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state.state import PendingCall
 
@@ -366,7 +366,9 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
     if isinstance(detail, HotIssueDetail):
         line = Text.assemble((f"{item.id}  ", "dim"), (plain(detail.check or detail.runner), "bold"))
         message = next((line for line in plain(detail.message).splitlines() if line.strip()), "")
-        line.append("  ").append(message if came else detail.ended or item.status, "dim" if came else "green")
+        line.append("  ").append(
+            message if came else detail.ended or status_in_words(item), "dim" if came else "green"
+        )
         line.no_wrap, line.overflow = True, "ellipsis"
         return line
     text = plain(item.text if came else item.short or item.text)
@@ -374,5 +376,5 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
     if item.status == "proposed":
         line.append("  ").append("(proposed: `agentx memory review`)", "dim")
     elif not came:
-        line.append("  ").append(item.status, "green")
+        line.append("  ").append(status_in_words(item), "green")
     return line

@@ -72,6 +72,6 @@ def _end(item: MemoryItem, by: str, step: str) -> Patch:
     if by:
         links = (*item.links, Link("superseded_by", by))
         return Patch(
-            id=item.id, status="superseded", links=links, reason=f"{step} was done again, and says {by}."
+            id=item.id, status="retired", links=links, reason=f"{step} was done again, and says {by}."
         )
     return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

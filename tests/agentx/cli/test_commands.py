@@ -200,6 +200,22 @@ def test_a_long_memory_is_told_kind_by_kind_with_the_way_to_the_rest(call, root)
     assert len(call("memory", "list", "--json", "-C", root).json) > 50
 
 
+def test_a_former_status_is_accepted_with_a_notice_and_the_screen_still_tells_how_an_item_ended(call, root):
+    with Workspace.open(root) as ws:
+        before = ws.say("Always use tabs for indentation.")
+        after = ws.say("From now on, use spaces for indentation.")
+    done = call("memory", "list", "--status", "superseded", "-C", root)
+    assert f"superseded by c-{after.seq}" in done.out
+    assert "part of retired" in done.err
+    assert "c-3 " not in done.out
+    listed = call("memory", "list", "--status", "retired", "-C", root)
+    assert (listed.out, listed.err) == (done.out, "")
+    assert (
+        f"retired (superseded by c-{after.seq})" in call("memory", "show", f"c-{before.seq}", "-C", root).out
+    )
+    assert call("memory", "list", "--status", "gone", "-C", root).code == 2
+
+
 def test_retiring_several_changes_none_where_one_is_unknown(call, root):
     assert call("memory", "retire", "c-3", "c-99", "-C", root).code == 2
     assert "c-3" in call("memory", "list", "-C", root).out
