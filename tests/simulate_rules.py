@@ -18,7 +18,7 @@ from typing import NamedTuple
 from agentx.storage.events.types import Event
 from agentx.synthesis.learning.maintenance_plan import upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Change, Concluded
-from agentx.synthesis.memory.items import Evidence, MemoryItem, item_id, superseded_by
+from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, item_id, superseded_by
 from agentx.synthesis.state.rules import has_faded, reinforced, violated
 from agentx.synthesis.state.state import State
 from tests.line_plot import Line, line_plot
@@ -100,8 +100,9 @@ class Agent:
         trust = "agent" if self._random.random() < HEARSAY else "user"
         seq = self.state.seq + 1
         item = MemoryItem(
-            id=item_id("learning", seq),
-            kind="learning",
+            id=item_id("knowledge", seq),
+            kind="knowledge",
+            detail=NoteDetail(sort="learning"),
             text=text,
             trust=trust,
             evidence=(Evidence(seq, quote=text),),

@@ -47,6 +47,7 @@ from agentx.synthesis.cognition.metrics import (
 from agentx.synthesis.cognition.prompts import Exchange, Remembered, fitting, tokens_of
 from agentx.synthesis.cognition.telling import telling
 from agentx.synthesis.directing.foreign_texts import rule
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged
 
@@ -301,7 +302,7 @@ class _Turn:
         for item in reversed(self.state.items.values()):
             if item.created_seq <= event.seq:
                 break
-            if item.kind in LEVELS:
+            if sort_of(item) in LEVELS:
                 made.append(memories.remembered(item))
         return found, made[::-1]
 
@@ -318,7 +319,7 @@ class _Turn:
         metrics.memory_link_stats = {"created": created, "total": linked + created}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
-        new = next((one.id for one in stored if items[one.id].kind == "topic"), "")
+        new = next((one.id for one in stored if sort_of(items[one.id]) == "topic"), "")
         metrics.topic_construction_id = found.topic or new
 
     # --- the Decayer and the Activator ----------------------------------------------------------------------

@@ -21,7 +21,16 @@ from agentx.storage.events.types import ContextProvided, Event, Purged, UserMess
 from agentx.storage.index.port import Chunk, ChunkKind
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
-from agentx.synthesis.memory.items import PREFIXES, HotIssueDetail, Kind, MemoryItem, NoteDetail
+from agentx.synthesis.memory.items import (
+    FORMER_KINDS,
+    FORMER_PREFIXES,
+    PREFIXES,
+    HotIssueDetail,
+    Kind,
+    MemoryItem,
+    NoteDetail,
+    NoteSort,
+)
 from agentx.synthesis.recall.retrieval import SearchHit, as_hit
 from agentx.synthesis.state.flows import FlowMatch
 from agentx.synthesis.state.state import RECENT_MESSAGES, Message, State
@@ -31,7 +40,12 @@ GONE = "(no longer there)"
 """Placeholder for a passage that cannot be restored: it was purged, or its source changed."""
 
 _MESSAGES = ("UserMessageSent", "AgentMessageSent")
-_KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
+_KINDS: dict[str, tuple[Kind, NoteSort]] = {
+    **{prefix: (kind, "") for kind, prefix in PREFIXES.items()},
+    **{prefix: FORMER_KINDS[kind] for prefix, kind in FORMER_PREFIXES.items()},
+}
+"""Kind and sort of an item by the first letter of its id."""
+
 _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
 """Kind of a chunk by the first letter of its id, if it comes from an event."""
 
@@ -73,7 +87,7 @@ def replay(engine: Engine, shown: Event) -> Context:
     state = _state_then(engine, data.as_of or shown.seq - 1)
     for name in data.items:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
-            state.items[name] = _purged_item(name, _KINDS.get(letter[1], "context"))
+            state.items[name] = _purged_item(name, *_KINDS.get(letter[1], ("situation", "")))
     hits = [_passage(engine, state, name) for name in data.recalled]
     request = Request(
         message=_message(engine, state),
@@ -142,9 +156,9 @@ def _message(engine: Engine, state: State) -> str:
         return event.data.body.text
 
 
-def _purged_item(name: str, kind: Kind) -> MemoryItem:
+def _purged_item(name: str, kind: Kind, sort: NoteSort) -> MemoryItem:
     """Return a placeholder for an item whose conclusion was purged."""
-    detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
+    detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail(sort=sort)
     return MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
 
 

@@ -16,7 +16,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of
@@ -149,7 +149,7 @@ def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool
     line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"
     return ContextItem(
         id=item.id,
-        kind=item.kind,
+        kind=sort_of(item),
         section=section,
         text=line,
         source=source(item),
@@ -319,7 +319,7 @@ def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
         most: Maximum number of tokens of its text.
     """
     line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
-    since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
+    since = ", ".join(part for part in (sort_of(item).replace("_", " "), item.created_at[:10]) if part)
     text = f"{line.text} ({since})"
     return msgspec.structs.replace(
         line, id=hit.id, kind="memory", text=text, why=_found(hit), tokens=count_tokens(text + "\n")

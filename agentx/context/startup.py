@@ -12,7 +12,7 @@ from agentx.context.token_budget import Page
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import state_at
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.state.flows import standing
@@ -35,8 +35,8 @@ TITLES: dict[Section, str] = {
     "problems": "Open problems (until the same check passes)",
 }
 
-_OF_A_ROLE: tuple[Kind, ...] = ("north_star", "rule", "flow", "capability", "learning")
-"""Kinds that may concern one agent only. The user's demands and rejections reach every agent."""
+_OF_A_ROLE = ("north_star", "rule", "flow", "capability", "learning")
+"""Kinds and sorts that may concern one agent only. The user's demands and rejections reach every agent."""
 
 _SAID_TOKENS = 30
 
@@ -82,12 +82,13 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
 
 
 def _concerns(item: MemoryItem, agent: str) -> bool:
-    return item.kind not in _OF_A_ROLE or item.agent in ("", agent)
+    return sort_of(item) not in _OF_A_ROLE or item.agent in ("", agent)
 
 
 def _lessons(state: State) -> list[MemoryItem]:
     """Return lessons from the user, the engine or an agent; none that only a tool's output supports."""
-    learned = [item for item in state.active("learning") if item.trust != "material"]
+    known = (item for item in state.active("knowledge") if sort_of(item) == "learning")
+    learned = [item for item in known if item.trust != "material"]
     learned.sort(
         key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
     )

@@ -13,7 +13,7 @@ from agentx.synthesis.directing.director_answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.prompt_files import parameters, prompt
@@ -76,7 +76,7 @@ def question(
         ("Tools of the executor", [f"{tool.name}: {tool.description}" for tool in tools]),
         ("How tools were used", _usage(past)[:SHOWN]),
         ("What failed", failed(past)),
-        ("Checkpoints", map(_checkpoint, list(state.active("checkpoint"))[-SHOWN:])),
+        ("Checkpoints", map(_checkpoint, _checkpoints(state)[-SHOWN:])),
         ("Knowledge", [f"{item.domain}: {item.text}" for item in _alive(state)]),
         ("Your directives so far", filter(None, map(_directive, earlier[-EARLIER:]))),
         ("Runs", runs(past)),
@@ -106,8 +106,12 @@ def _texts(items: Iterable[MemoryItem]) -> list[str]:
 
 
 def _alive(state: State) -> list[MemoryItem]:
-    known = state.active("knowledge", "learning", "discovery")
+    known = state.active("knowledge")
     return sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
+
+
+def _checkpoints(state: State) -> list[MemoryItem]:
+    return [item for item in state.active("situation") if sort_of(item) == "checkpoint"]
 
 
 def _checkpoint(item: MemoryItem) -> str:

@@ -24,10 +24,13 @@ from agentx.synthesis.memory.items import (
     Kind,
     Link,
     MemoryItem,
+    NoteDetail,
+    NoteSort,
     RejectionDetail,
     Scope,
     Status,
     free_id,
+    sort_of,
 )
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State
@@ -38,8 +41,14 @@ MAX_FOUND = 8
 REASON_CHARACTERS = 200
 
 _DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
-NOTES: tuple[Kind, ...] = ("decision", "task", "context", "discovery", "learning")
-"""Kinds that may also be noted from an agent's words."""
+NOTES: dict[str, tuple[Kind, NoteSort]] = {
+    "decision": ("decision", ""),
+    "task": ("task", ""),
+    "context": ("situation", "context"),
+    "discovery": ("knowledge", "discovery"),
+    "learning": ("knowledge", "learning"),
+}
+"""What may also be noted from an agent's words, as a model names it: its kind and its sort within it."""
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 
@@ -143,16 +152,21 @@ class _Book:
             self._add(found, text, evidence, scope, until, replaced, sure=sure)
 
     def _note(self, found: Found, text: str, evidence: Evidence) -> None:
-        """Note a decision, task, context, discovery or learning; the user's own notes are not replaced."""
-        kind: Kind = found.kind  # type: ignore[assignment]
-        alike = [item for item in self.items.values() if item.kind == kind and item.status == "active"]
+        """Note a decision, task, situation, discovery or learning; the user's own notes are not replaced."""
+        kind, sort = NOTES[found.kind]
+        alike = [
+            item
+            for item in self.items.values()
+            if sort_of(item) == (sort or kind) and item.status == "active"
+        ]
         if found.lasting == "no" or any(_rests_on(item, evidence) for item in alike):
             return
-        same = self._standing(found.repeats, (kind,)) if found.repeats else same_demand(text, "must", alike)
+        own = (sort or kind,)
+        same = self._standing(found.repeats, own) if found.repeats else same_demand(text, "must", alike)
         if same:
             self._patch(Patch(id=same.id, evidence=(*same.evidence, evidence)))
             return
-        gone = [self._standing(name, (kind,)) for name in found.replaces]
+        gone = [self._standing(name, own) for name in found.replaces]
         gone = [item for item in gone if not item.by_hand]
         identity = free_id(kind, evidence.seq, self.items)
         for old in gone:
@@ -168,6 +182,7 @@ class _Book:
             status="active" if found.lasting == "yes" else "proposed",
             reason=self._why(found.reason),
             links=tuple(Link("supersedes", old.id) for old in gone),
+            detail=NoteDetail(sort=sort),
         )
         self.items[identity] = item
         self.changes.append(Add(item))
@@ -303,7 +318,7 @@ class _Book:
 
     def _standing(self, name: str, kinds: Iterable[str] = _DEMANDS) -> MemoryItem:
         item = self.items.get(name)
-        if item is None or item.kind not in kinds or item.status not in _STANDING:
+        if item is None or sort_of(item) not in kinds or item.status not in _STANDING:
             raise _NotBelieved(
                 f"There is no {' or '.join(kinds)} {shortened(name)} that stands or is proposed."
             )

@@ -15,7 +15,7 @@ import msgspec
 from agentx.storage.text import shorten
 from agentx.synthesis.learning.past_lessons import lessons
 from agentx.synthesis.learning.past_runs import EVIDENCE, MIN_TIMES, MOST, QUOTE_CHARACTERS, Run, common_form
-from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
+from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id, sort_of
 from agentx.synthesis.state.flows import phrases, terms
 from agentx.synthesis.state.state import State
 
@@ -67,7 +67,7 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
             fresh[twin] = _also_called(fresh[twin], flow)
     # Lessons of a single session fade, and only an agent vouches for them. Measured twice, a lesson is
     # proposed as a permanent one.
-    learned = [item for item in state.items.values() if item.kind == "learning" and item.trust != "agent"]
+    learned = [item for item in state.items.values() if sort_of(item) == "learning" and item.trust != "agent"]
     texts = {item.text for item in learned}
     read = {one.seq for item in learned if item.trust == "engine" for one in item.evidence}
     learnt = [

@@ -1,7 +1,7 @@
 """The extractor ``grading``: updates flows, rules and lessons when a finished task is graded.
 
 One entry in the state records how the task went; grading the same task again updates it. A lesson becomes a
-``learning`` with the trust of whoever graded, so an agent's grading of its own work never becomes a user's
+lesson with the trust of whoever graded, so an agent's grading of its own work never becomes a user's
 rule. A lesson without a check, flow or script is marked as not permanent yet.
 """
 
@@ -25,6 +25,7 @@ from agentx.synthesis.memory.items import (
     Trust,
     item_id,
     joined,
+    sort_of,
 )
 from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.extractor import ReadBody
@@ -80,7 +81,7 @@ def is_only_words(item: MemoryItem) -> bool:
     if item.kind == "rule":
         detail = item.detail
         return item.status == "active" and not (isinstance(detail, RuleDetail) and detail.enforced_by)
-    return item.kind == "learning" and item.status == "active" and item.reason == NOT_PERMANENT
+    return sort_of(item) == "learning" and item.status == "active" and item.reason == NOT_PERMANENT
 
 
 def rule_that_says(state: State, text: str, domain: str = "") -> MemoryItem | None:
@@ -182,25 +183,25 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     known = _same_lesson(graded, state, trust)
     if known is None:
         item = MemoryItem(
-            id=item_id("learning", event.seq),
-            kind="learning",
+            id=item_id("knowledge", event.seq),
+            kind="knowledge",
             text=graded.lesson,
             short=shorten(graded.lesson),
             domain=graded.domain,
             evidence=(place,),
             trust=trust,
             reason=reason,
-            detail=NoteDetail(lasting),
+            detail=NoteDetail(lasting, "learning"),
         )
         yield Add(item)
         return
-    made = NoteDetail(lasting) if lasting else known.detail
+    made = NoteDetail(lasting, "learning") if lasting else known.detail
     yield Patch(
         id=known.id,
         used_at=event.at,
         evidence=joined(known.evidence, (place,)),
         detail=made,
-        reason=reason if lasting or made == NoteDetail() else known.reason,
+        reason=reason if lasting or made == NoteDetail(sort="learning") else known.reason,
     )
 
 
@@ -230,7 +231,7 @@ def _same_lesson(graded: TaskGraded, state: State, trust: Trust) -> MemoryItem |
     lessons = (
         item
         for item in reversed(state.items.values())
-        if item.kind == "learning"
+        if sort_of(item) == "learning"
         and item.status == "active"
         and item.trust == trust
         and item.domain == graded.domain

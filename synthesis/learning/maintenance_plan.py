@@ -23,6 +23,7 @@ from agentx.synthesis.memory.items import (
     Status,
     free_id,
     joined,
+    sort_of,
     superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
@@ -39,8 +40,8 @@ from agentx.synthesis.state.rules import (
 )
 from agentx.synthesis.state.state import State
 
-MERGED: tuple[Kind, ...] = ("rule", "learning", "discovery", "knowledge")
-"""Kinds whose near-duplicates are merged."""
+MERGED: tuple[Kind, ...] = ("rule", "knowledge")
+"""Kinds whose near-duplicates are merged, each sort by itself."""
 
 RESOLVED_DAYS = 3
 """Days after which closed items are retired."""
@@ -158,7 +159,7 @@ def makes_a_rule(item: MemoryItem) -> bool:
 
 
 def _may_teach(item: MemoryItem) -> bool:
-    return item.kind == "learning" and item.trust in ("user", "engine")
+    return sort_of(item) == "learning" and item.trust in ("user", "engine")
 
 
 def _earliest(items: Iterable[MemoryItem], now: str) -> str:
@@ -184,9 +185,7 @@ class _Work:
             if ended and item.kind in ("constraint", "rejection"):
                 for place in item.evidence:
                     self._noes.setdefault(place.seq, []).append(place)
-        self._lessons = [
-            item.id for item in self.items.values() if item.kind == "learning" and _may_teach(item)
-        ]
+        self._lessons = [item.id for item in self.items.values() if _may_teach(item)]
         self._resolved = [item.id for item in self.items.values() if _is_resolved(item)]
 
     def use(self, uses: Mapping[str, Use]) -> None:
@@ -226,7 +225,9 @@ class _Work:
             if item.status not in _STANDING:  # already merged into another one
                 continue
             others = [self.items[name] for name in self._alike[item.id]]
-            taken = [other for other in others if other.kind == item.kind and _may_take(item, other, at)]
+            taken = [
+                other for other in others if sort_of(other) == sort_of(item) and _may_take(item, other, at)
+            ]
             if taken:
                 self._take_in(item, taken)
 

@@ -8,7 +8,7 @@ import msgspec
 from agentx.storage.text import shorten
 from agentx.synthesis.checks.command import selection
 from agentx.synthesis.learning.past_runs import EVIDENCE, MIN_TIMES, QUOTE_CHARACTERS, Move, Run, common_form
-from agentx.synthesis.memory.items import Evidence, MemoryItem, free_id
+from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, free_id
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -39,12 +39,12 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
     found = [list(turns.values()) for turns in seen.values() if len(turns) >= MIN_TIMES]
     for turns in sorted(found, key=lambda turns: (-len(turns), turns[0].failing.seq)):
         text = told(turns)
-        name = free_id("learning", turns[1].working.seq, taken)
+        name = free_id("knowledge", turns[1].working.seq, taken)
         taken.add(name)
         moves = [move for turn in turns[:EVIDENCE] for move in (turn.failing, turn.working)]
         yield MemoryItem(
             id=name,
-            kind="learning",
+            kind="knowledge",
             text=text,
             short=shorten(text),
             evidence=tuple(
@@ -53,6 +53,7 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
             trust="engine",
             status="proposed",
             reason=f"measured in {len(turns)} past runs",
+            detail=NoteDetail(sort="learning"),
         )
 
 

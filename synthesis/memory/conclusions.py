@@ -20,6 +20,7 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     Trust,
+    sort_of,
     status_in_words,
 )
 
@@ -53,7 +54,7 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
         if isinstance(item.detail, HotIssueDetail):
             return f"Hot issue {item.id} opens: {_check_name(item.detail)} fails"
         state = "" if item.status == "active" else f" ({status_in_words(item)})"
-        return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
+        return f"New {sort_of(item).replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
 
     def turns_hot_issue(self) -> bool:
         """Return whether a hot issue opens."""

@@ -20,18 +20,21 @@ Kind = Literal[
     "rule",
     "decision",
     "task",
-    "agent_state",
-    "context",
+    "situation",
     "knowledge",
-    "discovery",
-    "learning",
     "episode",
-    "topic",
-    "checkpoint",
     "flow",
     "north_star",
     "capability",
 ]
+
+NoteSort = Literal["", "learning", "discovery", "topic", "context", "agent_state", "checkpoint"]
+"""What a note is within its kind; empty for an ordinary one of its kind.
+
+Of ``knowledge``: ``learning`` (a lesson from a mistake) and ``discovery`` (a finding). Of ``episode``:
+``topic`` (what was talked about). Of ``situation``: ``context`` (hurry, priorities, mood), ``agent_state``
+(what an agent did last) and ``checkpoint`` (a mark on the timeline).
+"""
 
 Status = Literal["proposed", "active", "dormant", "closed", "retired"]
 """The place of an item in its life cycle.
@@ -275,9 +278,15 @@ class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defau
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
-    """The detail of kinds without fields of their own: free text beside the item's text."""
+    """The detail of kinds without fields of their own.
+
+    Attributes:
+        detail: Free text beside the item's text.
+        sort: What the item is within its kind.
+    """
 
     detail: str = ""
+    sort: NoteSort = ""
 
 
 Detail = (
@@ -355,18 +364,36 @@ PREFIXES: dict[Kind, str] = {
     "rule": "r",
     "decision": "d",
     "task": "t",
-    "agent_state": "a",
-    "context": "n",
+    "situation": "n",
     "knowledge": "k",
-    "discovery": "y",
-    "learning": "l",
     "episode": "e",
-    "topic": "o",
-    "checkpoint": "m",
     "flow": "f",
     "north_star": "s",
     "capability": "b",
 }
+
+
+FormerKind = Literal["context", "agent_state", "checkpoint", "learning", "discovery", "topic"]
+
+FORMER_KINDS: dict[str, tuple[Kind, NoteSort]] = {
+    "context": ("situation", "context"),
+    "agent_state": ("situation", "agent_state"),
+    "checkpoint": ("situation", "checkpoint"),
+    "learning": ("knowledge", "learning"),
+    "discovery": ("knowledge", "discovery"),
+    "topic": ("episode", "topic"),
+}
+"""The kinds of format 1 that are now part of another kind, with their sort."""
+
+FORMER_PREFIXES: dict[str, FormerKind] = {
+    "n": "context",
+    "a": "agent_state",
+    "m": "checkpoint",
+    "l": "learning",
+    "y": "discovery",
+    "o": "topic",
+}
+"""First letters of ids that were given to items of these kinds."""
 
 
 def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
@@ -390,6 +417,19 @@ def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
     'f-7.2'
     """
     return next(name for ordinal in count() if (name := item_id(kind, seq, ordinal)) not in taken)
+
+
+def sort_of(item: MemoryItem) -> str:
+    """Return what an item is within its kind; its kind if it is an ordinary one.
+
+    >>> lesson = MemoryItem(id="k-1", kind="knowledge", text="x", detail=NoteDetail(sort="learning"))
+    >>> sort_of(lesson), sort_of(msgspec.structs.replace(lesson, detail=NoteDetail()))
+    ('learning', 'knowledge')
+    """
+    detail = item.detail
+    if isinstance(detail, CheckpointDetail):
+        return "checkpoint"
+    return (detail.sort if isinstance(detail, NoteDetail) else "") or item.kind
 
 
 MAX_EVIDENCE = 8

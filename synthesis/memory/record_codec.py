@@ -9,7 +9,7 @@ from typing import Any
 from agentx.storage.events.codec import Codec, Upcaster
 from agentx.storage.events.facts import FACTS
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
-from agentx.synthesis.memory.items import LAPSED
+from agentx.synthesis.memory.items import FORMER_KINDS, FORMER_PREFIXES, LAPSED
 
 _STATUSES = {"resolved": "closed", "superseded": "retired"}
 """The status of an item for a status of format 1.
@@ -25,14 +25,25 @@ def record_codec() -> Codec:
 
 
 def _from_format_1(concluded: dict[str, Any]) -> dict[str, Any]:
-    """Convert a ``Concluded`` payload of format 1, which had seven statuses."""
+    """Convert a ``Concluded`` payload of format 1, which had seventeen kinds and seven statuses."""
     return concluded | {"changes": [_present(change) for change in concluded.get("changes", ())]}
 
 
 def _present(change: dict[str, Any]) -> dict[str, Any]:
     if change["type"] == "add":
-        return change | {"item": _with_present_status(change["item"])}
-    return _with_present_status(change)
+        item = change["item"]
+        kind, sort = FORMER_KINDS.get(item["kind"], (item["kind"], ""))
+        item = _with_sort({"detail": {"type": "note"}} | item | {"kind": kind}, sort)
+        return change | {"item": _with_present_status(item)}
+    return _with_present_status(_with_sort(change, FORMER_PREFIXES.get(change["id"][0], "")))
+
+
+def _with_sort(fields: dict[str, Any], sort: str) -> dict[str, Any]:
+    """Return the fields with the sort in their note, if they have a note."""
+    detail = fields.get("detail")
+    if not sort or detail is None or detail["type"] != "note":
+        return fields
+    return fields | {"detail": detail | {"sort": sort}}
 
 
 def _with_present_status(fields: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from agentx.synthesis.memory.items import (
     Trust,
     free_id,
     joined,
+    sort_of,
 )
 from agentx.synthesis.state.state import State
 
@@ -66,6 +67,11 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     detail: Detail = NoteDetail()
     choice: bool = False
+
+    @property
+    def sort(self) -> str:
+        """What the item is within its kind, as :func:`agentx.synthesis.memory.items.sort_of` gives it."""
+        return (self.detail.sort if isinstance(self.detail, NoteDetail) else "") or self.kind
 
 
 class Ledger:
@@ -167,12 +173,17 @@ class Ledger:
                 self.changes.append(change)
 
     def _alike(self, note: Note) -> Iterator[MemoryItem]:
-        return (item for item in self.standing(note.kind, status=note.status) if item.domain == note.domain)
+        sort = note.sort
+        return (
+            item
+            for item in self.standing(note.kind, status=note.status)
+            if item.domain == note.domain and sort_of(item) == sort
+        )
 
     @staticmethod
     def _holds(item: MemoryItem, note: Note) -> bool:
         place = note.evidence
-        return item.kind == note.kind and any(
+        return sort_of(item) == note.sort and any(
             one.seq == place.seq and one.start < place.end and place.start < one.end for one in item.evidence
         )
 

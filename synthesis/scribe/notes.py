@@ -15,12 +15,13 @@ from agentx.storage.events.types import (
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import Evidence, NoteDetail, Status, Trust
+from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Status, Trust, sort_of
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
 from agentx.synthesis.scribe.refusals import Refusal, record
 from agentx.synthesis.scribe.statements import (
+    Sort,
     Statement,
     findings_of_agent,
     first_sentence,
@@ -33,6 +34,16 @@ from agentx.synthesis.state.state import Message, State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
+_KINDS: dict[Sort, tuple[Kind, NoteSort]] = {
+    "decision": ("decision", ""),
+    "task": ("task", ""),
+    "context": ("situation", "context"),
+    "knowledge": ("knowledge", ""),
+    "discovery": ("knowledge", "discovery"),
+    "learning": ("knowledge", "learning"),
+}
+"""The kind of item for each sort of statement, and its sort within the kind."""
+
 _ASKED = NoteDetail("what the user asked for")
 _IN_RUN = NoteDetail("what a run works on")
 
@@ -90,7 +101,15 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:
             choice = one.sort == "decision"
-            note = Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice)
+            kind, sort = _KINDS[one.sort]
+            note = Note(
+                kind=kind,
+                text=one.text,
+                evidence=evidence,
+                trust="user",
+                detail=NoteDetail(sort=sort),
+                choice=choice,
+            )
             ledger.enter(note, over=one.over)
     _left_waiting(ledger, state)
 
@@ -126,12 +145,13 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
-    """Note a context; what was noted on the same topic before is superseded."""
-    before = [item for item in ledger.standing("context") if item.detail == NoteDetail(one.topic)]
+    """Note how the user or the work stands; what was noted on the same topic before is superseded."""
+    detail = NoteDetail(one.topic, "context")
+    before = [item for item in ledger.standing("situation") if item.detail == detail]
     if any(item.text == one.text for item in before):
         ledger.again(before[0], evidence)
         return
-    note = Note(kind="context", text=one.text, evidence=evidence, trust="user", detail=NoteDetail(one.topic))
+    note = Note(kind="situation", text=one.text, evidence=evidence, trust="user", detail=detail)
     ledger.add(note, [item for item in before if not item.by_hand])
 
 
@@ -291,15 +311,20 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
         if number < _MAX_FOUND:
             words = one_line(text[found.start : found.end])
             place = ledger.evidence(text, found.start, found.end)
-            ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))
+            detail = NoteDetail(sort="discovery")
+            ledger.enter(Note(kind="knowledge", text=words, evidence=place, trust="agent", detail=detail))
 
 
 def _note_state(ledger: Ledger, said: str, evidence: Evidence) -> None:
     """Keep one entry per agent that says what it did last."""
     agent = Actor.parse(ledger.event.actor).name
-    last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
+    states = (item for item in ledger.standing("situation") if sort_of(item) == "agent_state")
+    last = next((item for item in states if item.agent == agent), None)
     if last is None:
-        ledger.add(Note(kind="agent_state", text=said, evidence=evidence, trust="agent", agent=agent))
+        detail = NoteDetail(sort="agent_state")
+        ledger.add(
+            Note(kind="situation", text=said, evidence=evidence, trust="agent", agent=agent, detail=detail)
+        )
     elif not last.by_hand:
         ledger.restate(last, said, evidence)
 

@@ -13,6 +13,7 @@ from agentx.storage.events.types import Body, ContextProvided, Draft, UserMessag
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, MemoryItem
 from agentx.synthesis.memory.record_codec import record_codec
+from tests.kinds import fields_of
 
 TEXT = "Run the unit tests before each deploy."
 SAME = "Before every deploy, run the tests."
@@ -20,8 +21,8 @@ SAME = "Before every deploy, run the tests."
 
 def item(name, text=TEXT, **fields):
     kinds = {"r": "rule", "l": "learning", "k": "knowledge", "t": "task"}
-    fields = {"trust": "user", "evidence": (Evidence(2, 0, 4, "said"),)} | fields
-    return MemoryItem(id=name, kind=kinds[name[0]], text=text, **fields)
+    fields = fields_of(kinds[name[0]]) | {"trust": "user", "evidence": (Evidence(2, 0, 4, "said"),)} | fields
+    return MemoryItem(id=name, text=text, **fields)
 
 
 @pytest.fixture

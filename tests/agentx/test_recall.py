@@ -121,7 +121,7 @@ def test_what_says_the_same_as_something_shown_is_left_out_with_the_reason(ws):
     ws.remember("discovery", "Before every deploy, run the tests.")
     context = ws.get_relevant_context("What to run before a deploy?")
     (kept,) = items_of(context)
-    (left,) = {"i:k-2", "i:y-3"} - {kept}
+    (left,) = {"i:k-2", "i:k-3"} - {kept}
     assert {one.id: one.reason for one in context.omitted}[left] == f"a duplicate of {kept[2:]}"
 
 

@@ -18,11 +18,11 @@ from agentx.recording import write_path
 from agentx.recording.write_path import ReadOnly
 from agentx.storage.events.types import ContextProvided, WorkspaceCreated
 from agentx.synthesis.memory.conclusions import Concluded
-from agentx.synthesis.memory.items import ending
+from agentx.synthesis.memory.items import FORMER_KINDS, ending, sort_of
 
 _FORMATS = Path(__file__).parents[1] / "workspaces" / "formats"
 
-KINDS: dict[str, str] = {}
+KINDS = {name: kind for name, (kind, _) in FORMER_KINDS.items()}
 """The kind that an item of an earlier kind has now."""
 
 STATUSES = {"resolved": {"closed"}, "superseded": {"retired"}, "archived": {"closed", "retired"}}
@@ -81,6 +81,15 @@ def test_what_ended_is_still_told_apart(ws, recorded):
     differing = {name for name, (_, status, _) in recorded.items() if former[name] != status}
     assert all(items[name].by_hand and ending(items[name]) == "superseded" for name in differing)
     assert len(differing) <= 1
+
+
+def test_what_was_a_kind_of_its_own_is_still_told_apart(ws, recorded):
+    assert {item.id: sort_of(item) for item in ws.memory(status=None)} == {
+        name: kind for name, (kind, _, _) in recorded.items()
+    }
+    for former in FORMER_KINDS:
+        named = [item.id for item in ws.memory(former, status=None)]
+        assert named == [name for name, (kind, _, _) in recorded.items() if kind == former]
 
 
 def test_its_chain_verifies_and_no_line_is_rewritten(task, lexical):

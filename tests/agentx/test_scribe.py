@@ -18,6 +18,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     ToolCallRequested,
 )
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelError, Reply, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 
@@ -350,7 +351,7 @@ def test_a_model_takes_notes_of_what_agents_say_too_by_their_own_words_alone(ws)
     ]
     model = Model({"found": [{"message": seq} | one for one in (FOUND, *lies)]})
     ran = ws.scribe.run(model)
-    assert [(item.kind, item.trust, item.text) for item in ran.items] == [
+    assert [(sort_of(item), item.trust, item.text) for item in ran.items] == [
         ("discovery", "agent", "The invoice numbers skip every Tuesday.")
     ]
     assert [one.why for one in ran.judged[0].refused] == [

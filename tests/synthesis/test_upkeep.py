@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from agentx.storage.events.types import Event
 from agentx.synthesis.learning.maintenance_plan import APART, Use, upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
-from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail, ending
+from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail, ending, sort_of
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.state.state import State
+from tests.kinds import fields_of
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXT = "Run the unit tests before each deploy."
@@ -40,8 +41,12 @@ def memory(*items, days=0):
 
 def item(name, text=TEXT, **fields):
     kinds = {"r": "rule", "l": "learning", "k": "knowledge", "t": "task", "h": "hot_issue"}
-    fields = {"trust": "user", "evidence": (Evidence(int(name[2:]), 0, 4, "said"),)} | fields
-    return MemoryItem(id=name, kind=kinds[name[0]], text=text, **fields)
+    fields = (
+        fields_of(kinds[name[0]])
+        | {"trust": "user", "evidence": (Evidence(int(name[2:]), 0, 4, "said"),)}
+        | fields
+    )
+    return MemoryItem(id=name, text=text, **fields)
 
 
 def maintained(state, days, **uses):
@@ -136,7 +141,7 @@ def test_what_only_an_agent_a_tool_or_a_file_says_never_makes_a_rule(trust):
     seen = tuple(Evidence(n, 0, 4, "said") for n in range(1, 9))
     state = memory(*(item(f"l-{n}", trust=trust, evidence=seen) for n in range(1, 4)))
     items, _ = maintained(state, 400)
-    assert {one.kind for one in items.values()} == {"learning"}
+    assert {sort_of(one) for one in items.values()} == {"learning"}
 
 
 def test_a_lesson_on_words_that_a_person_refused_as_a_demand_becomes_no_rule():

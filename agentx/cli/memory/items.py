@@ -16,6 +16,7 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     ending,
     is_checked,
+    sort_of,
     superseded_by,
 )
 from agentx.synthesis.state.flows import standing, told
@@ -34,10 +35,17 @@ def tell(terminal: Terminal, items: list[MemoryItem]) -> None:
 def marks(item: MemoryItem) -> str:
     """Return the special marks of an item, in a few words."""
     detail = item.detail
-    checked = is_checked(item)
+    checked, sort = is_checked(item), sort_of(item)
     passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
     return " ".join(
-        word for word, holds in (("pinned", item.pinned), ("checked", checked), ("for now", passing)) if holds
+        word
+        for word, holds in (
+            (sort.replace("_", " "), sort != item.kind),
+            ("pinned", item.pinned),
+            ("checked", checked),
+            ("for now", passing),
+        )
+        if holds
     )
 
 
@@ -52,7 +60,8 @@ def ended_how(item: MemoryItem) -> str:
 def show_item(terminal: Terminal, item: MemoryItem, also: Sequence[tuple[str, str | Text]] = ()) -> None:
     """Show one item in a frame, with additional rows after its text."""
     how = f" ({ended})" if (ended := ended_how(item)) else ""
-    about = f" {item.kind.replace('_', ' ')} · {item.status}{how}"
+    sort = f" ({sort_of(item)})" if sort_of(item) != item.kind else ""
+    about = f" {item.kind}{sort} · {item.status}{how}".replace("_", " ")
     title = Text.assemble((item.id, "bold cyan"), (about, "dim"))
     terminal.show(panel(facts(_facts(item, also)), title=title, width=terminal.out.width))
 

@@ -13,7 +13,9 @@ from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.memory.items import (
+    FORMER_KINDS,
     Ending,
+    FormerKind,
     Kind,
     MemoryItem,
     Scope,
@@ -65,7 +67,7 @@ def list_items(
     A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
     terminal: Terminal = ctx.obj
-    wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
+    wanted_kind = _kind(terminal, kind) if kind else None
     refusals = kind == "rejection" and not status and not everything
     status = status or "active"
     now, endings = _FORMER_STATUSES.get(status, ("", ()))
@@ -108,10 +110,15 @@ def _row(item: MemoryItem) -> tuple[str | Text, ...]:
         Text(item.id, "cyan"),
         item.kind.replace("_", " "),
         Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
-        marks(item) or ended_how(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+        _marks(item),
         Text(item.created_at[:10], "dim"),
         one_line(item.text),
     )
+
+
+def _marks(item: MemoryItem) -> str:
+    one_call = item.kind == "rejection" and item.status == "dormant"
+    return " · ".join(filter(None, (marks(item), ended_how(item), ONE_CALL * one_call)))
 
 
 def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
@@ -125,6 +132,17 @@ def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
             said = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
             rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", said))
     return rows
+
+
+def _kind(terminal: Terminal, name: str) -> Kind | FormerKind:
+    """Return a kind, with a notice if it is a former one."""
+    if name in FORMER_KINDS:
+        kind, _ = FORMER_KINDS[name]
+        terminal.note(
+            f"The kind {name!r} is now part of {kind}; its name is accepted until the next release."
+        )
+        return cast("FormerKind", name)
+    return cast("Kind", _known(name, get_args(Kind), "kind"))
 
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:
@@ -151,9 +169,7 @@ def add(
     ],
     kind: Annotated[
         str,
-        typer.Option(
-            help="constraint, rejection, rule, decision, task, context, knowledge, checkpoint or north_star."
-        ),
+        typer.Option(help="constraint, rejection, rule, decision, task, situation, knowledge or north_star."),
     ] = "constraint",
     topic: Annotated[str, typer.Option(help="The topic that it is limited to.")] = "",
     path: Annotated[
@@ -165,7 +181,7 @@ def add(
     """Add an item in your own words; a constraint that code can check is checked from now on."""
     terminal: Terminal = ctx.obj
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
-    wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
+    wanted = _kind(terminal, kind)
     with opened(terminal) as ws:
         item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
     tell(terminal, [item])
