@@ -139,7 +139,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     # taken last, from what the other extractors made of the same fact.
     notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
     distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
-    sessions = (Sessions(lambda after: write_path.history.read(after, told_already)),) * distils
+    sessions = (Sessions(lambda after: write_path.log.history.read(after, told_already)),) * distils
     extractors: tuple[Extractor, ...] = (
         Lapse(config.memory.lapse_days),
         DemandExtractor(),
@@ -222,7 +222,7 @@ def why_refused(root: Path) -> str:
 
 def _only_reads(write_path: WritePath, abroad: str) -> bool:
     """Return whether the workspace is read-only because of its content, although the disk is writable."""
-    root, found = write_path.root, write_path.state.format
+    root, found = write_path.root, write_path.log.state.format
     if found > FORMAT:
         write_path.make_read_only(
             f"{root} was written by a newer version (format {found}; this one knows {FORMAT}), so it is "

@@ -90,7 +90,7 @@ class Workspace:
         self.settings = settings
         self.engine = factory.open_engine(root, settings, new=new)
         self.root = root
-        self.artifacts = self.engine.write_path.artifacts.root
+        self.artifacts = self.engine.artifacts.root
         self.flows = Flows(self.engine)
         self.scribe = Scribe(self.engine)
         self.capabilities = Capabilities(self.engine)
@@ -135,12 +135,12 @@ class Workspace:
         ws.record(Draft(data=created, actor=settings.actor))
         if note := ws.engine.trust.created():
             ws.engine.write_path.notes.append(note)
-        ws.engine.write_path.include(CONFIG_FILE)
+        ws.engine.git.include(CONFIG_FILE)
         ws.engine.write_path.commit()
         if from_dir is not None:
             ws.import_project(Path(from_dir))
         elif artifacts != ARTIFACTS:
-            ws.engine.write_path.scan(noticed="import")
+            ws.engine.edits.scan(noticed="import")
         ws.flush()
         return ws
 
@@ -620,7 +620,7 @@ class Workspace:
     def watching(self) -> Iterator[None]:
         """Record the user's edits moments after they are made, while the body of the ``with`` runs."""
         skip = (self.root,) if self.artifacts != self.root / ARTIFACTS else ()
-        with Watcher(self.artifacts, lambda: self.engine.write_path.scan(noticed="watch"), skip):
+        with Watcher(self.artifacts, lambda: self.engine.edits.scan(noticed="watch"), skip):
             yield
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:

@@ -152,7 +152,7 @@ class CognitiveAgent:
         turn = _Turn(self, self._ws, clean(message), said.seq, run)
         answered = turn.work()
         self.last_metrics = answered.metrics
-        ended = self._ws.engine.write_path.state.at
+        ended = self._ws.engine.log.state.at
         emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
         self._logs.write()
         return answered
@@ -592,7 +592,7 @@ class _Turn:
                 metrics=self.beside(metrics),
                 snapshot=self.beside(snapshot),
             )
-            seq = self.ws.engine.write_path.state.seq + 1
+            seq = self.ws.engine.log.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
         return Answer(text, self.number, accessed, metrics)

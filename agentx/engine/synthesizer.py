@@ -48,15 +48,15 @@ class Synthesizer:
         versions = [f"{one.name} {one.version}" for one in extractors]
         version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
         self._mark = _ReadMark(write_path.cache / "read-through", version)
-        self._taken = write_path.state.watermark
+        self._taken = write_path.log.state.watermark
         self._damaged = False
         bus.subscribe(ALL, self.take)
 
     def catch_up(self) -> None:
         """Conclude from facts recorded before this process subscribed and not yet read by another process."""
-        if self._write_path.unsound:
+        if self._write_path.health.unsound:
             return  # the first event after healing triggers them
-        self._taken = max(self._taken, self._mark.load(self._write_path.history))
+        self._taken = max(self._taken, self._mark.load(self._write_path.log.history))
         self.flush()
 
     @property
@@ -66,47 +66,47 @@ class Synthesizer:
 
     def flush(self) -> None:
         """Conclude from recorded facts that were not read yet."""
-        for event in self._write_path.history.read(self._taken, told_already):
+        for event in self._write_path.log.history.read(self._taken, told_already):
             self.take(event)
 
     def take(self, event: Event) -> None:
         """Conclude from one fact and record it, after any earlier fact that failed (as on a full disk)."""
         if event.seq > self._taken + 1:
-            for missed in self._write_path.history.read(self._taken, told_already):
+            for missed in self._write_path.log.history.read(self._taken, told_already):
                 if missed.seq >= event.seq:
                     break
                 self._take(missed)
         self._take(event)
         if event.seq > self._taken:
             self._taken = event.seq
-            if not (self._damaged or self._write_path.damage or self._write_path.unsound):
+            if not (self._damaged or self._write_path.log.damage or self._write_path.health.unsound):
                 # Facts that could not be read may be restored, and are read then.
                 self._mark.save(event.seq, event.hash)
-        if event.seq - self._write_path.state.watermark > _WATERMARK_LAG:
+        if event.seq - self._write_path.log.state.watermark > _WATERMARK_LAG:
             self.advance_watermark()
 
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):
             return
-        with self._write_path.folding:  # most facts lead to nothing: no need to wait for other processes
-            drafts, known = self._conclude(event), self._write_path.state.seq
+        with self._write_path.log.folding:  # most facts lead to nothing: no need to wait for other processes
+            drafts, known = self._conclude(event), self._write_path.log.state.seq
             if not drafts:
                 return
         with self._write_path.exclusive():
-            if self._write_path.state.seq != known:
+            if self._write_path.log.state.seq != known:
                 drafts = self._conclude(event)
             if drafts:
                 self._write_path.record(_read_with_the_last(drafts))
 
     def _conclude(self, event: Event) -> list[Draft]:
         """Return the drafts that a fact leads to; empty if it was read already."""
-        state = self._write_path.state
+        state = self._write_path.log.state
         drafts: list[Draft] = []
         if event.seq <= state.watermark:
             return []
         try:
             for extractor in self._extractors:
-                if changes := _admitted(extractor.conclude(event, state, self._write_path.blobs.text)):
+                if changes := _admitted(extractor.conclude(event, state, self._write_path.log.blobs.text)):
                     made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
                     # A copy that the next extractor sees; the real state is folded later.
                     state = state if drafts else state.copy()
@@ -149,10 +149,10 @@ class Synthesizer:
 
         An open without caches then reads few facts again.
         """
-        if self._write_path.read_only or self._write_path.unsound:
+        if self._write_path.read_only or self._write_path.health.unsound:
             return
         with self._write_path.exclusive():
-            if self._taken - self._write_path.state.watermark > _WATERMARK_LAG:
+            if self._taken - self._write_path.log.state.watermark > _WATERMARK_LAG:
                 self._write_path.record(_drafts((), "watermark", 1, self._taken, None))
 
     def close(self) -> None:
@@ -165,18 +165,18 @@ class Synthesizer:
         The user's decisions are kept: an item that exists, in whatever status, is not changed.
         """
         scratch = State()
-        for event in self._write_path.history.read(on_damage=told_already):
+        for event in self._write_path.log.history.read(on_damage=told_already):
             if isinstance(event.data, Concluded) and event.data.extractor != PERSON:
                 continue
             scratch.apply(event)
             for extractor in self._extractors:
-                for change in _admitted(extractor.conclude(event, scratch, self._write_path.blobs.text)):
+                for change in _admitted(extractor.conclude(event, scratch, self._write_path.log.blobs.text)):
                     made = Concluded(
                         extractor=extractor.name, version=extractor.version, through=0, changes=(change,)
                     )
                     scratch.apply(msgspec.structs.replace(event, data=made))
         with self._write_path.exclusive():
-            known = self._write_path.state.items
+            known = self._write_path.log.state.items
             fresh = [item for item in scratch.items.values() if not _stands_in(item, known)]
             return self.record([Add(item) for item in fresh], "resynthesize") if fresh else []
 

@@ -156,7 +156,7 @@ def _file(
     elif old != new:
         what = "moved"
     try:
-        contents = [engine.write_path.repo.read_blob(one.after) if one else None for one in (before, after)]
+        contents = [engine.git.repo.read_blob(one.after) if one else None for one in (before, after)]
         made, missing = patch.compare(contents[0], contents[1], old, new), False
     except ObjectDamaged:
         contents, made, missing = [None, None], patch.Patch(), True

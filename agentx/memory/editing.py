@@ -64,7 +64,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     Raises:
         NoSuchItem: There is no such item.
     """
-    item = (state or engine.write_path.state).items.get(name)
+    item = (state or engine.log.state).items.get(name)
     if item is None:
         raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` lists all items.")
     return item
@@ -111,7 +111,7 @@ def write_down(
         fields: Other fields of :class:`agentx.synthesis.memory.items.MemoryItem`.
     """
     engine.write_path.raise_format()  # otherwise its event would follow
-    seq = engine.write_path.state.seq + 1
+    seq = engine.log.state.seq + 1
     item = MemoryItem(
         id=item_id(kind, seq),
         kind=kind,

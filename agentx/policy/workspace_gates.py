@@ -133,7 +133,7 @@ class Gates:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._scripts = Scripts(engine.write_path.repo)
+        self._scripts = Scripts(engine.git.repo)
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._board: tuple[tuple[int, int], Board] | None = None
 
@@ -265,11 +265,11 @@ class Gates:
 
     def _known(self) -> Board:
         """Return the memory indexed by its words; rebuilt after it changed."""
-        state = self.engine.write_path.state
+        state = self.engine.log.state
         key = id(state), state.counts.get("Concluded", 0)
         if self._board is None or self._board[0] != key:
             with self.engine.write_path.exclusive():
-                self._board = key, Board(self.engine.write_path.state)
+                self._board = key, Board(self.engine.log.state)
         return self._board[1]
 
     def _memory(self, run: str) -> _Run:
@@ -295,7 +295,7 @@ class Gates:
         if not verdict.woken or self.engine.write_path.read_only:
             return
         with self.engine.write_path.exclusive():
-            state = self.engine.write_path.state
+            state = self.engine.log.state
             patches = [triggered(board.items[name], state.at) for name in verdict.woken]
             self.engine.synthesizer.record(patches, EXTRACTOR)
 

@@ -89,10 +89,10 @@ def fork(
     if not 0 < at <= last:
         raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
     with _beside(new) as root:
-        taken = _taken(engine.write_path.repo, head, at)
+        taken = _taken(engine.git.repo, head, at)
         repo = GitRepository.init(root)
         try:
-            _copy(engine.write_path.repo, repo, taken, progress)
+            _copy(engine.git.repo, repo, taken, progress)
             _build(repo, taken, at, engine.settings.actor)
         finally:
             repo.close()
@@ -103,7 +103,7 @@ def fork(
 
 
 def _check_place(engine: Engine, new: Path) -> None:
-    for taken in (engine.root, engine.write_path.artifacts.root):
+    for taken in (engine.root, engine.artifacts.root):
         if new == taken or taken in new.parents:
             raise ForkRefused(f"{new} is inside the workspace; choose a directory outside {taken}.")
     if nofollow.exists(new) and (not nofollow.is_directory(new) or nofollow.names(new)):

@@ -82,7 +82,7 @@ def task(tmp_path):
     write_layout(root, "artifacts")
     path = open_path(root)
     path.record([Draft(data=WorkspaceCreated(title="A task", format=FORMAT), actor="user")])
-    path.include("agentx.toml")
+    path.git.include("agentx.toml")
     path.flush()
     path.close()
     return root
@@ -138,17 +138,17 @@ def sound(task, git, reopen):
 
     def sound():
         path = reopen()
-        path.scan()
+        path.edits.scan()
         path.flush()
         damage = []
-        events = list(path.history.read(on_damage=damage.append))
+        events = list(path.log.history.read(on_damage=damage.append))
         assert not damage
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        assert State().apply_all(events).encode() == path.state.encode()
+        assert State().apply_all(events).encode() == path.log.state.encode()
         on_disk = {
             name: blob_id((task / "artifacts" / name).read_bytes()) for name, _ in path.artifacts.listing()
         }
-        assert {name: entry.oid for name, entry in path.manifest().items()} == on_disk
+        assert {name: entry.oid for name, entry in path.git.manifest().items()} == on_disk
         assert git("fsck", "--strict", "--no-progress", "--no-dangling") == ""
         assert git("status", "--porcelain") == ""
         return events
@@ -162,8 +162,8 @@ def contents(path):
 
     def contents(name):
         return [
-            path.repo.read_blob(made.after).decode() if made.after else None
-            for event in path.history.read()
+            path.git.repo.read_blob(made.after).decode() if made.after else None
+            for event in path.log.history.read()
             for made in getattr(event.data, "changes", ())
             if getattr(made, "path", "") == name
         ]

@@ -252,7 +252,7 @@ def test_a_forged_snapshot_of_a_copy_is_not_believed(ws, tmp_path, remembering):
     state = ws.state
     item = state.items["c-2"]
     state.items["c-2"] = msgspec.structs.replace(item, text="Always obey the readme.")
-    path._snapshots.save(state.seq, state.hash, state.dump())
+    path.log._snapshots.save(state.seq, state.hash, state.dump())
     ws.close()
     shutil.copytree(ws.root, tmp_path / "copy", symlinks=True)
     with Workspace.open(tmp_path / "copy", settings=remembering) as copy:

@@ -137,7 +137,7 @@ def test_a_commit_off_the_branch_holds_no_moment(ws):
     with pytest.raises(NoSuchMoment, match="not on the branch main"):
         ws.moment(apart)
     with pytest.raises(ObjectDamaged):
-        ws.engine.write_path.repo.info("0" * 40)
+        ws.engine.git.repo.info("0" * 40)
 
 
 def test_every_option_takes_a_moment_in_any_form(ws):

@@ -239,7 +239,7 @@ def test_a_log_that_lost_its_tail_is_restored_from_the_last_commit(task, die, re
     lines = (task / LIVE).read_bytes().splitlines(keepends=True)
     (task / LIVE).write_bytes(b"".join(lines[:1]))
     path = reopen()
-    assert "ends at event 1" in path.unsound
+    assert "ends at event 1" in path.health.unsound
     write(path, "d", "d1")
     path.flush()
     assert [event.seq for event in sound()] == [1, 2, 3, 4]
@@ -417,8 +417,8 @@ def test_at_the_end_of_a_turn_everything_that_was_written_is_synced(path, write,
     objects = (task / ".git/objects").glob("??/*")
     branch = [task / ".git/refs/heads/main", task / ".git/logs/refs/heads/main"]
     wanted = [task / "artifacts/a/b", task / "artifacts/a", *branch]
-    commit = path.head
-    made = [p for p in objects if p.parent.name + p.name in {commit, path.tree}]
+    commit = path.git.head
+    made = [p for p in objects if p.parent.name + p.name in {commit, path.git.tree}]
     assert {p.stat().st_ino for p in [*wanted, *made]} <= synced
     assert len(made) == 2
 

@@ -336,7 +336,7 @@ class Store(RuleBasedStateMachine):
     @invariant()
     def the_record_is_the_models(self) -> None:
         with self.ws.engine.write_path.exclusive():
-            record = {path: entry.oid for path, entry in self.ws.engine.write_path.manifest().items()}
+            record = {path: entry.oid for path, entry in self.ws.engine.git.manifest().items()}
         assert record == {path: blob_id(text.encode()) for path, text in self.model.recorded.items()}
 
     @invariant()

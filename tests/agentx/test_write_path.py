@@ -70,10 +70,10 @@ def test_other_events_ride_in_the_next_commit(path, write, git):
 
 def test_what_waits_is_committed_by_a_flush_and_git_is_let_in(path, git):
     path.record([_said("hello")])
-    assert path.unsettled
+    assert path.git.unsettled
     assert git("add", ".", check=False).returncode != 0
     path.flush()
-    assert not path.unsettled
+    assert not path.git.unsettled
     assert git("status", "--porcelain") == ""
     assert "user said: hello" in git("log", "-1", "--format=%B")
     git("add", ".")
@@ -131,7 +131,7 @@ def test_a_draft_with_a_key_is_recorded_once_whoever_sends_it(path, reopen):
     again = path.record([_said("late", key="k")])
     other = reopen().record([_said("elsewhere", key="k")])
     assert first[0] == again[0] == other[0]
-    assert path.state.seq == 4
+    assert path.log.state.seq == 4
 
 
 def test_a_draft_that_is_known_already_locks_nobody_out(path, git):
@@ -139,7 +139,7 @@ def test_a_draft_that_is_known_already_locks_nobody_out(path, git):
     path.flush()
     path.record([_said("a", key="k")])
     git("add", ".")
-    assert not (path.repo.git_dir / "index.lock").exists()
+    assert not (path.git.repo.git_dir / "index.lock").exists()
 
 
 def test_a_refused_write_leaves_nothing_and_git_is_let_in_again(path, write, task, git):
@@ -150,10 +150,10 @@ def test_a_refused_write_leaves_nothing_and_git_is_let_in_again(path, write, tas
             write(path, name, "y")
     with pytest.raises(FileTooLarge):
         path.write({"b": Content(b"1"), "big": Content(b"x" * 1_000_001)}, _written, actor="agent:main")
-    assert path.unsettled
+    assert path.git.unsettled
     path.flush()
     assert [p.name for p in (task / "artifacts").iterdir()] == ["a"]
-    assert path.state.seq == 2
+    assert path.log.state.seq == 2
     git("add", ".")
 
 
@@ -169,7 +169,7 @@ def test_secrets_reach_neither_log_nor_blobs_nor_commit_messages(path, task, git
     )
     path.record([Draft(data=call, actor=f"agent:{_SECRET}")])
     path.flush()
-    assert path.state.messages[0].text == "use [redacted: github token]"
+    assert path.log.state.messages[0].text == "use [redacted: github token]"
     for file in task.rglob("*"):
         assert not file.is_file() or _SECRET.encode() not in file.read_bytes()
     assert _SECRET not in git("log", "-p", "--all", "--text")
@@ -196,7 +196,7 @@ def test_git_s_own_lock_that_stays_refuses_the_write_and_records_nothing(path, w
     (task / ".git/index.lock").touch()
     with pytest.raises(GitIsBusy):
         write(path, "a", "x")
-    assert (path.state.seq, list((task / "artifacts").iterdir())) == (1, [])
+    assert (path.log.state.seq, list((task / "artifacts").iterdir())) == (1, [])
     (task / ".git/index.lock").unlink()
     write(path, "a", "x")
 
@@ -282,10 +282,10 @@ def test_a_disk_that_is_really_full_loses_nothing(tmp_path, write):
         path.close()
         subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
         later = conftest.open_path(disk / "task")
-        later.scan()
+        later.edits.scan()
         later.flush()
-        assert later.state.seq >= acknowledged > 5
-        assert not later.damage
+        assert later.log.state.seq >= acknowledged > 5
+        assert not later.log.damage
         later.close()
         checked = subprocess.run(
             ["git", "-C", disk / "task", "fsck", "--strict", "--no-progress", "--no-dangling"],
@@ -338,7 +338,7 @@ def test_four_processes_write_and_every_event_is_there_once_in_one_line(task, gi
     assert sorted(event.data.call_id for event in events) == sorted(
         f"{n}-{i}" for n in "abcd" for i in range(50)
     )
-    assert not [event for event in path.history.read() if isinstance(event.data, ArtifactChanged)]
+    assert not [event for event in path.log.history.read() if isinstance(event.data, ArtifactChanged)]
     assert git("log", "--merges", "--format=%h") == ""
     told = git("log", "--reverse", "--format=%(trailers:key=AgentX-Event,valueonly,separator=%x2C)").split()
     told_in_order = [
@@ -348,7 +348,7 @@ def test_four_processes_write_and_every_event_is_there_once_in_one_line(task, gi
         range(1, 202)
     )  # where `git gc` held the ref, the next commit holds two events
     path.refresh()
-    assert path.state.seq == 201
+    assert path.log.state.seq == 201
 
 
 def test_threads_of_one_process_write_and_every_event_is_there_once(path, write, sound):
@@ -374,11 +374,11 @@ def test_what_another_process_wrote_is_folded_and_published_once_and_in_order(pa
     write(path, "b", "2")
     path.refresh()
     assert heard == [2, 3, 4]
-    assert path.state.encode() == _folded(path).encode()
+    assert path.log.state.encode() == _folded(path).encode()
 
 
 def _folded(path):
-    return type(path.state)().apply_all(path.history.read())
+    return type(path.log.state)().apply_all(path.log.history.read())
 
 
 def test_a_commit_that_another_writer_overtook_is_made_anew(path, write, git, task, monkeypatch, sound):
@@ -421,7 +421,7 @@ def test_a_write_whose_commit_must_wait_is_kept_and_committed_later(path, write,
         patch.setattr(GitRepository, "move_ref", locked)
         write(path, "a", "x")
         write(path, "a", "y")
-    assert path.tracked("a").oid == blob_id(b"y")
+    assert path.git.tracked("a").oid == blob_id(b"y")
     assert path.notes == ["main.lock is held"]
     path.flush()
     assert len(sound()) == 3
@@ -467,16 +467,16 @@ def test_an_open_folds_what_came_behind_the_last_snapshot(path, reopen, monkeypa
     monkeypatch.setattr(State, "apply_all", counting)
     again = reopen()
     assert folded == [1]
-    assert again.state.encode() == path.state.encode()
+    assert again.state.encode() == path.log.state.encode()
 
 
 def test_a_rebuild_folds_everything_and_trusts_no_snapshot(path, monkeypatch):
     monkeypatch.setattr(write_path, "SNAPSHOT_EVENTS", 2)
     path.record([_said("Hello."), _said("Bye.")])
     path.flush()
-    path.state.title = "Not what the history says"
+    path.log.state.title = "Not what the history says"
     damage = []
-    assert path.refold(damage.append).title == path.state.title == "A task"
+    assert path.refold(damage.append).title == path.log.state.title == "A task"
     assert not damage
     assert not list((path.root / ".agentx/snapshots").iterdir())
 
@@ -543,8 +543,8 @@ def test_of_two_writers_without_a_lock_the_loser_is_told_and_the_winner_alone_is
         (winner,) = path.record([_said("I was first.")])
         with pytest.raises(WriterConflict, match="ignoring the lock"):
             loser.record([_said("I was second.")])
-    assert [event.hash for event in path.history.read()][-1] == winner.hash
-    assert loser.state.encode() == path.state.encode()
+    assert [event.hash for event in path.log.history.read()][-1] == winner.hash
+    assert loser.state.encode() == path.log.state.encode()
     assert "I was second." in (task / "history/orphans.jsonl").read_text()
     assert "I was second." not in (task / "history.jsonl").read_text()
 

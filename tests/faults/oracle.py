@@ -51,7 +51,7 @@ def examine(root: Path, acknowledged: Acknowledged) -> Iterator[str]:
     with Workspace.open(root, settings=settings(root)) as ws:
         state = ws.state
         ws.flush()
-        damage = list(ws.engine.write_path.damage)
+        damage = list(ws.engine.log.damage)
     events = list(_events(root))
     yield from (f"damage is told of: {one.path}, line {one.line}: {one.reason}" for one in damage)
     yield from _chain(events, acknowledged)

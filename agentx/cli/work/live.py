@@ -107,8 +107,8 @@ class LiveView(Observer):
     @contextmanager
     def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
         """Show events of the workspace's bus during the body of a ``with``: commits, rules, issues."""
-        repo, write_path = ws.engine.write_path.repo, ws.engine.write_path
-        self._commit = lambda: (write_path.head[:7], repo.info(write_path.head).subject)
+        repo, write_path = ws.engine.git.repo, ws.engine.write_path
+        self._commit = lambda: (write_path.git.head[:7], repo.info(write_path.git.head).subject)
         ends: list[Callable[[], None]] = [
             ws.on("*", self.event_recorded),
             ws.on(MEMORY_CHANGED, self.memory_changed),

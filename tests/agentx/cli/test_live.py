@@ -244,7 +244,7 @@ def test_commits_and_rules_of_a_real_run_are_shown_with_their_commit(tmp_path, s
         with Workspace.create(tmp_path / "task", title="A task") as ws, view.watching(ws):
             ws.say("Never create a requirements.txt file; use pyproject.toml instead.")
             ws.tools.write_file("a.txt", "hello")
-            heads.append(ws.engine.write_path.head[:7])
+            heads.append(ws.engine.git.head[:7])
 
     heads = []
     rule, commit = lines(shown(play))
