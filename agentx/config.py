@@ -101,7 +101,7 @@ class MemorySection(_Section):
     """What settles proposals besides the user.
 
     ``judge``: after a run, the model that ran it also reads the user's messages. ``lapse_days``: days after
-    which a proposal that nobody settled is archived; 0 for never. ``maintain``: decay rules, merge
+    which a proposal that nobody settled is closed; 0 for never. ``maintain``: decay rules, merge
     near-duplicates and promote lessons when work resumes after a night (``nightly``), or only on request
     (``off``).
     """

@@ -21,8 +21,6 @@ from agentx.search.indexer import Indexer
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, DiskRefused, UsageError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import EventsPurged
 from agentx.storage.files import nofollow
 from agentx.storage.git.branch import RefLocked
@@ -40,7 +38,7 @@ from agentx.synthesis.directing.direction import Direction
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable
 from agentx.synthesis.learning.grading import Grading
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.model.litellm_client import embed_texts
 from agentx.synthesis.pipelines.running.learned import Learned
 from agentx.synthesis.scribe.notes import NoteTaker
@@ -182,7 +180,7 @@ def _open_write_path(
         outer: Whether the artifacts lie outside the working directory.
         abroad: Why artifacts that lie outside may not be recorded; empty if that does not matter.
     """
-    codec = Codec(FACTS | CONCLUSIONS)
+    codec = record_codec()
     why = why_refused(root)
     if not why:
         write_path: WritePath | None = None

@@ -49,7 +49,7 @@ from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.gates.enforcement import Violation
-from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
+from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 from agentx.tools.capabilities import Capabilities
@@ -216,12 +216,16 @@ class Workspace:
         return self.engine.snapshot()
 
     def memory(
-        self, kind: Kind | None = None, *, status: Status | None = "active", as_of: int | str | None = None
+        self,
+        kind: Kind | FormerKind | None = None,
+        *,
+        status: Status | None = "active",
+        as_of: int | str | None = None,
     ) -> list[MemoryItem]:
         """List memory items, oldest first.
 
         Args:
-            kind: Only of this kind.
+            kind: Only of this kind; a kind of format 1, such as ``learning``, selects its sort.
             status: Only with this status; ``None`` for all.
             as_of: As it was at a moment; see :meth:`moment`.
 
@@ -424,7 +428,13 @@ class Workspace:
     # --- memory by hand ---------------------------------------------------------------------------
 
     def remember(
-        self, kind: Kind, text: str, *, scope: Scope | None = None, until: str = "", score: float = 5.0
+        self,
+        kind: Kind | FormerKind,
+        text: str,
+        *,
+        scope: Scope | None = None,
+        until: str = "",
+        score: float = 5.0,
     ) -> MemoryItem:
         """Add a memory item in the user's own words."""
         scope, actor = scope or Scope(), self.settings.actor

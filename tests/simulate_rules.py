@@ -18,7 +18,7 @@ from typing import NamedTuple
 from agentx.storage.events.types import Event
 from agentx.synthesis.learning.maintenance_plan import upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Change, Concluded
-from agentx.synthesis.memory.items import Evidence, MemoryItem, item_id
+from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, item_id, superseded_by
 from agentx.synthesis.state.rules import has_faded, reinforced, violated
 from agentx.synthesis.state.state import State
 from tests.line_plot import Line, line_plot
@@ -100,8 +100,9 @@ class Agent:
         trust = "agent" if self._random.random() < HEARSAY else "user"
         seq = self.state.seq + 1
         item = MemoryItem(
-            id=item_id("learning", seq),
-            kind="learning",
+            id=item_id("knowledge", seq),
+            kind="knowledge",
+            detail=NoteDetail(sort="learning"),
             text=text,
             trust=trust,
             evidence=(Evidence(seq, quote=text),),
@@ -125,8 +126,8 @@ class Agent:
         """The rule about a situation, standing or faded."""
         for name in self._told.get(situation, ()):
             item = self.state.items[name]
-            while item.status == "superseded":
-                item = self.state.items[item.links[-1].target]
+            while after := superseded_by(item):
+                item = self.state.items[after]
             if item.kind == "rule" and (item.status in ("active", "dormant") or has_faded(item)):
                 return item
         return None

@@ -27,11 +27,9 @@ from agentx.directing.executors import Function
 from agentx.scheduling import schedules
 from agentx.scheduling.schedules import Means, begins, carry_out_due
 from agentx.settings import Settings
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.schedule_events import DuePassed, ScheduleSet
 from agentx.storage.events.types import RunEnded, RunStarted
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.model.port import Reply, Usage
 from agentx.synthesis.scheduling.schedule_times import times
 from agentx.synthesis.state.parallel_fold import fold
@@ -203,7 +201,7 @@ def _look(root, end, result):
         result.cut_off += sum(isinstance(e.data, RunEnded) and e.data.status == "INTERRUPTED" for e in events)
         result.gone_on += sum(isinstance(e.data, RunStarted) and bool(e.data.resumes) for e in events)
         assert known.rule.catch_up != "all" or not passed
-        replayed = fold(ws.root, Codec(FACTS | CONCLUSIONS), lambda damage: None)
+        replayed = fold(ws.root, record_codec(), lambda damage: None)
         result.replays_that_differ += replayed.encode() != ws.state.encode()
 
 

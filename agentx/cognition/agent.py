@@ -47,6 +47,7 @@ from agentx.synthesis.cognition.metrics import (
 )
 from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, fitting, tokens_of
 from agentx.synthesis.directing.foreign_texts import rule
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged
 
@@ -292,7 +293,7 @@ class _Turn:
         (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
         self.look()
         new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
-        return found, [memories.remembered(item) for item in reversed(new) if item.kind in LEVELS]
+        return found, [memories.remembered(item) for item in reversed(new) if sort_of(item) in LEVELS]
 
     def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory], linked: int) -> None:
         """Copy what was recognised into the metrics."""
@@ -307,7 +308,7 @@ class _Turn:
         metrics.memory_link_stats = {"created": created, "total": linked + created}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
-        new = next((one.id for one in stored if items[one.id].kind == "topic"), "")
+        new = next((one.id for one in stored if sort_of(items[one.id]) == "topic"), "")
         metrics.topic_construction_id = found.topic or new
 
     # --- the Decayer and the Activator ----------------------------------------------------------------------

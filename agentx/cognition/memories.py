@@ -15,7 +15,7 @@ from agentx.synthesis.cognition.expansion import SubQuery
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import State
 
@@ -45,7 +45,7 @@ def remembered(item: MemoryItem, decay: float = 1.0) -> ShownMemory:
     """Return a memory item as a model sees it."""
     return ShownMemory(
         id=item.id,
-        level=LEVELS.get(item.kind, "L2"),
+        level=LEVELS.get(sort_of(item), "L2"),
         text=item.text,
         decay=decay,
         topic=topic_of(item),
@@ -130,14 +130,14 @@ class Tally:
         self._count(changed.item, 1)
 
     def _count(self, item: MemoryItem, sign: int) -> None:
-        if item.kind in LEVELS:
+        if (sort := sort_of(item)) in LEVELS:
             self.memories += sign * (item.status in _STANDING)
             self.links += sign * links_of(item)
             if by := said_by(item.links):
                 self._people[by] += sign
             if item.evidence:
                 self.places.setdefault(item.evidence[0].seq, len(self.places) + 1)
-            if item.kind == "topic":
+            if sort == "topic":
                 self._topics[item.id] = None
         elif item.kind in _RULES and item.status == "active":
             self._ruling.update(place.seq for place in item.evidence)
@@ -177,7 +177,7 @@ class Retrieval:
             self._found(item, hit.score)
             for hit in hits
             if (item := self._state.items.get(hit.symbol)) is not None
-            and item.kind in LEVELS
+            and sort_of(item) in LEVELS
             and item.status in _STANDING
         ]
         if not found:

@@ -31,7 +31,8 @@ from agentx.context.token_budget import NO_ROOM, Page
 from agentx.engine.daily_recap import Told
 from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import AgentXError
-from agentx.synthesis.memory.policies import POLICIES, Section
+from agentx.synthesis.memory.items import sort_of
+from agentx.synthesis.memory.policies import POLICIES, Section, most_shown
 from agentx.synthesis.recall.recall import recollect
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import FlowMatch
@@ -236,16 +237,17 @@ class _Draft(Page):
         for item in reversed([one for one in self.state.active() if POLICIES[one.kind].section == "state"]):
             if item.id in listed:
                 continue
-            line = memory_line(item, "state", self.message, brief=brief and bool(shown[item.kind]))
+            sort = sort_of(item)
+            line = memory_line(item, "state", self.message, brief=brief and bool(shown[sort]))
             if brief and not self.has_room(line):
                 line = memory_line(item, "state", self.message, brief=True)
-            if shown.total() >= STATE_SHOWN or shown[item.kind] >= (POLICIES[item.kind].shown or STATE_SHOWN):
+            if shown.total() >= STATE_SHOWN or shown[sort] >= (most_shown(item) or STATE_SHOWN):
                 self.omit(
-                    item.id, item.kind, item.text, "older than the items of the current state that are shown"
+                    item.id, sort, item.text, "older than the items of the current state that are shown"
                 )
-                self.unshown[item.kind] += item.kind != "checkpoint"
+                self.unshown[sort] += sort != "checkpoint"
                 continue
-            shown[item.kind] += 1
+            shown[sort] += 1
             if self.has_room(line):
                 self.put(line)
             else:

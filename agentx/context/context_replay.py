@@ -22,7 +22,16 @@ from agentx.storage.events.types import ContextProvided, Event, Purged, UserMess
 from agentx.storage.index.port import Chunk, ChunkKind
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
-from agentx.synthesis.memory.items import PREFIXES, HotIssueDetail, Kind, MemoryItem, NoteDetail
+from agentx.synthesis.memory.items import (
+    FORMER_KINDS,
+    FORMER_PREFIXES,
+    PREFIXES,
+    HotIssueDetail,
+    Kind,
+    MemoryItem,
+    NoteDetail,
+    NoteSort,
+)
 from agentx.synthesis.recall.retrieval import SearchHit, as_hit
 from agentx.synthesis.state.flows import FlowMatch
 from agentx.synthesis.state.state import RECENT_MESSAGES, Message, State
@@ -32,7 +41,12 @@ GONE = "(no longer there)"
 """Placeholder for a passage that cannot be restored: it was purged, or its source changed."""
 
 _MESSAGES = ("UserMessageSent", "AgentMessageSent")
-_KINDS: dict[str, Kind] = {prefix: kind for kind, prefix in PREFIXES.items()}
+_KINDS: dict[str, tuple[Kind, NoteSort]] = {
+    **{prefix: (kind, "") for kind, prefix in PREFIXES.items()},
+    **{prefix: FORMER_KINDS[kind] for prefix, kind in FORMER_PREFIXES.items()},
+}
+"""Kind and sort of an item by the first letter of its id."""
+
 _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "tool"}
 """Kind of a chunk by the first letter of its id, if it comes from an event."""
 
@@ -74,8 +88,9 @@ def replay(engine: Engine, shown: Event) -> Context:
     state = _state_then(engine, data.as_of or shown.seq - 1)
     for name in data.items:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
-            kind = _KINDS.get(letter[1], "context")  # its conclusion was purged
-            detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else NoteDetail()
+            kind, sort = _KINDS.get(letter[1], ("situation", ""))  # its conclusion was purged
+            note = NoteDetail(sort=sort)
+            detail = HotIssueDetail(runner=PURGED, check=PURGED) if kind == "hot_issue" else note
             state.items[name] = MemoryItem(id=name, kind=kind, text=PURGED, short=PURGED, detail=detail)
     hits = [_passage(engine, state, name) for name in data.recalled]
     request = Request(

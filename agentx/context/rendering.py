@@ -17,7 +17,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of
@@ -154,7 +154,7 @@ def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool
     whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
     line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"
     reason = why(item, message)
-    return _item(line, id=item.id, kind=item.kind, section=section, source=source(item), why=reason)
+    return _item(line, id=item.id, kind=sort_of(item), section=section, source=source(item), why=reason)
 
 
 def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
@@ -295,7 +295,7 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
 def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
     """Render a recalled memory item, cut to a number of tokens, on a line with its kind and date."""
     line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
-    since = ", ".join(part for part in (item.kind.replace("_", " "), item.created_at[:10]) if part)
+    since = ", ".join(part for part in (sort_of(item).replace("_", " "), item.created_at[:10]) if part)
     return reworded(line, f"{line.text} ({since})", id=hit.id, kind="memory", why=_how_found(hit))
 
 

@@ -12,7 +12,7 @@ from agentx.context.token_budget import Page
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import state_at
 from agentx.synthesis.language.tokens import cut
-from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.state.flows import standing
@@ -35,8 +35,8 @@ TITLES: dict[Section, str] = {
     "problems": "Open problems (until the same check passes)",
 }
 
-_OF_A_ROLE: tuple[Kind, ...] = ("north_star", "rule", "flow", "capability", "learning")
-"""Kinds that may concern one agent only. The user's demands and rejections reach every agent."""
+_OF_A_ROLE = ("north_star", "rule", "flow", "capability", "learning")
+"""Kinds and sorts that may concern one agent only. The user's demands and rejections reach every agent."""
 
 _SAID_TOKENS = 30
 
@@ -62,7 +62,7 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     own = {
         name: item
         for name, item in state.items.items()
-        if item.kind not in _OF_A_ROLE or item.agent in ("", agent)
+        if sort_of(item) not in _OF_A_ROLE or item.agent in ("", agent)
     }
     page = Page(
         msgspec.structs.replace(state, items=own),
@@ -75,7 +75,8 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     page.weak_rules()
     listed = page.listed
     # None that only a tool's output supports
-    learned = [item for item in page.state.active("learning") if item.trust != "material"]
+    known = (item for item in page.state.active("knowledge") if sort_of(item) == "learning")
+    learned = [item for item in known if item.trust != "material"]
     learned.sort(
         key=lambda item: (-round(item.score * vitality(item, state.at), 1), item.created_seq, item.id)
     )

@@ -32,7 +32,7 @@ from agentx.storage.log.history import History, Position, told_already
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.conclusions import Add, Change, Concluded
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of, status_in_words
 from agentx.synthesis.state.state import State
 
 VERSION = 2
@@ -202,8 +202,8 @@ def _earliest(hour: str) -> str:
 
 
 def _noted(item: MemoryItem) -> str:
-    state = "" if item.status == "active" else f" ({item.status})"
-    return f"{item.kind.replace('_', ' ')} {item.id}{state}"
+    state = "" if item.status == "active" else f" ({status_in_words(item)})"
+    return f"{sort_of(item).replace('_', ' ')} {item.id}{state}"
 
 
 def _words(actor: str, body: Body) -> str:

@@ -19,7 +19,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, told_already
 from agentx.synthesis.memory.conclusions import PERSON, Add, Change, Concluded, fits
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state.extractor import Extractor
@@ -227,7 +227,7 @@ class _ReadMark:
 def _stands_in(item: MemoryItem, known: dict[str, MemoryItem]) -> bool:
     spans = {(e.seq, e.start) for e in item.evidence}
     return item.id in known or any(
-        other.kind == item.kind and spans & {(e.seq, e.start) for e in other.evidence}
+        sort_of(other) == sort_of(item) and spans & {(e.seq, e.start) for e in other.evidence}
         for other in known.values()
     )
 

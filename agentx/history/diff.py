@@ -12,7 +12,7 @@ from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import FileChange
 from agentx.storage.git import patch
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, status_in_words
 from agentx.synthesis.state.state import State
 
 
@@ -60,7 +60,7 @@ class ItemDiff(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: It ``came`` (again), ``changed``, ``ended``, or both ``came and ended`` between the moments.
         text: Its text at the later moment.
-        status: Its status at the later moment.
+        status: Its status at the later moment, or how it ended.
         fields: Its changed fields; empty for a new item.
     """
 
@@ -195,7 +195,7 @@ def _items(then: State, now: State) -> Iterator[ItemDiff]:
         elif before is None:
             what = "came and ended"
         yield ItemDiff(
-            what=what, id=item.id, kind=item.kind, text=item.text, status=item.status, fields=fields
+            what=what, id=item.id, kind=item.kind, text=item.text, status=status_in_words(item), fields=fields
         )
 
 
@@ -209,7 +209,7 @@ def _fields(item: MemoryItem) -> dict[str, str]:
     detail, scope = item.detail, item.scope
     issue = detail if isinstance(detail, HotIssueDetail) else None
     return {
-        "status": item.status,
+        "status": status_in_words(item),
         "text": item.text,
         "score": f"{item.score:g}",
         "until": item.until,

@@ -23,14 +23,12 @@ from agentx.recording import heal_log
 from agentx.recording.write_path import WritePath
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.recovery.git_repair import Aside, Mended, mend
 from agentx.storage.progress import Progress
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
-_CODEC = Codec(FACTS | CONCLUSIONS)
+_CODEC = record_codec()
 _LEFT = (
     "The lost data is not in this workspace. Fetch it from a clone (`git fetch`) or a backup and "
     "repair again; for events, `agentx repair --accept-loss` continues without them."

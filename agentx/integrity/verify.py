@@ -24,8 +24,6 @@ from agentx.integrity.check_index import look_at_index
 from agentx.integrity.check_log import LogLook
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
@@ -35,7 +33,7 @@ from agentx.storage.git.recovery.git_repair import read_ref
 from agentx.storage.log.history import History
 from agentx.storage.log.snapshots import Snapshots
 from agentx.storage.progress import Progress
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import FOLD_VERSION, State
 
 
@@ -114,7 +112,7 @@ class _Verification:
         self._root = root
         self._git_dir = root / ".git"
         self._progress = progress
-        self._codec = Codec(FACTS | CONCLUSIONS)
+        self._codec = record_codec()
         self._reader = ObjectReader(self._git_dir)
         self._head = read_ref(self._git_dir)
         self._findings: list[Finding] = []

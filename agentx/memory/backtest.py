@@ -9,7 +9,7 @@ from agentx.engine.engine import Engine
 from agentx.synthesis.learning.backtest import propose
 from agentx.synthesis.learning.past_runs import Outcome
 from agentx.synthesis.memory.conclusions import Add
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 
 EXTRACTOR = "backtest"
 
@@ -67,7 +67,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
     return Backtested(
         runs=counts,
         flows=tuple(item for item in kept if item.kind == "flow"),
-        lessons=tuple(item for item in kept if item.kind == "learning"),
+        lessons=tuple(item for item in kept if sort_of(item) == "learning"),
         left=len(proposed) - len(kept),
         recorded=recorded,
     )

@@ -10,16 +10,19 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
+    FORMER_KINDS,
     ConstraintDetail,
     Detail,
     Evidence,
     Kind,
     MemoryItem,
     NoteDetail,
+    NoteSort,
     RejectionDetail,
     Scope,
     Status,
     item_id,
+    sort_of,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.rules import standing_as
@@ -33,12 +36,20 @@ class NoSuchItem(UsageError):
     """There is no memory item with that ID."""
 
 
-def listed(state: State, kind: Kind | None, status: Status | None) -> list[MemoryItem]:
+def listed(state: State, kind: str | None, status: Status | None) -> list[MemoryItem]:
     """Return the items of a kind and a status (``None`` for all), oldest first.
+
+    Args:
+        state: The state.
+        kind: The kind, or one of format 1 that is now part of another: then only the items of its sort.
+        status: The status.
 
     Raises:
         UsageError: There is no such kind or status.
     """
+    if kind in FORMER_KINDS:
+        present, sort = FORMER_KINDS[kind]
+        return [item for item in listed(state, present, status) if sort_of(item) == (sort or present)]
     for given, known in ((kind, get_args(Kind)), (status, get_args(Status))):
         if given is not None and given not in known:
             raise UsageError(f"Unknown value {given!r}; use one of: {', '.join(known)}.")
@@ -60,7 +71,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
 
 
 def add(
-    engine: Engine, kind: Kind, text: str, *, scope: Scope, until: str, score: float, actor: str
+    engine: Engine, kind: str, text: str, *, scope: Scope, until: str, score: float, actor: str
 ) -> MemoryItem:
     """Add an item in the user's words; a constraint is compiled to a check if possible.
 
@@ -69,7 +80,10 @@ def add(
             range.
     """
     text = one_line(text)
-    if kind not in BY_HAND:
+    sort: NoteSort = ""
+    if kind in FORMER_KINDS:
+        kind, sort = FORMER_KINDS[kind]
+    if kind not in BY_HAND or sort == "agent_state":
         raise UsageError(f"A {kind} cannot be added by hand; what can: {', '.join(BY_HAND)}.")
     if not text:
         raise UsageError("A memory item needs text.")
@@ -77,7 +91,7 @@ def add(
         raise UsageError(f"A score must be from 1 to 10, not {score:g}.")
     with engine.write_path.exclusive():
         status = standing_as(score) if kind == "rule" else "active"
-        detail = _detail(kind, text, scope, until)
+        detail = _detail(kind, text, scope, until, sort)
         return write_down(
             engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
         )
@@ -96,6 +110,7 @@ def write_down(
         actor: The user.
         fields: Other fields of :class:`agentx.synthesis.memory.items.MemoryItem`.
     """
+    engine.write_path.raise_format()  # otherwise its event would follow
     seq = engine.log.state.seq + 1
     item = MemoryItem(
         id=item_id(kind, seq),
@@ -110,11 +125,11 @@ def write_down(
     return _record(engine, item.id, Add(item), actor)
 
 
-def _detail(kind: Kind, text: str, scope: Scope, until: str) -> Detail:
+def _detail(kind: str, text: str, scope: Scope, until: str, sort: NoteSort) -> Detail:
     if kind == "rejection":
         return RejectionDetail(idea=text)
     if kind != "constraint":
-        return NoteDetail()
+        return NoteDetail(sort=sort)
     first = text.lower().split()[0].strip(",.")
     modality = (
         "must_not"

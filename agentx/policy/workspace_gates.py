@@ -27,7 +27,7 @@ from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rules import triggered
@@ -383,7 +383,7 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
         item for item in after.items.values() if any(place.seq == event.seq for place in item.evidence)
     ]
     task = next((item for item in resting if item.kind == "task"), None)
-    lesson = next((item for item in resting if item.kind == "learning"), None)
+    lesson = next((item for item in resting if sort_of(item) == "learning"), None)
     if lesson is None and graded.lesson:
         lesson = rule_that_says(after, graded.lesson, graded.domain)
     permanent = lasts(graded.made) if graded.lesson else None

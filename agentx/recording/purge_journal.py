@@ -22,8 +22,7 @@ import msgspec
 from agentx.core.cache_dir import CACHE
 from agentx.recording import commit_message
 from agentx.recording.staging import WriteFailed
-from agentx.storage.events.codec import Codec, DamagedLine, purge
-from agentx.storage.events.facts import FACTS
+from agentx.storage.events.codec import DamagedLine, purge
 from agentx.storage.events.types import Draft, EventsPurged
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory, write_file
@@ -45,11 +44,11 @@ from agentx.storage.log.history import (
     told_already,
 )
 from agentx.storage.progress import Progress
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
 NAME = "agentx-purge"
 
-_CODEC = Codec(FACTS | CONCLUSIONS)
+_CODEC = record_codec()
 _HASH_FROM, _HASH_TO = -67, -3
 _NUMBERS = 1_000
 """Maximum number of events in one ``EventsPurged``, because a line is bounded."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentx.config import FILE as CONFIG
+from agentx.core import layout
 from agentx.core.cache_dir import CACHE, make_cache
 from agentx.core.event_bus import Bus
 from agentx.recording import fast_forward, purge_journal, recovery
@@ -24,7 +25,16 @@ from agentx.recording.staging import Content, Staged, WriteFailed
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events.codec import Codec
-from agentx.storage.events.types import Body, Draft, Event, EventsPurged, FileChange, Payload, changes_of
+from agentx.storage.events.types import (
+    Body,
+    Draft,
+    Event,
+    EventsPurged,
+    FileChange,
+    Payload,
+    WorkspaceCreated,
+    changes_of,
+)
 from agentx.storage.files import nofollow
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.branch import RefLocked
@@ -388,9 +398,22 @@ class WritePath:
                 fresh.setdefault(draft.key or f" {place}", clean_draft(draft))
         if fresh:
             self.hold_git()
+            self.raise_format()
             self._unplaced = any(map(changes_of, fresh.values()))
             recorded |= zip(fresh, self.log.append(list(fresh.values())), strict=True)
         return [recorded[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
+
+    def raise_format(self) -> None:
+        """Record the present format, if the history has an earlier one; every append does so first.
+
+        A version that does not know the present format then opens the workspace read-only. The caller holds
+        the lock.
+        """
+        state = self.log.state
+        if 0 < state.format < layout.FORMAT:
+            self.hold_git()
+            present = WorkspaceCreated(title=state.title, format=layout.FORMAT, artifacts=state.artifacts)
+            self.log.append([Draft(data=present, actor="engine:workspace")])
 
     def hold_git(self) -> None:
         """Begin a change: until :meth:`flush`, the user's Git commands wait for the index lock."""

@@ -19,7 +19,7 @@ from agentx.synthesis.chunking.files import chunk_file
 from agentx.synthesis.chunking.messages import chunk_message
 from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.memory.conclusions import Add, Concluded
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
@@ -30,7 +30,7 @@ refilled."""
 MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks: it is data, and can be declared as a source."""
 
-_ENDED = ("resolved", "superseded", "archived", "retired")
+_ENDED = ("closed", "retired")
 
 
 def of_memory(state: State) -> Iterator[Chunk]:
@@ -47,7 +47,7 @@ def _memory_chunk(item: MemoryItem, seq: int, *, actor: str, at: str) -> Chunk:
     return Chunk(
         id=f"i:{item.id}",
         text=item.text,
-        context=f"{item.kind} {item.domain} {item.scope.topic}".strip(),
+        context=f"{sort_of(item)} {item.domain} {item.scope.topic}".strip(),
         kind="memory",
         symbol=item.id,
         actor=actor,

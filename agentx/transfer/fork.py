@@ -20,8 +20,6 @@ from agentx.engine.moment_parser import NoSuchMoment, resolve_moment
 from agentx.recording import commit_message, recovery
 from agentx.storage.artifacts import entry_after
 from agentx.storage.errors import UsageError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Draft, Event, WorkspaceForked, WriteReverted, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, sync_file
@@ -34,9 +32,9 @@ from agentx.storage.log.blobs import blob_path, named_blobs
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import LIVE, HistoryDamaged, HistoryWriter, count_segments, segment_path
 from agentx.storage.progress import Progress
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
-_CODEC = Codec(FACTS | CONCLUSIONS)
+_CODEC = record_codec()
 
 
 class ForkRefused(UsageError):

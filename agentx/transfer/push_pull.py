@@ -20,8 +20,6 @@ from agentx.engine.engine import Engine
 from agentx.recording import fast_forward, recovery
 from agentx.storage.artifacts import entry_after
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Event, WorkspaceForked, WriteReverted, changes_of, strays_of
 from agentx.storage.files.paths import check_path
 from agentx.storage.git.checked_reader import TreeEntry
@@ -31,9 +29,9 @@ from agentx.storage.log.blobs import blob_path, named_blobs
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import ORPHANS, HistoryDamaged
 from agentx.storage.progress import Progress
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
-_CODEC = Codec(FACTS | CONCLUSIONS)
+_CODEC = record_codec()
 _SHOWN = 12
 """Number of characters of a hash in messages."""
 

@@ -104,7 +104,7 @@ class Lost(Purged, frozen=True):
 
 
 class WorkspaceCreated(Payload, frozen=True):
-    """The first event of every history.
+    """The first event of every history; a later one raises the number of the record's format.
 
     Attributes:
         title: Title of the task.
@@ -117,11 +117,15 @@ class WorkspaceCreated(Payload, frozen=True):
     format: int
     artifacts: str = "artifacts"
 
-    def _line(self, _event: "Event", /) -> str:
-        return f"Create workspace: {self.title}"
+    def _line(self, event: "Event", /) -> str:
+        return (
+            f"Raise the record's format to {self.format}"
+            if event.seq > 1
+            else f"Create workspace: {self.title}"
+        )
 
-    def _rank(self, _event: "Event", /) -> int:
-        return 9
+    def _rank(self, event: "Event", /) -> int:
+        return 2 if event.seq > 1 else 9
 
 
 class WorkspaceForked(Payload, frozen=True):

@@ -121,7 +121,7 @@ def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
 
 
 def _end(issue: MemoryItem, detail: HotIssueDetail, how: str) -> Patch:
-    return Patch(id=issue.id, status="resolved", detail=msgspec.structs.replace(detail, ended=how))
+    return Patch(id=issue.id, status="closed", detail=msgspec.structs.replace(detail, ended=how))
 
 
 def _command(call: ToolCallExecuted) -> str:

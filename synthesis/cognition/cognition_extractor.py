@@ -11,16 +11,30 @@ from agentx.storage.events.types import Event
 from agentx.storage.text import shorten
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import TRUST_ORDER, Evidence, Kind, Link, MemoryItem, Trust
+from agentx.synthesis.memory.items import (
+    TRUST_ORDER,
+    Evidence,
+    Kind,
+    Link,
+    MemoryItem,
+    NoteDetail,
+    NoteSort,
+    Trust,
+    sort_of,
+)
 from agentx.synthesis.scribe.ledger import MAX_QUOTE, Ledger, Note
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
-KINDS: dict[Level, Kind] = {"L1": "learning", "L2": "knowledge", "L3": "episode"}
-"""The kind of memory item for each level; topics are L1, too."""
+KINDS: dict[Level, tuple[Kind, NoteSort]] = {
+    "L1": ("knowledge", "learning"),
+    "L2": ("knowledge", ""),
+    "L3": ("episode", ""),
+}
+"""The kind of memory item for each level, and its sort within the kind; topics are L1, too."""
 
-LEVELS: dict[Kind, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", "episode": "L3"}
-"""The level of each kind of memory that a buffer may contain."""
+LEVELS: dict[str, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", "episode": "L3"}
+"""The level of each sort of memory that a buffer may contain."""
 
 OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
 """Relations: from a memory to its topic, from knowledge to its episode, and from an episode to knowledge."""
@@ -60,14 +74,15 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         quote = (one.quote or one.text)[:MAX_QUOTE] if one.end else ""
         place = Evidence(read.message, one.start, min(one.end, one.start + MAX_QUOTE), quote)
         trust = _trust(sender, one.trust)
-        note = Note(kind=KINDS[one.level], text=one.text, evidence=place, trust=trust)
+        kind, sort = KINDS[one.level]
+        note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=NoteDetail(sort=sort))
         made.append(ledger.add(note))
-    known = [item for item in made if item.kind == "knowledge"]
+    known = [item for item in made if sort_of(item) == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
     for item in made:
         links = [Link(OF_TOPIC, topic)] if topic else []
         links += [Link(SAID_BY, by)] if by else []
-        if read.linked and item.kind == "knowledge":
+        if read.linked and item in known:
             links += [Link(HAPPENED, other.id) for other in happened][:MOST_LINKS]
         elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
@@ -80,9 +95,11 @@ def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
     """Create or update the topic of a message; return its id."""
     place = Evidence(read.message)
     if read.topic_action == "create":
-        return ledger.add(Note(kind="topic", text=read.topic_summary, evidence=place, trust=trust)).id
+        detail = NoteDetail(sort="topic")
+        note = Note(kind="episode", text=read.topic_summary, evidence=place, trust=trust, detail=detail)
+        return ledger.add(note).id
     known = ledger.state.items.get(read.topic)
-    if known is None or known.kind != "topic":
+    if known is None or sort_of(known) != "topic":
         return ""
     if read.topic_action == "update":
         ledger.patch(Patch(id=known.id, text=read.topic_summary, short=shorten(read.topic_summary)))
@@ -101,7 +118,7 @@ def _used(event: Event, state: State, done: Interacted) -> Sequence[Change]:
 
     def known(names: Iterable[str]) -> Iterator[MemoryItem]:
         """Yield the memories that a buffer may contain."""
-        return (item for name in names if (item := state.items.get(name)) and item.kind in LEVELS)
+        return (item for name in names if (item := state.items.get(name)) and sort_of(item) in LEVELS)
 
     for item in known(done.reinforced):
         ledger.patch(Patch(id=item.id, strength=round(item.strength + done.boost, 6), used_at=event.at))

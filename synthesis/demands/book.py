@@ -229,7 +229,7 @@ class Book:
         identity = free_id("constraint", self._seq, self._items)
         for item in replaced:
             links = (*item.links, Link("superseded_by", identity))
-            self._patch(Patch(id=item.id, status="superseded", links=links))
+            self._patch(Patch(id=item.id, status="retired", links=links))
         self._add(
             MemoryItem(
                 id=identity,
@@ -272,7 +272,7 @@ class Book:
     def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
         """Record a repetition as more evidence.
 
-        A proposal becomes a rule if it is certain now, or repeated in another message. An archived rule
+        A proposal becomes a rule if it is certain now, or repeated in another message. A rule that lapsed
         becomes a proposal again. A brief that is sent again counts as one statement.
         """
         before = item.evidence[-1].seq if item.evidence else self._seq
@@ -286,7 +286,7 @@ class Book:
         return (item for item in self._items.values() if item.kind in kinds and item.status in _STANDING)
 
     def _lapsed(self, kind: Kind) -> Iterator[MemoryItem]:
-        return (item for item in self._items.values() if item.kind == kind and item.status == "archived")
+        return (item for item in self._items.values() if item.kind == kind and item.status == "closed")
 
     def _evidence(self, span: Span) -> Evidence:
         return Evidence(self._seq, span.start, span.end, self._text[span.start : span.end])

@@ -1,4 +1,4 @@
-"""The extractor ``lapse``: archives a proposal that was not settled for long when the user speaks again.
+"""The extractor ``lapse``: closes a proposal that was not settled for long when the user speaks again.
 
 Time is taken from the events, never from a clock, so that a replay and a resynthesis give the same result.
 Nothing lapses while nobody works in the workspace. Repeating a demand restores it
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from agentx.storage.clock import stamp
 from agentx.storage.events.types import Event, UserMessageSent
 from agentx.synthesis.memory.conclusions import Change, Patch
+from agentx.synthesis.memory.items import LAPSED
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -18,7 +19,7 @@ from agentx.synthesis.state.state import State
 
 
 class Lapse:
-    """Archives proposals that have waited too long.
+    """Closes proposals that have waited too long.
 
     Args:
         days: Number of days that a proposal waits; 0 means for ever.
@@ -32,7 +33,7 @@ class Lapse:
         self._days = days
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """Archive unpinned proposals that were last changed at least ``days`` before this message."""
+        """Close unpinned proposals that were last changed at least ``days`` before this message."""
         del read  # the text of the message does not matter
         if not self._days or not isinstance(event.data, UserMessageSent):
             return ()
@@ -40,9 +41,9 @@ class Lapse:
             latest = stamp(datetime.fromisoformat(event.at) - timedelta(days=self._days))
         except (ValueError, OverflowError):  # a damaged time
             return ()
-        reason = f"It lapsed: nobody settled it within {self._days} day{'s' * (self._days != 1)}."
+        reason = f"{LAPSED}: nobody settled it within {self._days} day{'s' * (self._days != 1)}."
         return tuple(
-            Patch(id=item.id, status="archived", reason=reason)
+            Patch(id=item.id, status="closed", reason=reason)
             for item in state.active(status="proposed")
             if "" < item.changed_at <= latest and not item.pinned
         )

@@ -13,7 +13,7 @@ from agentx.synthesis.directing.director_answer import TOOL
 from agentx.synthesis.directing.fields import signatures
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.directing.policy import CONDITIONS
-from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, sort_of
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
@@ -69,12 +69,14 @@ def question(
         for tool in sorted({tool for tool, _ in tries})
     ]
     marks = []
-    for item in state.active("checkpoint"):
+    for item in state.active("situation"):
+        if sort_of(item) != "checkpoint":
+            continue
         marks.append(one_line(item.text))
         if isinstance(item.detail, CheckpointDetail):
             then = f" Actionable: {item.detail.actionable}" if item.detail.actionable else ""
             marks[-1] = f"{item.detail.run or 'before any run'} [{item.detail.sort}] {marks[-1]}{then}"
-    known = state.active("knowledge", "learning", "discovery")
+    known = state.active("knowledge")
     alive = sorted(known, key=lambda item: -vitality(item, state.at))[:SHOWN]
     parts: list[tuple[str, Iterable[str]]] = [
         ("Why you are asked", [why]),

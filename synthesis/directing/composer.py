@@ -17,7 +17,7 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.directing.director_answer import Directive
 from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_reason, without_sources
 from agentx.synthesis.directing.past import Call, Past
-from agentx.synthesis.memory.items import CheckpointDetail
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, sort_of
 from agentx.synthesis.model.port import ToolSchema
 from agentx.synthesis.state.state import State
 
@@ -121,7 +121,7 @@ def _prompt(
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
     avoided = [one.order for one in learned[-MAX_LINES:]]
-    known = [one_line(item.text) for item in state.active("knowledge")]
+    known = [one_line(item.text) for item in _facts(state)]
     facts = [text for text in known if text not in avoided][-MAX_LINES:]
     asked = list(_asked(state, instructions))
     parts = (
@@ -242,10 +242,15 @@ def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson
 
 def _learned(state: State, learned: Sequence[ArgumentLesson]) -> Iterator[NewKnowledge]:
     """Yield new facts about what works instead of what failed; they outlive the runs that showed it."""
-    known = {item.text for item in state.active("knowledge")}
+    known = {item.text for item in _facts(state)}
     for one in learned:
         if one.works and one.order not in known:
             yield NewKnowledge(f"{one.tool} {one.fails}"[:MAX_TOPIC], one.order)
+
+
+def _facts(state: State) -> Iterator[MemoryItem]:
+    """Yield what is known, without lessons and discoveries."""
+    return (item for item in state.active("knowledge") if sort_of(item) == "knowledge")
 
 
 def _few(notes: Iterable[N]) -> tuple[N, ...]:
@@ -261,7 +266,7 @@ def _few(notes: Iterable[N]) -> tuple[N, ...]:
 def _checkpoints(
     state: State, past: Past, instructions: Sequence[str], learned: Sequence[ArgumentLesson], why: str
 ) -> Iterator[NewCheckpoint]:
-    details = ((item.text, item.detail) for item in state.active("checkpoint"))
+    details = ((item.text, item.detail) for item in state.active("situation"))
     left = {text: detail.sort for text, detail in details if isinstance(detail, CheckpointDetail)}
     last = past.latest(PATTERN_RUNS)
     steady = len(last) == PATTERN_RUNS and all(run.status == "COMPLETED" for run in last)

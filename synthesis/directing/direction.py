@@ -6,7 +6,7 @@ from agentx.storage.events.direction_events import DirectiveIssued, NewKnowledge
 from agentx.storage.events.types import Event
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Change
-from agentx.synthesis.memory.items import CheckpointDetail, Evidence, MemoryItem
+from agentx.synthesis.memory.items import CheckpointDetail, Evidence, MemoryItem, sort_of
 from agentx.synthesis.scribe.ledger import Ledger, Note
 from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.extractor import ReadBody
@@ -36,7 +36,7 @@ class Direction:
         run = state.last_run.run if state.last_run else ""
         for mark in issued.checkpoints:
             place, detail = next(places), CheckpointDetail(mark.sort, mark.actionable, run)
-            ledger.add(Note(kind="checkpoint", text=mark.text, evidence=place, trust="agent", detail=detail))
+            ledger.add(Note(kind="situation", text=mark.text, evidence=place, trust="agent", detail=detail))
         for fact in issued.knowledge:
             _learn(ledger, fact, next(places))
         return tuple(ledger.changes)
@@ -52,7 +52,8 @@ def _places(seq: int, texts: Sequence[str]) -> Iterator[Evidence]:
 
 def _learn(ledger: Ledger, fact: NewKnowledge, evidence: Evidence) -> None:
     """Reinforce a known fact, replace one that the new fact corrects, or add the fact."""
-    known = [item for item in ledger.standing("knowledge") if item.domain.casefold() == fact.topic.casefold()]
+    facts = (item for item in ledger.standing("knowledge") if sort_of(item) == "knowledge")
+    known = [item for item in facts if item.domain.casefold() == fact.topic.casefold()]
     same = max(known, key=lambda item: likeness(item.text, fact.text), default=None)
     if same is not None and likeness(same.text, fact.text):
         ledger.again(same, evidence)

@@ -12,7 +12,7 @@ import msgspec
 
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_relevance import (
-    STATE_KINDS,
+    STATE_SORTS,
     Action,
     Board,
     Touch,
@@ -27,10 +27,10 @@ from agentx.synthesis.memory.items import (
     CapabilityDetail,
     FlowDetail,
     HotIssueDetail,
-    Kind,
     MemoryItem,
     RejectionDetail,
     is_checked,
+    sort_of,
 )
 from agentx.synthesis.state.flows import FlowMatch, told
 
@@ -118,13 +118,13 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 # --- the verdict --------------------------------------------------------------------------------------------
 
-_SHOWN: tuple[tuple[str, str, tuple[Kind, ...], int], ...] = (
+_SHOWN: tuple[tuple[str, str, tuple[str, ...], int], ...] = (
     ("rejections", "Ruled out: do not suggest or do this again", ("rejection",), 8),
     ("rules", "What holds here", ("constraint", "rule"), 10),
     ("lessons", "Learned before", ("learning", "discovery"), 5),
     ("capabilities", "Capabilities", ("capability",), 6),
 )
-"""Sections of relevant items: name, heading, kinds, and maximum number of entries."""
+"""Sections of relevant items: name, heading, kinds and sorts, and maximum number of entries."""
 
 _ORDER = ("flow", "rejections", "rules", "critical", "capabilities", "tools", "lessons", "state")
 """Order of the sections; if there is not enough room, the first ones are kept."""
@@ -236,7 +236,7 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
 
 def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     for name, title, kinds, most in _SHOWN:
-        mine = [one for one in touched if one.item.kind in kinds]
+        mine = [one for one in touched if sort_of(one.item) in kinds]
         if mine:
             lines = tuple(map(_line, mine[:most]))
             yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
@@ -244,7 +244,7 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
 
 def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
-    mine = [one for one in touched if one.item.kind in STATE_KINDS]
+    mine = [one for one in touched if sort_of(one.item) in STATE_SORTS]
     here = [
         item
         for item in board.issues
@@ -258,7 +258,7 @@ def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterato
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),
         *(
-            Line(id=item.id, kind=item.kind, text=item.text, why=item.reason)
+            Line(id=item.id, kind=sort_of(item), text=item.text, why=item.reason)
             for item in board.latest
             if item.id not in known
         ),
@@ -290,9 +290,9 @@ def _line(touch: Touch) -> Line:
         reason = one_line(detail.reason)
         because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""
         why = f"said on {item.created_at[:10]}{because}"
-    elif item.kind in STATE_KINDS:
+    elif sort_of(item) in STATE_SORTS:
         why = item.reason or why
-    return Line(id=item.id, kind=item.kind, text=item.text, why=why, good=good)
+    return Line(id=item.id, kind=sort_of(item), text=item.text, why=why, good=good)
 
 
 _NOUNS = {

@@ -19,7 +19,7 @@ import msgspec
 from agentx.synthesis.gates.enforcement import about, matches
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
-from agentx.synthesis.memory.items import Kind, MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
@@ -47,8 +47,8 @@ SCRIPT_FOLDERS = frozenset(("bin", "scripts", "tools"))
 _SCRIPT_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
 _CODE_ENDINGS = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_SCRIPT_ENDINGS))
 
-STATE_KINDS: tuple[Kind, ...] = ("task", "decision", "context", "agent_state")
-"""Kinds that describe the current state."""
+STATE_SORTS = ("task", "decision", "situation", "context", "agent_state")
+"""Kinds and sorts that describe the current state."""
 
 LATEST = 9
 """Number of the latest state items that are kept."""
@@ -135,11 +135,11 @@ def is_script(path: str) -> bool:
 
 # --- what memory holds, by its words ------------------------------------------------------------------------
 
-_BY_WORDS: tuple[Kind, ...] = (
-    "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "context", "agent_state",
-    "capability",
+_BY_WORDS = (
+    "rejection", "constraint", "rule", "learning", "discovery", "decision", "task", "situation", "context",
+    "agent_state", "capability",
 )  # fmt: skip
-_HELD = frozenset[Kind]((*_BY_WORDS, "flow", "hot_issue"))
+_HELD = frozenset((*_BY_WORDS, "flow", "hot_issue"))
 
 
 class Board:
@@ -149,11 +149,11 @@ class Board:
         state: Not kept; its items are.
 
     Attributes:
-        state: A reduced state for matching flows; knowledge, of which there may be much, is left out.
+        state: A reduced state for matching flows; plain knowledge, of which there may be much, is left out.
     """
 
     def __init__(self, state: State) -> None:
-        self.state = State(items={item.id: item for item in state.items.values() if item.kind in _HELD})
+        self.state = State(items={item.id: item for item in state.items.values() if sort_of(item) in _HELD})
         self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
         self.words = {name: _about(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
@@ -169,7 +169,7 @@ class Board:
                 self._holding[word].append(name)
         self.critical = [item for item in boot_rules(self.state) if item.pinned or is_critical(item)]
         self.issues = list(self.state.active("hot_issue"))
-        standing = (item for item in reversed(self.items.values()) if item.kind in STATE_KINDS)
+        standing = (item for item in reversed(self.items.values()) if sort_of(item) in STATE_SORTS)
         self.latest = list(islice((item for item in standing if item.status == "active"), LATEST))
         self.scoped = [
             item.id for item in self.items.values() if item.scope.paths or item.scope.tools or item.domain
@@ -206,7 +206,7 @@ def _can_touch(item: MemoryItem) -> bool:
 
     Dormant or faded rules and dormant rejections (such as a call that was refused once) may wake.
     """
-    if item.kind not in _BY_WORDS:
+    if sort_of(item) not in _BY_WORDS:
         return False
     sleeps = item.kind in ("rule", "rejection") and item.status == "dormant"
     return item.status == "active" or sleeps or has_faded(item)

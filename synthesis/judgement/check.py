@@ -31,10 +31,13 @@ from agentx.synthesis.memory.items import (
     Kind,
     Link,
     MemoryItem,
+    NoteDetail,
+    NoteSort,
     RejectionDetail,
     Scope,
     Status,
     free_id,
+    sort_of,
 )
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State
@@ -45,8 +48,14 @@ MAX_FOUND = 8
 REASON_CHARACTERS = 200
 
 _DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
-NOTES: tuple[Kind, ...] = ("decision", "task", "context", "discovery", "learning")
-"""Kinds that may also be noted from an agent's words."""
+NOTES: dict[str, tuple[Kind, NoteSort]] = {
+    "decision": ("decision", ""),
+    "task": ("task", ""),
+    "context": ("situation", "context"),
+    "discovery": ("knowledge", "discovery"),
+    "learning": ("knowledge", "learning"),
+}
+"""What may also be noted from an agent's words, as a model names it: its kind and its sort within it."""
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 
@@ -138,16 +147,21 @@ class _Book:
             self._add(found, text, evidence, scope, until, replaced, sure=sure)
 
     def _note(self, found: Found, text: str, evidence: Evidence) -> None:
-        """Note a decision, task, context, discovery or learning; the user's own notes are not replaced."""
-        kind: Kind = found.kind  # type: ignore[assignment]
-        alike = [item for item in self.items.values() if item.kind == kind and item.status == "active"]
+        """Note a decision, task, situation, discovery or learning; the user's own notes are not replaced."""
+        kind, sort = NOTES[found.kind]
+        alike = [
+            item
+            for item in self.items.values()
+            if sort_of(item) == (sort or kind) and item.status == "active"
+        ]
         if found.lasting == "no" or any(_rests_on(item, evidence) for item in alike):
             return
-        same = self._standing(found.repeats, (kind,)) if found.repeats else same_demand(text, "must", alike)
+        own = (sort or kind,)
+        same = self._standing(found.repeats, own) if found.repeats else same_demand(text, "must", alike)
         if same:
             self._patch(Patch(id=same.id, evidence=(*same.evidence, evidence)))
             return
-        gone = [self._standing(name, (kind,)) for name in found.replaces]
+        gone = [self._standing(name, own) for name in found.replaces]
         item = MemoryItem(
             id=free_id(kind, evidence.seq, self.items),
             kind=kind,
@@ -157,6 +171,7 @@ class _Book:
             trust="user" if evidence.seq in self.said else "agent",
             status="active" if found.lasting == "yes" else "proposed",
             reason=self._why(found.reason),
+            detail=NoteDetail(sort=sort),
         )
         self._replace([old for old in gone if not old.by_hand], item)
 
@@ -238,7 +253,7 @@ class _Book:
         """Add an item that supersedes others."""
         for old in gone:
             links = (*old.links, Link("superseded_by", item.id))
-            self._patch(Patch(id=old.id, status="superseded", links=links, reason=item.reason))
+            self._patch(Patch(id=old.id, status="retired", links=links, reason=item.reason))
         item = msgspec.structs.replace(item, links=tuple(Link("supersedes", old.id) for old in gone))
         self.items[item.id] = item
         self.changes.append(Add(item))

@@ -7,7 +7,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.demands.reading.material import own_words, straighten
 from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.sentences import sentences
-from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, sort_of
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
 from agentx.synthesis.state.state import State
@@ -55,6 +55,10 @@ def conversation(
     return [ChatMessage("system", prompt("judge.md")), ChatMessage("user", asked)]
 
 
+_NOTES = ("decision", "task", "context", "discovery", "learning")
+"""Kinds and sorts that a model is shown as notes."""
+
+
 def proposals(state: State) -> Sequence[MemoryItem]:
     """Return the demands and rejections that are not settled yet, oldest first."""
     return tuple(state.active("constraint", "rejection", status="proposed"))
@@ -62,11 +66,12 @@ def proposals(state: State) -> Sequence[MemoryItem]:
 
 def notes(state: State) -> Sequence[MemoryItem]:
     """Return the latest decisions, tasks, context, discoveries and learnings, oldest first."""
-    return tuple(state.active("decision", "task", "context", "discovery", "learning"))[-MAX_NOTES:]
+    noted = state.active("decision", "task", "situation", "knowledge")
+    return tuple(item for item in noted if sort_of(item) in _NOTES)[-MAX_NOTES:]
 
 
 def _note(item: MemoryItem) -> str:
-    return f"{item.id} [{item.kind}] {one_line(item.text)[:_NOTE_CHARACTERS]}"
+    return f"{item.id} [{sort_of(item)}] {one_line(item.text)[:_NOTE_CHARACTERS]}"
 
 
 def _lines(lines: Iterable[str]) -> str:

@@ -15,11 +15,11 @@ from agentx.storage.events.types import Event, RunEnded, RunStarted, ToolCallExe
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
-from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem, sort_of
 from agentx.synthesis.state.flows import advice
 from agentx.synthesis.state.state import PendingCall, RunRecord, State, began, ended
 
-LEARNED: tuple[Kind, ...] = (
+LEARNED = (
     "constraint",
     "rejection",
     "rule",
@@ -29,7 +29,7 @@ LEARNED: tuple[Kind, ...] = (
     "checkpoint",
     "flow",
 )
-"""Kinds of memory that are reported as learned."""
+"""Kinds and sorts of memory that are reported as learned."""
 
 DECAYED: tuple[What, ...] = ("faded", "asleep", "retired", "merged", "archived")
 
@@ -264,7 +264,7 @@ class _Day:
             self._spend("scribe", concluded, calls=1)
         for change in concluded.changes:
             if isinstance(change, Add):
-                if change.item.kind in LEARNED:
+                if sort_of(change.item) in LEARNED:
                     self.added.setdefault(change.item.id)
             elif concluded.extractor == MAINTENANCE and change.id in before.items:
                 self.faded.setdefault(change.id, before.items[change.id])

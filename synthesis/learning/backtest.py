@@ -23,7 +23,7 @@ from agentx.synthesis.learning.past_runs import (
     RunMove,
     common_form,
 )
-from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, free_id
+from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, NoteDetail, free_id, sort_of
 from agentx.synthesis.state.flows import phrases, terms
 from agentx.synthesis.state.state import State
 
@@ -75,7 +75,7 @@ def propose(runs: Sequence[Run], state: State) -> Proposals:
             fresh[twin] = msgspec.structs.replace(first, detail=detail)
     # Lessons of a single session fade, and only an agent vouches for them. Measured twice, a lesson is
     # proposed as a permanent one.
-    learned = [item for item in state.items.values() if item.kind == "learning" and item.trust != "agent"]
+    learned = [item for item in state.items.values() if sort_of(item) == "learning" and item.trust != "agent"]
     texts = {item.text for item in learned}
     read = {one.seq for item in learned if item.trust == "engine" for one in item.evidence}
     learnt = [
@@ -306,12 +306,12 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
     found = [list(turns.values()) for turns in seen.values() if len(turns) >= MIN_TIMES]
     for turns in sorted(found, key=lambda turns: (-len(turns), turns[0].failing.seq)):
         text = fix_described(turns)
-        name = free_id("learning", turns[1].working.seq, taken)
+        name = free_id("knowledge", turns[1].working.seq, taken)
         taken.add(name)
         moves = [move for turn in turns[:EVIDENCE] for move in (turn.failing, turn.working)]
         yield MemoryItem(
             id=name,
-            kind="learning",
+            kind="knowledge",
             text=text,
             short=shorten(text),
             evidence=tuple(
@@ -320,6 +320,7 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
             trust="engine",
             status="proposed",
             reason=f"measured in {len(turns)} past runs",
+            detail=NoteDetail(sort="learning"),
         )
 
 

@@ -1,7 +1,7 @@
 """The extractor ``grading``: updates flows, rules and lessons when a finished task is graded.
 
 One entry in the state records how the task went; grading the same task again updates it. A lesson becomes a
-``learning`` with the trust of whoever graded, so an agent's grading of its own work never becomes a user's
+lesson with the trust of whoever graded, so an agent's grading of its own work never becomes a user's
 rule. A lesson without a check, flow or script is marked as not permanent yet.
 """
 
@@ -25,6 +25,7 @@ from agentx.synthesis.memory.items import (
     Trust,
     item_id,
     joined,
+    sort_of,
 )
 from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.extractor import ReadBody
@@ -81,7 +82,7 @@ def is_only_words(item: MemoryItem) -> bool:
     if item.kind == "rule":
         detail = item.detail
         return item.status == "active" and not (isinstance(detail, RuleDetail) and detail.enforced_by)
-    return item.kind == "learning" and item.status == "active" and item.reason == NOT_PERMANENT
+    return sort_of(item) == "learning" and item.status == "active" and item.reason == NOT_PERMANENT
 
 
 def rule_that_says(state: State, text: str, domain: str = "") -> MemoryItem | None:
@@ -118,7 +119,7 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     """Resolve a task that passed, keep one that failed open; a task that is graded again keeps its entry."""
     why = f": {graded.lesson.rstrip('.')}" if graded.lesson and not graded.passed else ""
     reason = "It passed." if graded.passed else f"It failed{why}."
-    status: Status = "resolved" if graded.passed else "active"
+    status: Status = "closed" if graded.passed else "active"
     place = Evidence(event.seq, 0, len(graded.task), graded.task)
     known = _same_task(event, graded, state)
     if known is None:
@@ -135,8 +136,8 @@ def _entered(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
             reason=reason,
         )
         yield Add(item)
-    # a run that completed has already resolved it
-    elif not (known.status == status == "resolved" and event.run):
+    # a run that completed has already closed it
+    elif not (known.status == status == "closed" and event.run):
         evidence = joined(known.evidence, (place,))
         yield Patch(id=known.id, status=status, reason=reason, evidence=evidence, used_at=event.at)
 
@@ -147,7 +148,7 @@ def _same_task(event: Event, graded: TaskGraded, state: State) -> MemoryItem | N
     tasks = (
         item
         for item in reversed(state.items.values())
-        if item.kind == "task" and item.status in ("active", "resolved") and not item.by_hand
+        if item.kind == "task" and item.status in ("active", "closed") and not item.by_hand
     )
     for item in islice(tasks, _COMPARED):
         mine = began and any(place.seq == began for place in item.evidence)
@@ -166,7 +167,7 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
         yield _rule_again(event, graded, rule, trust, lasting, place)
         return
     reason = f"It was made a {lasting.replace(':', ', ')}." if lasting else NOT_PERMANENT
-    lessons = (item for item in reversed(state.items.values()) if item.kind == "learning")
+    lessons = (item for item in reversed(state.items.values()) if sort_of(item) == "learning")
     # An agent's lesson never rests on a user's.
     alike = (
         one for one in lessons if (one.status, one.trust, one.domain) == ("active", trust, graded.domain)
@@ -174,25 +175,25 @@ def _learned(event: Event, graded: TaskGraded, state: State, trust: Trust) -> It
     known = next((item for item in alike if likeness(item.text, graded.lesson)), None)
     if known is None:
         item = MemoryItem(
-            id=item_id("learning", event.seq),
-            kind="learning",
+            id=item_id("knowledge", event.seq),
+            kind="knowledge",
             text=graded.lesson,
             short=shorten(graded.lesson),
             domain=graded.domain,
             evidence=(place,),
             trust=trust,
             reason=reason,
-            detail=NoteDetail(lasting),
+            detail=NoteDetail(lasting, "learning"),
         )
         yield Add(item)
         return
-    made = NoteDetail(lasting) if lasting else known.detail
+    made = NoteDetail(lasting, "learning") if lasting else known.detail
     yield Patch(
         id=known.id,
         used_at=event.at,
         evidence=joined(known.evidence, (place,)),
         detail=made,
-        reason=reason if lasting or made == NoteDetail() else known.reason,
+        reason=reason if lasting or made == NoteDetail(sort="learning") else known.reason,
     )
 
 

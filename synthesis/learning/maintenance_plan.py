@@ -1,4 +1,4 @@
-"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, archive resolved items.
+"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, retire resolved items.
 
 A pure function of a state, a time and the uses since the last maintenance. Nights are the midnights (UTC)
 between the two times. Each is processed in turn, so the next run catches up on a missed one.
@@ -13,6 +13,7 @@ import msgspec
 from agentx.storage.clock import stamp
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
+    ARCHIVED,
     TRUST_ORDER,
     Evidence,
     Kind,
@@ -22,6 +23,8 @@ from agentx.synthesis.memory.items import (
     Status,
     free_id,
     joined,
+    sort_of,
+    superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.similarity.near_duplicates import near_duplicates
@@ -37,11 +40,11 @@ from agentx.synthesis.state.rules import (
 )
 from agentx.synthesis.state.state import State
 
-MERGED: tuple[Kind, ...] = ("rule", "learning", "discovery", "knowledge")
-"""Kinds whose near-duplicates are merged."""
+MERGED: tuple[Kind, ...] = ("rule", "knowledge")
+"""Kinds whose near-duplicates are merged, each sort by itself."""
 
 RESOLVED_DAYS = 3
-"""Days after which resolved items are archived."""
+"""Days after which closed items are retired."""
 
 STRONGEST = 12.0
 """Maximum strength that a memory gains by use; at this strength, half its vitality is left after an unused
@@ -153,7 +156,7 @@ def makes_a_rule(item: MemoryItem) -> bool:
 
 
 def _may_teach(item: MemoryItem) -> bool:
-    return item.kind == "learning" and item.trust in ("user", "engine")
+    return sort_of(item) == "learning" and item.trust in ("user", "engine")
 
 
 class _Work:
@@ -176,14 +179,15 @@ class _Work:
         self._fading = [item.id for item in self.items.values() if fades(item)]
         self._noes: dict[int, list[Evidence]] = {}
         for item in self.items.values():
-            if item.by_hand and item.status == "retired" and item.kind in ("constraint", "rejection"):
+            ended = item.by_hand and item.status == "retired" and not superseded_by(item)
+            if ended and item.kind in ("constraint", "rejection"):
                 for place in item.evidence:
                     self._noes.setdefault(place.seq, []).append(place)
         self._lessons = [item.id for item in self.items.values() if _may_teach(item)]
         self._resolved = [
             item.id
             for item in self.items.values()
-            if item.status == "resolved"
+            if item.status == "closed"
             and POLICIES[item.kind].section in ("state", "problems")
             and not item.pinned
         ]
@@ -204,14 +208,14 @@ class _Work:
         self._fading = [name for name in self._fading if fades(self.items[name])]
 
     def tidy(self, at: str) -> None:
-        """Merge, promote and archive what existed at a time."""
+        """Merge, promote and retire what existed at a time."""
         self._merge(at)
         self._promote(at)
         latest = stamp(datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS))
         for name in [name for name in self._resolved if self.items[name].changed_at <= latest]:
             self._resolved.remove(name)
-            reason = f"It was resolved on {self.items[name].changed_at[:10]}."
-            self._set(self.items[name], status="archived", reason=reason)
+            reason = f"{ARCHIVED} on {self.items[name].changed_at[:10]}."
+            self._set(self.items[name], status="retired", reason=reason)
 
     def _merge(self, at: str) -> None:
         """Merge equivalent items into the better one, best first."""
@@ -234,7 +238,7 @@ class _Work:
     def _take_in(self, item: MemoryItem, taken: Sequence[MemoryItem]) -> None:
         for other in taken:
             links = (*other.links, Link("superseded_by", item.id))
-            self._set(other, status="superseded", links=links, reason=f"{item.id} says the same.")
+            self._set(other, status="retired", links=links, reason=f"{item.id} says the same.")
         every = (item, *taken)
         detail = item.detail
         if isinstance(detail, RuleDetail):
@@ -319,18 +323,17 @@ class _Work:
 
     def _end_lesson(self, lesson: MemoryItem, rule: str, reason: str) -> None:
         links = (*lesson.links, Link("superseded_by", rule))
-        self._set(lesson, status="superseded", links=links, reason=reason)
+        self._set(lesson, status="retired", links=links, reason=reason)
         if fades(self.items[rule]) and rule not in self._fading:
             self._fading.append(rule)
 
     def _survivor(self, name: str) -> MemoryItem:
         """Return the item, or the one it was merged into."""
         item = self.items[name]
-        while item.status == "superseded":
-            after = [link.target for link in item.links if link.relation == "superseded_by"]
-            if not after or after[-1] not in self.items:
-                break
-            item = self.items[after[-1]]
+        seen = set[str]()
+        while (after := superseded_by(item)) in self.items and after not in seen:
+            seen.add(after)
+            item = self.items[after]
         return item
 
     def _set(self, item: MemoryItem, **fields: object) -> None:
@@ -371,9 +374,9 @@ def _told(
             done.append(Done(what=what, item=item, score=ACTIVE))
         elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
             changes.append(Patch(id=name, **fields))
-            after_it = {link.target for link in item.links if link.relation == "superseded_by"}
+            successor = superseded_by(item)
             # Of a lesson that became a new rule, the rule is reported instead.
-            if item.status != "superseded" or after_it <= before.keys():
+            if not successor or successor in before:
                 done.append(Done(what=became(old, item), item=item, score=old.score))
     return tuple(changes), tuple(done)
 
@@ -381,7 +384,9 @@ def _told(
 def became(old: MemoryItem, new: MemoryItem) -> What:
     """Return in one word what happened to an item."""
     if new.status != old.status:
-        return _TURNED[new.status]
+        if new.status == "retired" and superseded_by(new):
+            return "merged"
+        return "archived" if old.status == "closed" else _TURNED[new.status]
     if new.score < old.score:
         return "faded"
     return "stronger" if new.score > old.score or new.links != old.links else "used"
@@ -391,6 +396,4 @@ _TURNED: dict[Status, What] = {
     "active": "woken",
     "dormant": "asleep",
     "retired": "retired",
-    "superseded": "merged",
-    "archived": "archived",
 }

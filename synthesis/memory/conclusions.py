@@ -11,6 +11,7 @@ import msgspec
 from agentx.storage.events.types import Event, Payload
 from agentx.storage.text import shorten
 from agentx.synthesis.memory.items import (
+    LAPSED,
     Detail,
     Evidence,
     HotIssueDetail,
@@ -19,6 +20,8 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     Trust,
+    sort_of,
+    status_in_words,
 )
 
 PERSON = "person"
@@ -50,8 +53,8 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
         item = self.item
         if isinstance(item.detail, HotIssueDetail):
             return f"Hot issue {item.id} opens: {_check_name(item.detail)} fails"
-        state = "" if item.status == "active" else f" ({item.status})"
-        return f"New {item.kind.replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
+        state = "" if item.status == "active" else f" ({status_in_words(item)})"
+        return f"New {sort_of(item).replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
 
     def turns_hot_issue(self) -> bool:
         """Return whether a hot issue opens."""
@@ -86,14 +89,18 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
 
     def describe(self) -> str:
         """Describe the change in one line for the user."""
-        if self.status == "resolved" and isinstance(self.detail, HotIssueDetail):
+        if self.turns_hot_issue() and isinstance(self.detail, HotIssueDetail):
             outcome = "passes" if self.detail.ended == "passed" else "is gone"
             return f"Hot issue {self.id} closes: {_check_name(self.detail)} {outcome}"
+        if self.status == "closed":
+            return f"{self.id} lapsed" if (self.reason or "").startswith(LAPSED) else f"{self.id} is resolved"
+        if self.status == "retired" and self.links and self.links[-1].relation == "superseded_by":
+            return f"{self.id} is superseded"
         return f"{self.id} is {self.status}" if self.status else f"{self.id} changed"
 
     def turns_hot_issue(self) -> bool:
         """Return whether a hot issue closes."""
-        return self.status == "resolved" and isinstance(self.detail, HotIssueDetail)
+        return self.status == "closed" and isinstance(self.detail, HotIssueDetail)
 
 
 def _check_name(detail: HotIssueDetail) -> str:

@@ -20,20 +20,29 @@ Kind = Literal[
     "rule",
     "decision",
     "task",
-    "agent_state",
-    "context",
+    "situation",
     "knowledge",
-    "discovery",
-    "learning",
     "episode",
-    "topic",
-    "checkpoint",
     "flow",
     "north_star",
     "capability",
 ]
 
-Status = Literal["proposed", "active", "dormant", "resolved", "superseded", "archived", "retired"]
+NoteSort = Literal["", "learning", "discovery", "topic", "context", "agent_state", "checkpoint"]
+"""What a note is within its kind; empty for an ordinary one of its kind.
+
+Of ``knowledge``: ``learning`` (a lesson from a mistake) and ``discovery`` (a finding). Of ``episode``:
+``topic`` (what was talked about). Of ``situation``: ``context`` (hurry, priorities, mood), ``agent_state``
+(what an agent did last) and ``checkpoint`` (a mark on the timeline).
+"""
+
+Status = Literal["proposed", "active", "dormant", "closed", "retired"]
+"""The place of an item in its life cycle.
+
+``proposed`` waits to be settled, ``active`` applies, and ``dormant`` is kept but not shown. ``closed`` is
+over and may come back: a task that is done, a check that passes, a proposal that nobody settled. ``retired``
+no longer applies. :func:`ending` distinguishes further.
+"""
 
 Trust = Literal["user", "engine", "agent", "reported", "material"]
 """The source that an item rests on.
@@ -269,9 +278,15 @@ class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defau
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
-    """The detail of kinds without fields of their own: free text beside the item's text."""
+    """The detail of kinds without fields of their own.
+
+    Attributes:
+        detail: Free text beside the item's text.
+        sort: What the item is within its kind.
+    """
 
     detail: str = ""
+    sort: NoteSort = ""
 
 
 Detail = (
@@ -349,18 +364,36 @@ PREFIXES: dict[Kind, str] = {
     "rule": "r",
     "decision": "d",
     "task": "t",
-    "agent_state": "a",
-    "context": "n",
+    "situation": "n",
     "knowledge": "k",
-    "discovery": "y",
-    "learning": "l",
     "episode": "e",
-    "topic": "o",
-    "checkpoint": "m",
     "flow": "f",
     "north_star": "s",
     "capability": "b",
 }
+
+
+FormerKind = Literal["context", "agent_state", "checkpoint", "learning", "discovery", "topic"]
+
+FORMER_KINDS: dict[str, tuple[Kind, NoteSort]] = {
+    "context": ("situation", "context"),
+    "agent_state": ("situation", "agent_state"),
+    "checkpoint": ("situation", "checkpoint"),
+    "learning": ("knowledge", "learning"),
+    "discovery": ("knowledge", "discovery"),
+    "topic": ("episode", "topic"),
+}
+"""The kinds of format 1 that are now part of another kind, with their sort."""
+
+FORMER_PREFIXES: dict[str, FormerKind] = {
+    "n": "context",
+    "a": "agent_state",
+    "m": "checkpoint",
+    "l": "learning",
+    "y": "discovery",
+    "o": "topic",
+}
+"""First letters of ids that were given to items of these kinds."""
 
 
 def item_id(kind: Kind, seq: int, ordinal: int = 0) -> str:
@@ -386,6 +419,19 @@ def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
     return next(name for ordinal in count() if (name := item_id(kind, seq, ordinal)) not in taken)
 
 
+def sort_of(item: MemoryItem) -> str:
+    """Return what an item is within its kind; its kind if it is an ordinary one.
+
+    >>> lesson = MemoryItem(id="k-1", kind="knowledge", text="x", detail=NoteDetail(sort="learning"))
+    >>> sort_of(lesson), sort_of(msgspec.structs.replace(lesson, detail=NoteDetail()))
+    ('learning', 'knowledge')
+    """
+    detail = item.detail
+    if isinstance(detail, CheckpointDetail):
+        return "checkpoint"
+    return (detail.sort if isinstance(detail, NoteDetail) else "") or item.kind
+
+
 MAX_EVIDENCE = 8
 """Maximum number of evidence spans of an item: the first, and the latest of the others."""
 
@@ -400,3 +446,37 @@ def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
 def is_checked(item: MemoryItem) -> bool:
     """Return whether code enforces an item, that is, whether it has a compiled check."""
     return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
+
+
+Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]
+
+LAPSED = "It lapsed"
+"""First words of the reason of a proposal that nobody settled."""
+
+ARCHIVED = "It was resolved"
+"""First words of the reason of an item that was retired some days after it was closed."""
+
+
+def superseded_by(item: MemoryItem) -> str:
+    """Return the id of the item that replaced a retired one; empty if none did."""
+    after = (link.target for link in reversed(item.links) if link.relation == "superseded_by")
+    return next(after, "") if item.status == "retired" else ""
+
+
+def ending(item: MemoryItem) -> Ending:
+    """Return how an item ended; empty if it did not end, or if it was retired for another reason.
+
+    ``resolved``: it is done. ``lapsed``: nobody settled the proposal. ``superseded``: another item replaced
+    it. ``archived``: it had been resolved for some days.
+    """
+    if item.status == "closed":
+        return "lapsed" if item.reason.startswith(LAPSED) else "resolved"
+    if superseded_by(item):
+        return "superseded"
+    return "archived" if item.status == "retired" and item.reason.startswith(ARCHIVED) else ""
+
+
+def status_in_words(item: MemoryItem) -> str:
+    """Return in one word how an item stands, for display: its status, or how it ended."""
+    how = ending(item)
+    return item.status if how in ("", "archived") else how

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.memory.items import TRUST_ORDER, Kind, MemoryItem, Trust
+from agentx.synthesis.memory.items import TRUST_ORDER, Kind, MemoryItem, Trust, sort_of
 
 Decay = Literal["none", "step", "logistic", "ebbinghaus"]
 """How a kind fades while it is not used (see :mod:`agentx.synthesis.memory.vitality`).
@@ -84,31 +84,21 @@ POLICIES: dict[Kind, Policy] = {
         by_hand=True,
         ended_by="its completion, or a person",
     ),
-    "agent_state": Policy(least_trust="agent", section="state", ended_by="a later state"),
-    "context": Policy(
+    "situation": Policy(
         least_trust="reported", section="state", by_hand=True, ended_by="a later one, or a person"
-    ),
-    "checkpoint": Policy(
-        least_trust="agent",
-        section="state",
-        shown=1,
-        by_hand=True,
-        ended_by="a later checkpoint, or a person",
     ),
     "knowledge": Policy(
         least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
     ),
-    "discovery": Policy(
-        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
-    ),
-    "learning": Policy(
-        least_trust="material", section="recalled", by_hand=True, decay="logistic", ended_by="a person"
-    ),
     "episode": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
-    "topic": Policy(least_trust="material", section="recalled", decay="ebbinghaus", ended_by="a person"),
     "flow": Policy(least_trust="engine", section="flow", shown=1, ended_by="a person"),
     "capability": Policy(least_trust="engine", section="recalled", ended_by="a check that fails"),
 }
+
+
+def most_shown(item: MemoryItem) -> int:
+    """Return the maximum number of items of this sort that are shown; 0 for all."""
+    return 1 if sort_of(item) == "checkpoint" else POLICIES[item.kind].shown
 
 
 def may_be_made(item: MemoryItem) -> bool:

@@ -28,6 +28,7 @@ from agentx.synthesis.memory.items import (
     Trust,
     free_id,
     joined,
+    sort_of,
 )
 from agentx.synthesis.state.state import State
 
@@ -68,6 +69,11 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     detail: Detail = NoteDetail()
     choice: bool = False
 
+    @property
+    def sort(self) -> str:
+        """What the item is within its kind, as :func:`agentx.synthesis.memory.items.sort_of` gives it."""
+        return (self.detail.sort if isinstance(self.detail, NoteDetail) else "") or self.kind
+
 
 class Ledger:
     """The items while one fact is read, and the changes so far."""
@@ -98,7 +104,7 @@ class Ledger:
         """
         place = note.evidence
         if any(
-            item.kind == note.kind
+            sort_of(item) == note.sort
             and one.seq == place.seq
             and one.start < place.end
             and place.start < one.end
@@ -106,7 +112,11 @@ class Ledger:
             for one in item.evidence
         ):
             return None
-        alike = (one for one in self.standing(note.kind, status=note.status) if one.domain == note.domain)
+        alike = (
+            one
+            for one in self.standing(note.kind, status=note.status)
+            if one.domain == note.domain and sort_of(one) == note.sort
+        )
         known = list(islice(alike, _COMPARED))
         # Each is compared as a choice, with another choice.
         plain = ConstraintDetail()
@@ -134,7 +144,7 @@ class Ledger:
         identity = free_id(note.kind, note.evidence.seq, self._items)
         for old in replaced:
             links = (*old.links, Link("superseded_by", identity))
-            self.patch(Patch(id=old.id, status="superseded", links=links))
+            self.patch(Patch(id=old.id, status="retired", links=links))
         text = clip(note.text, MAX_TEXT)
         item = MemoryItem(
             id=identity,

@@ -18,12 +18,13 @@ from agentx.storage.events.types import (
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import Evidence, NoteDetail, Status, Trust
+from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Status, Trust, sort_of
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
 from agentx.synthesis.scribe.refusals import Refusal, record
 from agentx.synthesis.scribe.statements import (
+    Sort,
     Statement,
     findings_of_agent,
     first_sentence,
@@ -36,6 +37,16 @@ from agentx.synthesis.state.state import Message, State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
+_KINDS: dict[Sort, tuple[Kind, NoteSort]] = {
+    "decision": ("decision", ""),
+    "task": ("task", ""),
+    "context": ("situation", "context"),
+    "knowledge": ("knowledge", ""),
+    "discovery": ("knowledge", "discovery"),
+    "learning": ("knowledge", "learning"),
+}
+"""The kind of item for each sort of statement, and its sort within the kind."""
+
 _ASKED = NoteDetail("what the user asked for")
 _IN_RUN = NoteDetail("what a run works on")
 
@@ -106,7 +117,15 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:
             choice = one.sort == "decision"
-            note = Note(kind=one.sort, text=one.text, evidence=evidence, trust="user", choice=choice)
+            kind, sort = _KINDS[one.sort]
+            note = Note(
+                kind=kind,
+                text=one.text,
+                evidence=evidence,
+                trust="user",
+                detail=NoteDetail(sort=sort),
+                choice=choice,
+            )
             ledger.enter(note, over=one.over)
     # Keep a request open if the user wrote on before it was handled. The latest one is still in the
     # conversation, so it is not noted.
@@ -124,17 +143,18 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
             note = Note(
                 kind="task", text=one.text, evidence=place, trust="user", status=status, detail=_ASKED
             )
-            reason = "The agent answered." if status == "resolved" else ""
+            reason = "The agent answered." if status == "closed" else ""
             ledger.enter(msgspec.structs.replace(note, reason=reason))
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
-    """Note a context; what was noted on the same topic before is superseded."""
-    before = [item for item in ledger.standing("context") if item.detail == NoteDetail(one.topic)]
+    """Note how the user or the work stands; what was noted on the same topic before is superseded."""
+    detail = NoteDetail(one.topic, "context")
+    before = [item for item in ledger.standing("situation") if item.detail == detail]
     if any(item.text == one.text for item in before):
         ledger.again(before[0], evidence)
         return
-    note = Note(kind="context", text=one.text, evidence=evidence, trust="user", detail=NoteDetail(one.topic))
+    note = Note(kind="situation", text=one.text, evidence=evidence, trust="user", detail=detail)
     ledger.add(note, [item for item in before if not item.by_hand])
 
 
@@ -232,7 +252,7 @@ def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
         if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or heard):
             continue
         if end.status == "COMPLETED":
-            ledger.patch(Patch(id=task.id, status="resolved", reason="The run completed it."))
+            ledger.patch(Patch(id=task.id, status="closed", reason="The run completed it."))
         elif mine:
             why = f"{end.status.replace('_', ' ').lower()}: {one_line(end.reason)[:_STATE_CHARACTERS]}"
             ledger.patch(Patch(id=task.id, reason=why.strip(": ")))
@@ -243,10 +263,10 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
     if not ledger.event.run:
         for task in list(ledger.standing("task")):
             if task.detail == _ASKED and not task.by_hand:
-                ledger.patch(Patch(id=task.id, status="resolved", reason="The agent answered."))
+                ledger.patch(Patch(id=task.id, status="closed", reason="The agent answered."))
         messages = (one for one in reversed(state.messages) if one.seq < ledger.event.seq)
         if asked := next((one for one in messages if from_user(one.actor)), None):
-            _request(ledger, asked, "resolved")
+            _request(ledger, asked, "closed")
     span = first_sentence(text)
     if span is None:
         return
@@ -254,12 +274,17 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
     did = one_line(text[span.start : span.end])[:_STATE_CHARACTERS]
     evidence = ledger.evidence(text, span.start, span.end)
     agent = Actor.parse(ledger.event.actor).name
-    last = next((item for item in ledger.standing("agent_state") if item.agent == agent), None)
+    states = (item for item in ledger.standing("situation") if sort_of(item) == "agent_state")
+    last = next((item for item in states if item.agent == agent), None)
     if last is None:
-        ledger.add(Note(kind="agent_state", text=did, evidence=evidence, trust="agent", agent=agent))
+        detail = NoteDetail(sort="agent_state")
+        ledger.add(
+            Note(kind="situation", text=did, evidence=evidence, trust="agent", agent=agent, detail=detail)
+        )
     elif not last.by_hand:
         ledger.restate(last, did, evidence)
     for found in islice(findings_of_agent(text), _MAX_FOUND):
         words = one_line(text[found.start : found.end])
         place = ledger.evidence(text, found.start, found.end)
-        ledger.enter(Note(kind="discovery", text=words, evidence=place, trust="agent"))
+        detail = NoteDetail(sort="discovery")
+        ledger.enter(Note(kind="knowledge", text=words, evidence=place, trust="agent", detail=detail))

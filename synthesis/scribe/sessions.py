@@ -28,7 +28,7 @@ from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.learning.backtest import fix_described, turns_of
 from agentx.synthesis.learning.past_runs import Run, RunMove, read_runs
 from agentx.synthesis.memory.conclusions import Change
-from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Trust
+from agentx.synthesis.memory.items import Evidence, HotIssueDetail, NoteDetail, Trust, sort_of
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.harness import refused
@@ -236,7 +236,7 @@ def _of_checks(events: Sequence[Event], state: State) -> Iterator[Lesson]:
         detail = item.detail
         if not isinstance(detail, HotIssueDetail) or began >= item.changed_seq:
             continue
-        if (item.status, detail.ended, detail.priority) != ("resolved", "passed", "high"):
+        if (item.status, detail.ended, detail.priority) != ("closed", "passed", "high"):
             continue
         between = (one for one in events if detail.last_seq < one.seq < item.changed_seq)
         paths = tuple(dict.fromkeys(change.path for one in between for change in changes_of(one)))
@@ -266,13 +266,24 @@ def _learn(ledger: Ledger, lesson: Lesson, reason: str) -> None:
     """Note a lesson. An item that says the same with the same trust gets more evidence instead."""
     words = one_line(lesson.words)[:MAX_QUOTE]
     place = Evidence(lesson.seq, 0, len(words), words)
-    for item in ledger.standing("learning"):
+    for item in ledger.standing("knowledge"):
+        if sort_of(item) != "learning":
+            continue
         if any(one.seq == place.seq for one in item.evidence):
             return
         if item.trust == lesson.trust and likeness(item.text, lesson.text):
             ledger.again(item, place)
             return
-    ledger.add(Note(kind="learning", text=lesson.text, evidence=place, trust=lesson.trust, reason=reason))
+    ledger.add(
+        Note(
+            kind="knowledge",
+            text=lesson.text,
+            evidence=place,
+            trust=lesson.trust,
+            reason=reason,
+            detail=NoteDetail(sort="learning"),
+        )
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -20,9 +20,8 @@ import msgspec
 
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.codec import GENESIS, Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.log.history import History, OnDamage, Position, count_segments
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State, Stretch, gather
 
 STRETCH_SEGMENTS = 32
@@ -110,7 +109,7 @@ def _worker(root: Path, codec: Codec, segments: int, number: int, count: int) ->
 
 def work(root: str, fingerprint: str, segments: str, number: str, count: str) -> None:
     """Read stretches and write each one to the standard output, up to the first damaged one."""
-    codec = Codec(FACTS | CONCLUSIONS)
+    codec = record_codec()
     if codec.fingerprint != fingerprint:
         return
     history, step = History(Path(root), codec), int(count) * STRETCH_SEGMENTS

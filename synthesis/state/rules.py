@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agentx.synthesis.memory.conclusions import Patch
-from agentx.synthesis.memory.items import MemoryItem, RuleDetail, Status
+from agentx.synthesis.memory.items import MemoryItem, RuleDetail, Status, superseded_by
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.state import State
 
@@ -76,11 +76,12 @@ def fades(item: MemoryItem) -> bool:
 
 
 def has_faded(item: MemoryItem) -> bool:
-    """Return whether decay retired a rule.
+    """Return whether a rule is retired because its score fell too low.
 
     A rule the user ended keeps its score, and only the user can bring it back.
     """
-    return item.kind == "rule" and item.status == "retired" and item.score < ENDED
+    ended = item.kind == "rule" and item.status == "retired" and item.score < ENDED
+    return ended and not superseded_by(item)
 
 
 def standing_as(score: float) -> Status:

@@ -34,7 +34,7 @@ from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, PERSON, Add,
 from agentx.synthesis.memory.items import Kind, MemoryItem, Status
 from agentx.synthesis.state.mind import Mind
 
-FOLD_VERSION = 7
+FOLD_VERSION = 8
 """Raised whenever the same history would fold to a different state. Snapshots of another version are ignored.
 """
 

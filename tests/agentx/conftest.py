@@ -7,15 +7,14 @@ import pytest
 
 from agentx import Workspace
 from agentx.core.event_bus import Bus
+from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
 from agentx.recording.write_path import Content, WritePath
 from agentx.settings import Settings
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Draft, ToolCallExecuted, WorkspaceCreated
 from agentx.storage.git.objects import blob_id
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
 
@@ -74,7 +73,7 @@ def task(tmp_path):
     root = tmp_path / "task"
     write_layout(root, "artifacts")
     path = open_path(root)
-    path.record([Draft(data=WorkspaceCreated(title="A task", format=1), actor="user")])
+    path.record([Draft(data=WorkspaceCreated(title="A task", format=FORMAT), actor="user")])
     path.git.include("agentx.toml")
     path.flush()
     path.close()
@@ -166,7 +165,7 @@ def contents(path):
 
 def open_path(root):
     artifacts = Artifacts(root / "artifacts", 1_000_000)
-    path = WritePath(root, Codec(FACTS | CONCLUSIONS), artifacts, Bus())
+    path = WritePath(root, record_codec(), artifacts, Bus())
     path.load()
     path.recover()
     return path

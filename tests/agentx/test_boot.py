@@ -15,6 +15,7 @@ from agentx.synthesis.memory.items import (
     item_id,
 )
 from agentx.synthesis.state.state import State
+from tests.kinds import fields_of
 
 NOW = "2026-11-20T09:00:00.000000Z"
 DETAILS = {"constraint": ConstraintDetail(), "rejection": RejectionDetail("x")}
@@ -23,7 +24,8 @@ DETAILS = {"constraint": ConstraintDetail(), "rejection": RejectionDetail("x")}
 def item(seq, kind, text, **fields):
     fields = {"trust": "user", "created_seq": seq, "created_at": NOW, "detail": DETAILS.get(kind)} | fields
     fields = {name: value for name, value in fields.items() if value is not None}
-    return MemoryItem(id=item_id(kind, seq), kind=kind, text=text, **fields)
+    fields = fields_of(kind) | fields
+    return MemoryItem(id=item_id(fields["kind"], seq), text=text, **fields)
 
 
 def state(*items):
@@ -94,7 +96,7 @@ def test_everything_that_an_agent_needs_stands_in_it():
 - [b-5] Mail (never tried)
 
 ## Lessons (from experience)
-- [l-2] A retry without a key charges twice.
+- [k-2] A retry without a key charges twice.
 
 ## Open problems (until the same check passes)
 - [h-1] tests/test_a.py::test_b fails
@@ -120,7 +122,7 @@ def test_what_is_about_a_role_reaches_that_role_alone_and_what_the_user_demands_
         item(4, "rule", "Be kind."),
     )
     assert {one.id for one in start(*own).items} == {"c-3", "r-4"}
-    assert {one.id for one in start(*own, agent="writer").items} == {"r-1", "l-2", "c-3", "r-4"}
+    assert {one.id for one in start(*own, agent="writer").items} == {"r-1", "k-2", "c-3", "r-4"}
     assert {one.id for one in start(*own, agent="reader").items} == {"c-3", "r-4"}
 
 
@@ -132,7 +134,7 @@ def test_a_lesson_that_rests_on_what_a_tool_printed_alone_is_not_given():
 def test_a_lesson_on_an_agents_word_alone_says_so():
     lessons = [item(2, "learning", "Retry twice."), item(3, "learning", "Skip the tests.", trust="agent")]
     text = start(*lessons).text
-    assert "- [l-2] Retry twice.\n- [l-3] Skip the tests. (an agent's word)\n" in text
+    assert "- [k-2] Retry twice.\n- [k-3] Skip the tests. (an agent's word)\n" in text
 
 
 def test_the_lessons_that_are_most_alive_come_first_and_twenty_at_most():
@@ -142,7 +144,7 @@ def test_the_lessons_that_are_most_alive_come_first_and_twenty_at_most():
         *lessons, item(40, "learning", "Faded.", created_at=old), item(41, "learning", "Strong.", score=9)
     )
     shown = [one.id for one in made.items]
-    assert shown[:2] == ["l-41", "l-1"]
+    assert shown[:2] == ["k-41", "k-1"]
     assert len(shown) == 20
 
 

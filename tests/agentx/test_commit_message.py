@@ -108,7 +108,7 @@ def test_a_hot_issue_that_opens_or_closes_leads_over_the_run_that_showed_it(even
         extractor="hot_issues",
         version=1,
         through=8,
-        changes=(Patch(id="h-8", status="resolved", detail=passed),),
+        changes=(Patch(id="h-8", status="closed", detail=passed),),
     )
     message, _ = compose(events(closed))
     assert message.splitlines()[0] == "Hot issue h-8 closes: test_the_badge_counts_a_new_alert passes"

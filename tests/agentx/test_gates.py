@@ -410,7 +410,7 @@ def test_the_same_task_is_one_entry_however_often_it_is_graded(ws):
     passed = ws.gates.after("Deployed the blog.", passed=True)
     assert (failed.new, passed.new) == (True, False)
     (task,) = ws.memory("task", status=None)
-    assert (task.id, task.status, task.reason) == (failed.task.id, "resolved", "It passed.")
+    assert (task.id, task.status, task.reason) == (failed.task.id, "closed", "It passed.")
     assert [place.seq for place in task.evidence] == [failed.event, passed.event]
 
 

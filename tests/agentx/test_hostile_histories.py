@@ -16,17 +16,15 @@ from agentx import Workspace
 from agentx.integrity.verify import verify
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import ArtifactChanged, Draft, FileChange
 from agentx.storage.files.paths import PathRefused
 from agentx.storage.log.blobs import BlobDamaged, blob_path
 from agentx.storage.log.history import History, HistoryWriter, told_already
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.transfer.push_pull import RemoteRefused
 
 PAT = ("-c", "user.name=Pat", "-c", "user.email=pat@example.org")
-CODEC = Codec(FACTS | CONCLUSIONS)
+CODEC = record_codec()
 
 
 def git(root, *arguments):

@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
+from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
-from agentx.storage.events.codec import GENESIS, Codec
-from agentx.storage.events.facts import FACTS
+from agentx.storage.events.codec import GENESIS
 from agentx.storage.events.types import Body, Draft, UserMessageSent, WorkspaceCreated
-from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded
+from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.memory.record_codec import record_codec
 
 WISH = "don't use emojis"
 ITEM = MemoryItem(
@@ -22,7 +23,7 @@ ITEM = MemoryItem(
     evidence=(Evidence(2, 0, len(WISH), WISH),),
 )
 HISTORY = (
-    WorkspaceCreated(title="Old", format=1),
+    WorkspaceCreated(title="Old", format=FORMAT),
     UserMessageSent(body=Body(WISH)),
     Concluded(extractor="demands", version=1, through=2, changes=(Add(ITEM),)),
 )
@@ -31,7 +32,7 @@ HISTORY = (
 @pytest.fixture
 def old(tmp_path):
     """A workspace whose only proposal was made twenty days ago."""
-    root, codec, then = tmp_path / "old", Codec(FACTS | CONCLUSIONS), datetime.now(UTC) - timedelta(days=20)
+    root, codec, then = tmp_path / "old", record_codec(), datetime.now(UTC) - timedelta(days=20)
     write_layout(root, "artifacts")
     previous, lines = GENESIS, []
     for seq, data in enumerate(HISTORY, start=1):
@@ -46,7 +47,7 @@ def test_looking_lays_nothing_aside_and_the_next_message_does(old, lexical):
     with Workspace.open(old, settings=lexical) as ws:
         assert [item.id for item in ws.memory(status="proposed")] == ["c-2"]
         ws.say("Hello again.")
-        (item,) = ws.memory(status="archived")
+        (item,) = ws.memory(status="closed")
         assert item.reason == "It lapsed: nobody settled it within 14 days."
         digest = ws.state.digest
         assert ws.rebuild().state_digest == digest

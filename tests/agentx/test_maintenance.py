@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
+from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
 from agentx.memory.maintenance import NothingToTakeBack, maintain, undo
-from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES, Codec
-from agentx.storage.events.facts import FACTS
+from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES
 from agentx.storage.events.types import Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
-from agentx.synthesis.memory.conclusions import CONCLUSIONS, MAINTENANCE, Add, Concluded, Patch
+from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.memory.record_codec import record_codec
+from tests.kinds import fields_of
 
 TEXT = "Run the unit tests before each deploy."
 SAME = "Before every deploy, run the tests."
@@ -19,8 +21,8 @@ SAME = "Before every deploy, run the tests."
 
 def item(name, text=TEXT, **fields):
     kinds = {"r": "rule", "l": "learning", "k": "knowledge", "t": "task"}
-    fields = {"trust": "user", "evidence": (Evidence(2, 0, 4, "said"),)} | fields
-    return MemoryItem(id=name, kind=kinds[name[0]], text=text, **fields)
+    fields = fields_of(kinds[name[0]]) | {"trust": "user", "evidence": (Evidence(2, 0, 4, "said"),)} | fields
+    return MemoryItem(id=name, text=text, **fields)
 
 
 @pytest.fixture
@@ -29,10 +31,12 @@ def grown(tmp_path, lexical):
     opened = []
 
     def make(*facts, config=""):
-        root, codec = tmp_path / "grown", Codec(FACTS | CONCLUSIONS)
+        root, codec = tmp_path / "grown", record_codec()
         write_layout(root, "artifacts")
         previous, lines, today = GENESIS, [], datetime.now(UTC)
-        for seq, (days, data) in enumerate([(facts[0][0], WorkspaceCreated(title="x", format=1)), *facts], 1):
+        for seq, (days, data) in enumerate(
+            [(facts[0][0], WorkspaceCreated(title="x", format=FORMAT)), *facts], 1
+        ):
             draft = Draft(data=data, actor="user")
             line, event = codec.encode(draft, seq=seq, previous=previous, at=today - timedelta(days=days))
             previous = event.hash
@@ -57,7 +61,7 @@ def conclusions(ws):
 
 
 def test_all_changes_are_one_conclusion_that_a_rebuild_repeats(grown):
-    ws = grown((20, added(item("r-2"), item("l-3", "Use ruff."), item("t-4", status="resolved"))))
+    ws = grown((20, added(item("r-2"), item("l-3", "Use ruff."), item("t-4", status="closed"))))
     done = ws.maintain()
     assert {one.item.id: one.what for one in done.upkeep.done} == {
         "r-2": "retired",
@@ -152,7 +156,7 @@ def test_what_agents_were_shown_since_makes_it_last(grown):
 
 def test_an_undo_makes_everything_what_it_was_as_a_new_conclusion_by_hand(grown):
     ws = grown(
-        (9, added(item("r-2"), item("r-3", SAME), item("l-4", "Use ruff."), item("t-5", status="resolved")))
+        (9, added(item("r-2"), item("r-3", SAME), item("l-4", "Use ruff."), item("t-5", status="closed")))
     )
     before = {one.id: one for one in ws.memory(status=None)}
     ws.maintain()

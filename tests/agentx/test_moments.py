@@ -6,11 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from agentx.engine.moment_parser import NoSuchMoment
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Body, Draft, UserMessageSent
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
 
 @pytest.fixture
@@ -18,7 +16,7 @@ def said_at(ws):
     """Append what was said at given times, as another process whose clock may be wrong does; the first event's seq."""
 
     def said_at(*times):
-        codec, path = Codec(FACTS | CONCLUSIONS), ws.root / "history.jsonl"
+        codec, path = record_codec(), ws.root / "history.jsonl"
         first = ws.state.seq
         seq, own_hash = first, ws.state.hash
         for time in times:

@@ -7,9 +7,9 @@ import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
+from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
-from agentx.storage.events.codec import GENESIS, Codec
-from agentx.storage.events.facts import FACTS
+from agentx.storage.events.codec import GENESIS
 from agentx.storage.events.types import (
     AgentMessageSent,
     ContextProvided,
@@ -17,8 +17,9 @@ from agentx.storage.events.types import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded
+from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.model.scripted import ScriptedModel
 
@@ -120,7 +121,7 @@ def test_what_says_the_same_as_something_shown_is_left_out_with_the_reason(ws):
     ws.remember("discovery", "Before every deploy, run the tests.")
     context = ws.get_relevant_context("What to run before a deploy?")
     (kept,) = items_of(context)
-    (left,) = {"i:k-2", "i:y-3"} - {kept}
+    (left,) = {"i:k-2", "i:k-3"} - {kept}
     assert {one.id: one.reason for one in context.omitted}[left] == f"a duplicate of {kept[2:]}"
 
 
@@ -160,7 +161,7 @@ def test_a_context_with_memories_is_shown_again_to_the_byte(ws, script):
 @pytest.fixture
 def aged(tmp_path, lexical):
     """A workspace in which two memories that are as near were made 29 days ago, and one today."""
-    root, codec = tmp_path / "aged", Codec(FACTS | CONCLUSIONS)
+    root, codec = tmp_path / "aged", record_codec()
     write_layout(root, "artifacts")
     (root / "agentx.toml").write_text('[memory]\nmaintain = "off"\n')
 
@@ -170,7 +171,7 @@ def aged(tmp_path, lexical):
         return Concluded(extractor="test", version=1, through=1, changes=(Add(item),))
 
     facts = [
-        (29, WorkspaceCreated(title="x", format=1)),
+        (29, WorkspaceCreated(title="x", format=FORMAT)),
         (29, known("k-1", "pg-1")),
         (29, known("k-2", "pg-2")),
     ]

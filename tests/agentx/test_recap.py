@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentx import Workspace
+from agentx.core.layout import FORMAT
 from agentx.engine.daily_recap import Day, Recaps, Told, day_at, log_at
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
@@ -23,10 +22,10 @@ from agentx.storage.events.types import (
     WorkspaceCreated,
 )
 from agentx.storage.log.history import SEGMENT_BYTES, History, segment_path
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State
 
-CODEC = Codec(FACTS | CONCLUSIONS)
+CODEC = record_codec()
 
 
 class Log:
@@ -161,7 +160,7 @@ def test_kept_up_it_is_the_same_as_told_anew_whatever_the_clock_did(tmp_path, st
         lambda: (UserMessageSent(body=Body("Go on.")), "user"),
         lambda: (AgentMessageSent(body=Body("Done.")), "agent:main"),
         lambda: (ran("write_file", changes=(FileChange("a.md"),)), "agent:main"),
-        lambda: (WorkspaceCreated(title="x", format=1), "user"),
+        lambda: (WorkspaceCreated(title="x", format=FORMAT), "user"),
     )
     for number, (step, fact) in enumerate(steps):
         clock += step

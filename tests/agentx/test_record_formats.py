@@ -13,17 +13,23 @@ import pytest
 
 from agentx import Workspace
 from agentx.context.context_replay import replay
+from agentx.core.layout import FORMAT
 from agentx.recording import write_path
-from agentx.storage.events.types import ContextProvided
+from agentx.recording.write_path import ReadOnly
+from agentx.storage.events.types import ContextProvided, WorkspaceCreated
 from agentx.synthesis.memory.conclusions import Concluded
+from agentx.synthesis.memory.items import FORMER_KINDS, ending, sort_of
 
 _FORMATS = Path(__file__).parents[1] / "workspaces" / "formats"
 
-KINDS: dict[str, str] = {}
+KINDS = {name: kind for name, (kind, _) in FORMER_KINDS.items()}
 """The kind that an item of an earlier kind has now."""
 
-STATUSES: dict[str, str] = {}
-"""The status that an item of an earlier status has now."""
+STATUSES = {"resolved": {"closed"}, "superseded": {"retired"}, "archived": {"closed", "retired"}}
+"""The statuses that an item of an earlier status may have now."""
+
+ENDINGS = {"resolved": "resolved", "superseded": "superseded", "lapsed": "archived", "archived": "archived"}
+"""The earlier status of an item that ended so."""
 
 
 @pytest.fixture(
@@ -52,22 +58,38 @@ def lines(task):
     return [line for file in files for line in file.read_bytes().splitlines()]
 
 
-def test_every_item_is_there_under_its_present_kind_and_status(ws, archive):
-    recorded = json.loads(
-        archive.with_name(archive.name.replace("tar.gz", "json")).read_text(encoding="utf-8")
-    )
-    expected = {
-        name: (_kind(kind), _status(kind, status), text) for name, (kind, status, text) in recorded.items()
+@pytest.fixture
+def recorded(archive):
+    """The items of the history by id, as its version showed them: kind, status and text."""
+    listed = archive.with_name(archive.name.replace("tar.gz", "json"))
+    return json.loads(listed.read_text(encoding="utf-8"))
+
+
+def test_every_item_is_there_under_its_present_kind_and_status(ws, recorded):
+    items = {item.id: item for item in ws.memory(status=None)}
+    assert list(items) == list(recorded)
+    for name, (kind, status, text) in recorded.items():
+        item = items[name]
+        assert (item.kind, item.text) == (KINDS.get(kind, kind), text)
+        assert item.status in STATUSES.get(status, {status})
+
+
+def test_what_ended_is_still_told_apart(ws, recorded):
+    """Only a person's retirement of what had been superseded before is not."""
+    items = {item.id: item for item in ws.memory(status=None)}
+    former = {name: ENDINGS.get(ending(item), item.status) for name, item in items.items()}
+    differing = {name for name, (_, status, _) in recorded.items() if former[name] != status}
+    assert all(items[name].by_hand and ending(items[name]) == "superseded" for name in differing)
+    assert len(differing) <= 1
+
+
+def test_what_was_a_kind_of_its_own_is_still_told_apart(ws, recorded):
+    assert {item.id: sort_of(item) for item in ws.memory(status=None)} == {
+        name: kind for name, (kind, _, _) in recorded.items()
     }
-    assert {item.id: (item.kind, item.status, item.text) for item in ws.memory(status=None)} == expected
-
-
-def _kind(kind):
-    return KINDS.get(kind, kind)
-
-
-def _status(kind, status):
-    return STATUSES.get((kind, status), STATUSES.get(status, status))
+    for former in FORMER_KINDS:
+        named = [item.id for item in ws.memory(former, status=None)]
+        assert named == [name for name, (kind, _, _) in recorded.items() if kind == former]
 
 
 def test_its_chain_verifies_and_no_line_is_rewritten(task, lexical):
@@ -117,3 +139,30 @@ def test_conclusions_are_read_as_events_of_the_present_version(ws):
     made = [event for event in ws.events() if isinstance(event.data, Concluded)]
     assert sum(len(event.data.changes) for event in made) > 200
     assert ws.resynthesize() == [] or ws.verify().findings == ()
+
+
+def test_the_first_write_raises_the_format_so_that_the_earlier_version_only_reads(task, lexical, monkeypatch):
+    with Workspace.open(task, settings=lexical) as ws:
+        before = ws.state
+        assert before.format < FORMAT
+        item = ws.remember("decision", "Invoices are kept in PostgreSQL.")
+        ws.say("Never deploy on a Friday.")
+        raised = [event for event in ws.events(before.seq) if isinstance(event.data, WorkspaceCreated)]
+        assert [event.seq for event in raised] == [before.seq + 1]
+        assert item.evidence[0].seq == item.created_seq == before.seq + 2
+        assert (ws.state.format, ws.state.title) == (FORMAT, before.title)
+    monkeypatch.setattr("agentx.factory.FORMAT", before.format)
+    with Workspace.open(task, settings=lexical) as ws:
+        (note,) = ws.status().notes
+        assert f"was written by a newer version (format {FORMAT}" in note
+        with pytest.raises(ReadOnly):
+            ws.say("Hello.")
+
+
+def test_reading_alone_changes_nothing(task, lexical):
+    before = lines(task)
+    with Workspace.open(task, settings=lexical) as ws:
+        assert ws.memory()
+        assert ws.get_relevant_context("the harbour").text
+        assert list(ws.events())
+    assert lines(task) == before

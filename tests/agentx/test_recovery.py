@@ -22,17 +22,15 @@ from pathlib import Path
 from agentx.core.event_bus import Bus
 from agentx.storage.log import history
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.events.codec import Codec
 from agentx.storage.events.types import Body, Draft, ToolCallExecuted, UserMessageSent
-from agentx.storage.events.facts import FACTS
 from agentx.storage.git.index_file import IndexFile
 from agentx.storage.git.repository import GitRepository
 from agentx.storage.log.history import HistoryWriter
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.recording.write_path import Content, WritePath
 
 root = Path(sys.argv[1])
-path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
+path = WritePath(root, record_codec(), Artifacts(root / "artifacts", 1_000_000), Bus())
 path.load()
 path.recover()
 

@@ -18,6 +18,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     ToolCallRequested,
 )
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelError, Reply, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 
@@ -169,7 +170,7 @@ def test_an_answered_question_is_a_decision_and_a_later_answer_takes_its_place(w
             ws, f'User has answered: "Which port?"="{text}". You can now continue.', "SUCCEEDED", "ask_user"
         )
     assert kept(ws, "decision") == [
-        ("decision", "superseded", "port 80 (asked: Which port?)"),
+        ("decision", "retired", "port 80 (asked: Which port?)"),
         ("decision", "active", "port 9000 (asked: Which port?)"),
     ]
     first, second = ws.memory("decision", status=None)
@@ -192,14 +193,14 @@ def test_an_approved_plan_is_a_decision(ws):
 def test_a_contrary_choice_takes_the_place_of_the_former(ws):
     ws.say("let's go with sqlite for the cache")
     ws.say("no, let's go with postgres for the cache")
-    assert [item.status for item in ws.memory("decision", status=None)] == ["superseded", "active"]
+    assert [item.status for item in ws.memory("decision", status=None)] == ["retired", "active"]
 
 
 @pytest.mark.parametrize("said", ["no wait, aws instead of hetzner", "Actually, AWS rather than Hetzner."])
 def test_a_choice_over_another_takes_its_place_however_short_it_is_said(ws, said):
     ws.say("Let's go with hetzner for hosting.")
     ws.say(said)
-    assert [item.status for item in ws.memory("decision", status=None)] == ["superseded", "active"]
+    assert [item.status for item in ws.memory("decision", status=None)] == ["retired", "active"]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_a_run_s_task_is_open_until_it_is_completed(ws):
     ws.record(Draft(data=again, actor="agent:main", run="r-2", cause=said.seq))
     ws.record(Draft(data=RunEnded(status="COMPLETED"), actor="agent:main", run="r-2"))
     (task,) = ws.memory("task", status=None)
-    assert (task.status, task.agent, len(task.evidence)) == ("resolved", "main", 2)
+    assert (task.status, task.agent, len(task.evidence)) == ("closed", "main", 2)
 
 
 def test_a_request_that_waits_is_open_and_an_answer_closes_it(ws):
@@ -266,7 +267,7 @@ def test_a_request_that_waits_is_open_and_an_answer_closes_it(ws):
     ws.say("The demo is on Friday.")
     assert kept(ws, "task") == [("task", "active", "Add a retry to the uploader.")]
     answer(ws, "I added the retry to the uploader.")
-    assert [item.status for item in ws.memory("task", status=None)] == ["resolved"]
+    assert [item.status for item in ws.memory("task", status=None)] == ["closed"]
 
 
 def test_each_agent_has_one_state_which_says_what_it_did_last(ws):
@@ -350,7 +351,7 @@ def test_a_model_takes_notes_of_what_agents_say_too_by_their_own_words_alone(ws)
     ]
     model = Model({"found": [{"message": seq} | one for one in (FOUND, *lies)]})
     ran = ws.scribe.run(model)
-    assert [(item.kind, item.trust, item.text) for item in ran.items] == [
+    assert [(sort_of(item), item.trust, item.text) for item in ran.items] == [
         ("discovery", "agent", "The invoice numbers skip every Tuesday.")
     ]
     assert [one.why for one in ran.judged[0].refused] == [
@@ -439,7 +440,7 @@ def test_a_task_says_what_was_asked_and_the_next_run_goes_on_with_it_where_no_mo
         write = {"tool_calls": [{"name": "write_file", "arguments": {"path": "done", "content": "x"}}]}
         played(configured, "OK, go on please.", write, call, {"answer": "Deployed."})
         assert configured.memory("task") == []
-        assert asked in [task.text for task in configured.memory("task", status="resolved")]
+        assert asked in [task.text for task in configured.memory("task", status="closed")]
 
 
 def test_notes_are_taken_before_a_conversation_is_shortened(ws, tmp_path, monkeypatch):
@@ -476,5 +477,5 @@ def test_a_run_completes_what_it_was_asked_and_not_what_waited_before_it(ws, tmp
     stands = {item.text: item.status for item in ws.state.items.values() if item.kind == "task"}
     assert stands == {
         "Make the buy button blue in shop.css.": "active",
-        "Please write the outlook for March.": "resolved",
+        "Please write the outlook for March.": "closed",
     }

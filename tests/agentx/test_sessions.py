@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
+from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
-from agentx.storage.events.codec import GENESIS, Codec
-from agentx.storage.events.facts import FACTS
+from agentx.storage.events.codec import GENESIS
 from agentx.storage.events.types import (
     AgentMessageSent,
     Body,
@@ -19,7 +19,7 @@ from agentx.storage.events.types import (
     UserMessageSent,
     WorkspaceCreated,
 )
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.memory.vitality import vitality
 
 FAILED = "FAILED tests/test_pay.py::test_retry - assert 1 == 2\n1 failed in 0.1s\n"
@@ -239,13 +239,13 @@ def test_without_runs_a_session_is_over_when_somebody_comes_back_after_hours_of_
     said = UserMessageSent(body=Body("Publish the package."))
     done = AgentMessageSent(body=Body("It is published."), final=True)
     facts = [
-        (WorkspaceCreated(title="x", format=1), "user"),
+        (WorkspaceCreated(title="x", format=FORMAT), "user"),
         (said, "user"),
         (bash(1, "git push", 128), "agent:main"),
         (bash(2, "git push --set-upstream origin main", 0), "agent:main"),
         (done, "agent:main"),
     ]
-    root, codec, previous = tmp_path / "talk", Codec(FACTS | CONCLUSIONS), GENESIS
+    root, codec, previous = tmp_path / "talk", record_codec(), GENESIS
     write_layout(root, "artifacts")
     at = datetime.now(UTC) - timedelta(hours=hours)
     with (root / "history.jsonl").open("wb") as log:

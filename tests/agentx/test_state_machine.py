@@ -23,18 +23,16 @@ from hypothesis.stateful import (
 
 from agentx import Workspace
 from agentx.history.undo_restore import NothingToUndo
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.git.objects import blob_id
 from agentx.storage.log.history import History
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State
 
 from . import crashing
 
 _ROOT = Path(__file__).parents[2]
-_CODEC = Codec(FACTS | CONCLUSIONS)
+_CODEC = record_codec()
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "12"))
 STEPS = 20
 PARTS = 4

@@ -10,11 +10,9 @@ from agentx import Workspace
 from agentx.context.assembler import BUDGETS, BudgetTooSmall
 from agentx.context.rendering import provided
 from agentx.context.service import has_begun
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, UserMessageSent
 from agentx.synthesis.language.tokens import count_tokens
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import Message, State
 
 DEMANDS = [f"From now on, never create a {name}.txt file." for name in "abcdefghijklmno"]
@@ -188,7 +186,7 @@ def test_a_day_begins_with_the_first_answer_of_an_agent(hours, actor, begun):
 
 
 def test_as_of_an_earlier_day_the_clock_is_that_of_then(ws):
-    codec, seq, own_hash = Codec(FACTS | CONCLUSIONS), ws.state.seq, ws.state.hash
+    codec, seq, own_hash = record_codec(), ws.state.seq, ws.state.hash
     ws.close()
     said = [
         ("2027-01-04T12:00:00", UserMessageSent(body=Body("Begin.")), "user"),

@@ -223,15 +223,13 @@ import os, resource, signal, sys
 from pathlib import Path
 from agentx.core.event_bus import Bus
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.events.codec import Codec
 from agentx.storage.events.types import ToolCallExecuted
-from agentx.storage.events.facts import FACTS
 from agentx.storage.errors import AgentXError, WriterConflict
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.recording.write_path import Content, WritePath
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 root = Path(sys.argv[1])
-path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
+path = WritePath(root, record_codec(), Artifacts(root / "artifacts", 1_000_000), Bus())
 path.load()
 path.recover()
 def write(data):
@@ -305,13 +303,11 @@ import sys
 from pathlib import Path
 from agentx.core.event_bus import Bus
 from agentx.storage.artifacts import Artifacts
-from agentx.storage.events.codec import Codec
 from agentx.storage.events.types import Body, Draft, ToolCallExecuted, UserMessageSent
-from agentx.storage.events.facts import FACTS
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.recording.write_path import Content, WritePath
 root, name = Path(sys.argv[1]), sys.argv[2]
-path = WritePath(root, Codec(FACTS | CONCLUSIONS), Artifacts(root / "artifacts", 1_000_000), Bus())
+path = WritePath(root, record_codec(), Artifacts(root / "artifacts", 1_000_000), Bus())
 path.load()
 path.recover()
 for n in range(50):

@@ -20,12 +20,10 @@ _STARTS = 10
 _FOLD = """
 import json, re, sys, time
 from pathlib import Path
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.parallel_fold import fold
 start = time.perf_counter()
-state = fold(Path(sys.argv[1]), Codec(FACTS | CONCLUSIONS))
+state = fold(Path(sys.argv[1]), record_codec())
 seconds = time.perf_counter() - start
 # Not getrusage: its figure begins with that of the process that started this one.
 peak_kb = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

@@ -141,7 +141,7 @@ class _Person:
         return passed
 
     def _shown(self) -> Payload:
-        items = [item.id for item in self._ws.engine.log.state.active("knowledge", "learning", "rule")]
+        items = [item.id for item in self._ws.engine.log.state.active("knowledge", "rule")]
         shown = tuple(self._rng.sample(items, k=min(5, len(items))))
         return ContextProvided(items=shown, recalled=tuple(f"i:{name}" for name in shown), tokens=900)
 

@@ -14,11 +14,9 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.files.lock import FileLock
 from agentx.storage.log.history import Damage, History, HistoryDamaged
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
 from . import oracle
 from .children import Tell, listen, start
@@ -124,7 +122,7 @@ def read(root: Path, stop: Path, tell: Tell) -> None:
     known = 0
     while not stop.exists():
         damage: list[Damage] = []
-        seqs = [e.seq for e in History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=damage.append)]
+        seqs = [e.seq for e in History(root, record_codec()).read(on_damage=damage.append)]
         if damage or seqs != list(range(1, len(seqs) + 1)) or len(seqs) < known:
             tell({"finding": f"a reader saw {damage[:2]} and {known} events before, {len(seqs)} now"})
             return
@@ -199,7 +197,7 @@ def locked_out(job: Job, outcome: Outcome, place: Path) -> None:
 
     def reading(tell: Tell) -> None:
         try:
-            seqs = [event.seq for event in History(root, Codec(FACTS | CONCLUSIONS)).read()]
+            seqs = [event.seq for event in History(root, record_codec()).read()]
         except HistoryDamaged as error:
             tell({"finding": str(error)})
             return

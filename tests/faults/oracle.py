@@ -12,15 +12,13 @@ from pathlib import Path
 
 from agentx import Workspace
 from agentx.settings import Settings
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import ArtifactChanged, Event, WriteReverted, changes_of
 from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.objects import blob_id
 from agentx.storage.log.blobs import BlobStore, named_blobs
 from agentx.storage.log.history import History
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State
 
 Acknowledged = Mapping[int, str]
@@ -84,7 +82,7 @@ def lost(root: Path, acknowledged: Acknowledged) -> list[int]:
 
 
 def _events(root: Path) -> Iterator[Event]:
-    return History(root, Codec(FACTS | CONCLUSIONS)).read(on_damage=lambda _: None)
+    return History(root, record_codec()).read(on_damage=lambda _: None)
 
 
 def _chain(events: list[Event], acknowledged: Acknowledged) -> Iterator[str]:

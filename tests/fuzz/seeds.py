@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.core.layout import FORMAT
 from agentx.storage.events.codec import GENESIS, Codec, chain, split
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -51,7 +52,7 @@ def drafts() -> list[Draft]:
         call_id="1", tool="write_file", status="SUCCEEDED", arguments={"path": "a.txt"}, changes=changes
     )
     return [
-        Draft(data=WorkspaceCreated(title="A task", format=1), actor="user"),
+        Draft(data=WorkspaceCreated(title="A task", format=FORMAT), actor="user"),
         message("Never use tabs. \u2028 \u00e4\U0001f600"),
         Draft(data=written, actor="agent:main", run="r-1", cause=2),
         Draft(data=ArtifactChanged(changes=changes, noticed="scan"), actor="watch", key="k:1"),

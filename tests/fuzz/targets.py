@@ -23,7 +23,6 @@ from agentx.core import layout
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.codec import GENESIS, Codec, DamagedLine, EventRefused, EventTooLarge, split
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Body, Draft, Payload, Purged, Unknown, UserMessageSent
 from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.files.paths import check_path
@@ -43,7 +42,7 @@ from agentx.storage.secrets.redaction import clean, find, redact
 from agentx.storage.secrets.wrapping import decodings
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
 from agentx.synthesis.demands.reading.material import MAX_CHARACTERS, material, own_words, straighten
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -57,7 +56,7 @@ SEAL = b"\x1c"
 
 TOKEN = "ghp_" + "a1B2" * 9
 
-CODEC = Codec(FACTS | CONCLUSIONS)
+CODEC = record_codec()
 SECRET = b"what lies outside"
 
 

@@ -20,7 +20,7 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.synthesis.gates.action_relevance import suggests
-from agentx.synthesis.memory.items import RequireImport
+from agentx.synthesis.memory.items import RequireImport, sort_of
 from agentx.synthesis.state.flows import told
 
 SHARES_WORKSPACES = True
@@ -198,8 +198,8 @@ def test_what_must_not_be_forgotten_is_there_and_the_work_goes_on_at_once(play):
     ws, last = story.ws, story.facts(RunStarted)[-1]
     before = ws.state_at(last.seq)
     kinds = ("constraint", "rejection", "hot_issue", "task", "decision", "agent_state")
-    wanted = {item.id for item in before.active() if item.kind in kinds}
-    assert [sum(item.kind == kind for item in before.active()) for kind in kinds] == [2, 2, 1, 1, 1, 1]
+    wanted = {item.id for item in before.active() if sort_of(item) in kinds}
+    assert [sum(sort_of(item) == kind for item in before.active()) for kind in kinds] == [2, 2, 1, 1, 1, 1]
     first = next(event for event in story.facts(ContextProvided) if event.seq > last.seq)
     assert wanted <= set(first.data.items)
     calls = [event.data.tool for event in story.facts(ToolCallExecuted) if event.seq > last.seq]

@@ -5,15 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import Body, Draft, UserMessageSent
 from agentx.storage.log.history import History, HistoryWriter
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 
 
 @pytest.fixture
 def codec() -> Codec:
-    return Codec(FACTS | CONCLUSIONS)
+    return record_codec()
 
 
 @pytest.fixture

@@ -31,10 +31,11 @@ from agentx.storage.events.types import (
     Unknown,
     UserMessageSent,
 )
-from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded, Patch
+from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.memory.record_codec import record_codec
 
-CODEC = Codec(FACTS | CONCLUSIONS)
+CODEC = record_codec()
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 _JSON = st.recursive(

@@ -15,7 +15,8 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.learning.auditing import audit
 from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, Add, Concluded, Patch
-from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, Link, MemoryItem
+from tests.kinds import fields_of
 
 BEFORE, SINCE, TODAY = "2026-11-20T09", "2026-11-21T00:00:00.000000Z", "2026-11-21T09"
 
@@ -39,7 +40,7 @@ def history(*facts):
 
 
 def item(name, kind, **fields):
-    return MemoryItem(id=name, kind=kind, text=f"The text of {name}.", trust="user", **fields)
+    return MemoryItem(id=name, text=f"The text of {name}.", trust="user", **fields_of(kind) | fields)
 
 
 def added(*items, **fields):
@@ -93,7 +94,10 @@ def a_day():
                 extractor=MAINTENANCE,
                 version=1,
                 through=2,
-                changes=(Patch(id="r-1", score=5.5), Patch(id="k-2", status="superseded")),
+                changes=(
+                    Patch(id="r-1", score=5.5),
+                    Patch(id="k-2", status="retired", links=(Link("superseded_by", "k-3"),)),
+                ),
             ),
         ),
         (

@@ -16,6 +16,7 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.learning.backtest import propose
 from agentx.synthesis.learning.past_runs import read_runs
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.state.flows import graded
 from agentx.synthesis.state.state import State
 
@@ -295,7 +296,7 @@ def test_what_failed_until_something_else_had_run_twice_is_a_lesson(history):
         history.sh(f"git push origin {branch}")
     (lesson,) = history.propose().lessons
     assert lesson.text == "`git push origin …` failed, and worked once `git pull --rebase origin …` had run."
-    assert (lesson.kind, lesson.status, lesson.trust) == ("learning", "proposed", "engine")
+    assert (sort_of(lesson), lesson.status, lesson.trust) == ("learning", "proposed", "engine")
     assert [one.seq for one in lesson.evidence] == [2, 4, 6, 8]
 
 

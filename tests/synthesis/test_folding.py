@@ -28,6 +28,7 @@ from agentx.storage.events.types import (
 from agentx.storage.log.history import LIVE, SEGMENT_BYTES, History, HistoryDamaged, Position, segment_path
 from agentx.synthesis.memory.conclusions import CONCLUSIONS, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state import parallel_fold
 from agentx.synthesis.state.parallel_fold import SHORT_SEGMENTS, STRETCH_SEGMENTS, fold
 from agentx.synthesis.state.state import State
@@ -37,7 +38,7 @@ class Novelty(Payload, frozen=True):
     """Of a version to come."""
 
 
-CODEC = Codec(FACTS | CONCLUSIONS)
+CODEC = record_codec()
 NEWER = Codec(FACTS | CONCLUSIONS | {"Novelty": Novelty})
 SEGMENTS = SHORT_SEGMENTS + 10
 STRETCHES = -(-SEGMENTS // STRETCH_SEGMENTS)

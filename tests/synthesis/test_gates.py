@@ -17,12 +17,13 @@ from agentx.synthesis.memory.items import (
 )
 from agentx.synthesis.state.flows import match
 from agentx.synthesis.state.state import State
+from tests.kinds import fields_of
 
 AT = "2026-05-02T09:00:00.000000Z"
 
 
 def item(name, kind, text, **fields):
-    return MemoryItem(id=name, kind=kind, text=text, trust="user", created_at=AT, **fields)
+    return MemoryItem(id=name, text=text, trust="user", created_at=AT, **fields_of(kind) | fields)
 
 
 def rejection(name, idea, reason="", **fields):

@@ -4,6 +4,7 @@ from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.recall.recall import recollect
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
+from tests.kinds import fields_of
 
 NOW = "2026-06-01T00:00:00.000000Z"
 FRESH = "2026-05-30T00:00:00.000000Z"
@@ -11,7 +12,7 @@ OLD = "2026-01-01T00:00:00.000000Z"
 
 
 def item(name, text, kind="knowledge", created_at=FRESH, **fields):
-    return MemoryItem(id=name, kind=kind, text=text, created_at=created_at, **fields)
+    return MemoryItem(id=name, text=text, created_at=created_at, **fields_of(kind), **fields)
 
 
 def memory(one, score=1.0):

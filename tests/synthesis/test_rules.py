@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from agentx.synthesis.memory.items import MemoryItem, NoteDetail, RuleDetail
+from agentx.synthesis.memory.items import Link, MemoryItem, NoteDetail, RuleDetail
 from agentx.synthesis.state.rules import (
     boot_rules,
     faded,
@@ -106,7 +106,11 @@ def test_what_slept_or_faded_away_is_back_when_it_is_triggered(trigger, asleep):
 
 
 @pytest.mark.parametrize(
-    "ended", [{"score": 6.0, "status": "retired"}, {"score": 6.0, "status": "superseded"}]
+    "ended",
+    [
+        {"score": 6.0, "status": "retired"},
+        {"score": 2.0, "status": "retired", "links": (Link("superseded_by", "r-9"),)},
+    ],
 )
 def test_what_a_person_ended_or_another_took_in_stays_ended(ended):
     item = rule(**ended)

@@ -132,7 +132,7 @@ def test_what_stands_is_listed_with_its_events_and_what_ended_is_not():
             rule(3, ("**/*.py",), text="Add @disable_cache.", until="you can drop it"),
             rule(5, kind="rejection", text="No Redis."),
             rule(6, kind="decision", text="Use Postgres."),
-            rule(8, kind="decision", text="Use MySQL.", status="superseded"),
+            rule(8, kind="decision", text="Use MySQL.", status="retired"),
             rule(9, kind="knowledge", text="Water is wet."),
         ]
     )

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from agentx.storage.events.types import Event
 from agentx.synthesis.learning.maintenance_plan import APART, Use, upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
-from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail
+from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail, ending, sort_of
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.state.state import State
+from tests.kinds import fields_of
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXT = "Run the unit tests before each deploy."
@@ -40,8 +41,12 @@ def memory(*items, days=0):
 
 def item(name, text=TEXT, **fields):
     kinds = {"r": "rule", "l": "learning", "k": "knowledge", "t": "task", "h": "hot_issue"}
-    fields = {"trust": "user", "evidence": (Evidence(int(name[2:]), 0, 4, "said"),)} | fields
-    return MemoryItem(id=name, kind=kinds[name[0]], text=text, **fields)
+    fields = (
+        fields_of(kinds[name[0]])
+        | {"trust": "user", "evidence": (Evidence(int(name[2:]), 0, 4, "said"),)}
+        | fields
+    )
+    return MemoryItem(id=name, text=text, **fields)
 
 
 def maintained(state, days, **uses):
@@ -62,14 +67,14 @@ def test_of_two_that_say_the_same_the_better_one_survives_with_half_a_point_more
     assert (items["r-2"].score, items["r-2"].detail) == (7.5, RuleDetail(3, "check lint"))
     assert items["r-2"].links == (Link("supersedes", "r-1"),)
     assert [one.seq for one in items["r-2"].evidence] == [1, 2]
-    assert (items["r-1"].status, items["r-1"].links) == ("superseded", (Link("superseded_by", "r-2"),))
+    assert (items["r-1"].status, items["r-1"].links) == ("retired", (Link("superseded_by", "r-2"),))
     assert items["r-1"].reason == "r-2 says the same."
 
 
 def test_several_that_say_the_same_bring_half_a_point_in_all():
     state = memory(*(item(f"k-{n}", trust="material") for n in range(1, 5)))
     items, _ = maintained(state, 0.1)
-    assert [one.status for one in items.values()] == ["active", *["superseded"] * 3]
+    assert [one.status for one in items.values()] == ["active", *["retired"] * 3]
     assert items["k-1"].score == 5.5
     assert items["k-1"].reason == "It took in k-2, k-3 and k-4, which say the same."
 
@@ -78,7 +83,7 @@ def test_a_more_trusted_word_survives_and_keeps_its_own_evidence():
     state = memory(item("l-1", trust="agent", score=9.0), item("l-2", trust="user"))
     made = upkeep(state, at(0.1))
     (merged, *_) = [change for change in made.changes if isinstance(change, Patch) and change.id == "l-1"]
-    assert merged.status == "superseded"
+    assert ending(merged) == "superseded"
     (rule,) = [change.item for change in made.changes if isinstance(change, Add)]
     assert (rule.trust, [one.seq for one in rule.evidence]) == ("user", [2])
 
@@ -119,7 +124,7 @@ def test_a_lesson_on_the_users_words_becomes_a_rule_of_five():
     assert (rule.score, rule.status, rule.text, rule.short) == (5.0, "active", TEXT, "Test first")
     assert (rule.domain, rule.agent, rule.trust) == ("web", "writer", "user")
     assert rule.links == (Link("learned_from", "l-7"),)
-    assert (items["l-7"].status, items["l-7"].reason) == ("superseded", "It became the rule r-7.")
+    assert (items["l-7"].status, items["l-7"].reason) == ("retired", "It became the rule r-7.")
 
 
 def test_what_the_engine_measured_makes_a_rule_only_the_second_time():
@@ -136,7 +141,7 @@ def test_what_only_an_agent_a_tool_or_a_file_says_never_makes_a_rule(trust):
     seen = tuple(Evidence(n, 0, 4, "said") for n in range(1, 9))
     state = memory(*(item(f"l-{n}", trust=trust, evidence=seen) for n in range(1, 4)))
     items, _ = maintained(state, 400)
-    assert {one.kind for one in items.values()} == {"learning"}
+    assert {sort_of(one) for one in items.values()} == {"learning"}
 
 
 def test_a_lesson_on_words_that_a_person_refused_as_a_demand_becomes_no_rule():
@@ -193,7 +198,7 @@ def test_a_pinned_lesson_stays_pinned_as_a_rule():
 
 
 def test_what_is_resolved_is_laid_aside_after_three_days():
-    state = memory(item("t-1", status="resolved"), item("h-2", status="resolved"), item("t-3"))
+    state = memory(item("t-1", status="closed"), item("h-2", status="closed"), item("t-3"))
     assert maintained(state, 2.9)[1] == {}
     items, told = maintained(state, 3.1)
     assert told == {"t-1": "archived", "h-2": "archived"}
@@ -220,7 +225,7 @@ def test_use_does_not_make_a_memory_last_for_ever():
 
 
 def test_a_second_time_in_one_night_changes_nothing():
-    state = memory(item("r-1"), item("r-2", SAME), item("l-3", "Use ruff."), item("t-4", status="resolved"))
+    state = memory(item("r-1"), item("r-2", SAME), item("l-3", "Use ruff."), item("t-4", status="closed"))
     assert maintained(state, 20)[1]
     again = upkeep(state, at(20.2))
     assert (again.nights, again.changes) == (0, ())
@@ -245,7 +250,7 @@ _ITEMS = st.lists(
         st.sampled_from([TEXT, SAME, "Use ruff.", "Ask before a deploy.", "Before a deploy, ask."]),
         st.sampled_from([2.5, 4.5, 5.0, 6.75, 7.0, 8.9, 9.0]),
         st.sampled_from(["user", "engine", "agent"]),
-        st.sampled_from(["active", "active", "dormant", "resolved"]),
+        st.sampled_from(["active", "active", "dormant", "closed"]),
         st.integers(0, 45),
     ),
     max_size=12,

@@ -30,7 +30,7 @@ def test_what_is_not_used_fades_and_use_keeps_it(kind, steep):
 
 
 def test_a_logistic_memory_holds_for_long_then_falls():
-    lives = [vitality(_item("learning"), _at(day)) for day in (0, 10, 20, 30)]
+    lives = [vitality(_item("knowledge"), _at(day)) for day in (0, 10, 20, 30)]
     assert lives == sorted(lives, reverse=True)
     assert lives[1] > 0.97
     assert lives[3] == pytest.approx(0.5)

@@ -29,10 +29,7 @@ _RUN_WORDS = 30
 
 _PLURALS = {
     "capability": "capabilities",
-    "discovery": "discoveries",
     "knowledge": "knowledge",
-    "context": "context",
-    "agent_state": "agent states",
 }
 _COLOURS = {
     "user": "cyan",

@@ -15,7 +15,10 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     RuleDetail,
+    ending,
     is_checked,
+    sort_of,
+    superseded_by,
 )
 from agentx.synthesis.state.flows import standing, told
 from agentx.synthesis.state.rules import is_critical
@@ -29,16 +32,34 @@ def show_items(terminal: Terminal, items: list[MemoryItem]) -> None:
 def marks(item: MemoryItem) -> str:
     """Return the special marks of an item, in a few words."""
     detail = item.detail
-    checked = is_checked(item)
+    checked, sort = is_checked(item), sort_of(item)
     passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
     return " ".join(
-        word for word, holds in (("pinned", item.pinned), ("checked", checked), ("for now", passing)) if holds
+        word
+        for word, holds in (
+            (sort.replace("_", " "), sort != item.kind),
+            ("pinned", item.pinned),
+            ("checked", checked),
+            ("for now", passing),
+        )
+        if holds
     )
+
+
+def ended_how(item: MemoryItem) -> str:
+    """Return how an item ended, in a few words; empty if it did not end, or was simply retired."""
+    how = ending(item)
+    if how == "superseded":
+        return f"superseded by {superseded_by(item)}"
+    return "resolved" if how == "archived" else how
 
 
 def framed(terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text]) -> Panel:
     """Return one item in a frame, with additional rows after its text."""
-    title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {item.status}", "dim"))
+    how = f" ({ended})" if (ended := ended_how(item)) else ""
+    sort = f" ({sort_of(item)})" if sort_of(item) != item.kind else ""
+    about = f" {item.kind}{sort} · {item.status}{how}".replace("_", " ")
+    title = Text.assemble((item.id, "bold cyan"), (about, "dim"))
     return panel(facts(_facts(item, also)), title=title, width=terminal.out.width)
 
 

@@ -43,7 +43,7 @@ def maintain(
     """Run the nightly maintenance of memory for each night since the last time.
 
     Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
-    and what is resolved is archived. A second run on the same day does nothing more.
+    and resolved items are retired. A second run on the same day does nothing more.
     """
     if dry_run and back:
         raise UsageError("--dry-run and --undo exclude each other.")

@@ -7,7 +7,7 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import framed, marks, show_items
+from agentx.cli.memory.items import ended_how, framed, marks, show_items
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, counted, panel, table
 from agentx.memory.editing import find
@@ -15,10 +15,25 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.demands.explanation import Verdict, explain
-from agentx.synthesis.memory.items import Kind, MemoryItem, Scope, Status
+from agentx.synthesis.memory.items import (
+    FORMER_KINDS,
+    Ending,
+    FormerKind,
+    Kind,
+    MemoryItem,
+    Scope,
+    Status,
+    ending,
+)
 
 _STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
-_TAKEN_BACK = ("retired", "superseded")
+
+_FORMER_STATUSES: dict[str, tuple[str, tuple[Ending, ...]]] = {
+    "resolved": ("closed", ("resolved",)),
+    "superseded": ("retired", ("superseded",)),
+    "archived": ("closed or retired", ("lapsed", "archived")),
+}
+"""Former statuses that ``--status`` still accepts: what they are now, and how their items ended."""
 
 _VERDICT_COLOURS: dict[Verdict, str] = {
     "active": "bold green",
@@ -74,17 +89,26 @@ def list_items(
 
     A long memory is shown by kind, constraints first, a few of each; --kind, --all and --json show all.
     """
-    wanted_kind = cast("Kind", _known(kind, get_args(Kind), "kind")) if kind else None
+    wanted_kind = _kind(terminal, kind) if kind else None
     refusals = kind == "rejection" and not status and not everything
     status = status or "active"
+    now, endings = _FORMER_STATUSES.get(status, ("", ()))
+    if now:
+        terminal.note(
+            f"The status {status!r} is now part of {now}; its name is accepted until the next release."
+        )
     wanted_status = (
-        None if everything or refusals else cast("Status", _known(status, get_args(Status), "status"))
+        None
+        if everything or refusals or endings
+        else cast("Status", _known(status, get_args(Status), "status"))
     )
     with opened(terminal) as ws:
         when = encodable(as_of) or None
         items = ws.memory(wanted_kind, status=wanted_status, as_of=when)
         if refusals:
-            items = [item for item in items if item.status not in _TAKEN_BACK]
+            items = [item for item in items if item.status != "retired"]
+        if endings and not everything:
+            items = [item for item in items if ending(item) in endings]
         proposed = 0 if when else len(ws.memory(status="proposed"))
     if terminal.json:
         terminal.document(items)
@@ -108,10 +132,15 @@ def _row(item: MemoryItem) -> tuple[str | Text, ...]:
         Text(item.id, "cyan"),
         item.kind.replace("_", " "),
         Text(item.status, _STATUS_COLOURS.get(item.status, "dim")),
-        marks(item) or ONE_CALL * (item.kind == "rejection" and item.status == "dormant"),
+        _marks(item),
         Text(item.created_at[:10], "dim"),
         one_line(item.text),
     )
+
+
+def _marks(item: MemoryItem) -> str:
+    one_call = item.kind == "rejection" and item.status == "dormant"
+    return " · ".join(filter(None, (marks(item), ended_how(item), ONE_CALL * one_call)))
 
 
 def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
@@ -125,6 +154,17 @@ def _overview(items: Sequence[MemoryItem]) -> list[tuple[str | Text, ...]]:
             rest = Text(f"and {more} more: agentx memory list --kind {kind}", "dim")
             rows.append(("", Text(kind.replace("_", " "), "dim"), "", "", "", rest))
     return rows
+
+
+def _kind(terminal: Terminal, name: str) -> Kind | FormerKind:
+    """Return a kind, with a notice if it is a former one."""
+    if name in FORMER_KINDS:
+        kind, _ = FORMER_KINDS[name]
+        terminal.note(
+            f"The kind {name!r} is now part of {kind}; its name is accepted until the next release."
+        )
+        return cast("FormerKind", name)
+    return cast("Kind", _known(name, get_args(Kind), "kind"))
 
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:
@@ -147,9 +187,7 @@ def add(
     ],
     kind: Annotated[
         str,
-        typer.Option(
-            help="constraint, rejection, rule, decision, task, context, knowledge, checkpoint or north_star."
-        ),
+        typer.Option(help="constraint, rejection, rule, decision, task, situation, knowledge or north_star."),
     ] = "constraint",
     topic: Annotated[str, typer.Option(help="The topic that it is limited to.")] = "",
     path: Annotated[
@@ -160,7 +198,7 @@ def add(
 ) -> None:
     """Add an item in your own words; a constraint that code can check is checked from now on."""
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
-    wanted = cast("Kind", _known(kind, get_args(Kind), "kind"))
+    wanted = _kind(terminal, kind)
     with opened(terminal) as ws:
         item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
     show_items(terminal, [item])

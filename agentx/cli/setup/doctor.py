@@ -27,12 +27,10 @@ from agentx.integrity.verify import verify
 from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.codec import Codec
-from agentx.storage.events.facts import FACTS
 from agentx.storage.log.history import ORPHANS, told_already
 from agentx.storage.text import plain
 from agentx.synthesis.embedding.install import is_whole, minilm_folder
-from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.model.open import SCRIPT, open_model
 from agentx.synthesis.model.port import ModelError
 from agentx.synthesis.state.parallel_fold import fold
@@ -296,7 +294,7 @@ def _integrity(root: Path) -> Iterator[CheckupResult]:
 
 
 def _history(root: Path) -> Iterator[CheckupResult]:
-    state = fold(root, Codec(FACTS | CONCLUSIONS), told_already)
+    state = fold(root, record_codec(), told_already)
     if state.format > FORMAT:
         yield CheckupResult(
             "format",

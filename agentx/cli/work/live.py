@@ -28,7 +28,7 @@ from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain, shorten
 from agentx.synthesis.gates.enforcement import Violation
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, sort_of, status_in_words
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state.state import PendingCall
 
@@ -52,12 +52,13 @@ _KINDS = {
     "rejection": "no to",
     "hot_issue": "issue",
     "decision": "agreed",
+    "situation": "now",
     "agent_state": "state",
     "discovery": "found",
     "learning": "lesson",
     "knowledge": "known",
 }
-"""Gutter label of a kind; there is room for six letters."""
+"""Gutter label of a kind or sort; there is room for six letters."""
 _ENDINGS: dict[RunStatus, tuple[str, str]] = {
     "COMPLETED": ("✓ done", "green"),
     "WAITING": ("… waiting for you", "yellow"),
@@ -254,7 +255,9 @@ class LiveView(Observer):
             self._opened += came
             self._closed += not came
         mark, style = ("+", "red" if item.kind == "hot_issue" else "yellow") if came else ("✓", "green")
-        label = Text.assemble((mark, style), " ", (_KINDS.get(item.kind, item.kind)[: GUTTER - 2], style))
+        label = Text.assemble(
+            (mark, style), " ", (_KINDS.get(sort := sort_of(item), sort)[: GUTTER - 2], style)
+        )
         self._hold(label, _item_line(item, came=came))
 
     # --- layout ---------------------------------------------------------------------------------------------
@@ -366,7 +369,9 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
     if isinstance(detail, HotIssueDetail):
         line = Text.assemble((f"{item.id}  ", "dim"), (plain(detail.check or detail.runner), "bold"))
         message = next((line for line in plain(detail.message).splitlines() if line.strip()), "")
-        line.append("  ").append(message if came else detail.ended or item.status, "dim" if came else "green")
+        line.append("  ").append(
+            message if came else detail.ended or status_in_words(item), "dim" if came else "green"
+        )
         line.no_wrap, line.overflow = True, "ellipsis"
         return line
     text = plain(item.text if came else item.short or item.text)
@@ -374,5 +379,5 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
     if item.status == "proposed":
         line.append("  ").append("(proposed: `agentx memory review`)", "dim")
     elif not came:
-        line.append("  ").append(item.status, "green")
+        line.append("  ").append(status_in_words(item), "green")
     return line

@@ -31,7 +31,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import MemoryItem, is_checked
+from agentx.synthesis.memory.items import MemoryItem, is_checked, sort_of, status_in_words
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import PendingCall
@@ -259,10 +259,10 @@ def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
 def _news(item: MemoryItem) -> Text:
     mark, colour = ("+", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
     hint = {"active": "", "proposed": "  (proposed: agentx memory review)"}.get(
-        item.status, f"  {item.status}"
+        item.status, f"  {status_in_words(item)}"
     )
     return Text.assemble(
-        (f"{mark} {item.kind.replace('_', ' ')} ", colour),
+        (f"{mark} {sort_of(item).replace('_', ' ')} ", colour),
         (f"{item.id}  ", "dim"),
         one_line(item.text),
         ("  checked" if is_checked(item) else "", "green"),

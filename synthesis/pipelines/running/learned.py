@@ -64,5 +64,5 @@ class Learned:
 def _end(item: MemoryItem, by: str, step: str) -> Patch:
     if by:
         links, reason = (*item.links, Link("superseded_by", by)), f"{step} was done again, and says {by}."
-        return Patch(id=item.id, status="superseded", links=links, reason=reason)
+        return Patch(id=item.id, status="retired", links=links, reason=reason)
     return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")

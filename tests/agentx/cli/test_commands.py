@@ -200,6 +200,39 @@ def test_a_long_memory_is_told_kind_by_kind_with_the_way_to_the_rest(call, root)
     assert len(call("memory", "list", "--json", "-C", root).json) > 50
 
 
+def test_a_former_status_is_accepted_with_a_notice_and_the_screen_still_tells_how_an_item_ended(call, root):
+    with Workspace.open(root) as ws:
+        before = ws.say("Always use tabs for indentation.")
+        after = ws.say("From now on, use spaces for indentation.")
+    done = call("memory", "list", "--status", "superseded", "-C", root)
+    assert f"superseded by c-{after.seq}" in done.out
+    assert "part of retired" in done.err
+    assert "c-3 " not in done.out
+    listed = call("memory", "list", "--status", "retired", "-C", root)
+    assert (listed.out, listed.err) == (done.out, "")
+    assert (
+        f"retired (superseded by c-{after.seq})" in call("memory", "show", f"c-{before.seq}", "-C", root).out
+    )
+    assert call("memory", "list", "--status", "gone", "-C", root).code == 2
+
+
+def test_a_former_kind_is_accepted_with_a_notice_and_the_screen_still_names_it(call, root):
+    done = call("memory", "add", "Migrate before deploying.", "--kind", "learning", "-C", root)
+    assert done.code == 0
+    assert "'learning' is now part of knowledge" in done.err
+    assert "knowledge (learning) · active" in done.out
+    call("memory", "add", "The build takes five minutes.", "--kind", "knowledge", "-C", root)
+    learned = call("memory", "list", "--kind", "learning", "-C", root)
+    assert "Migrate before deploying." in learned.out
+    assert "five minutes" not in learned.out
+    assert "is now part of knowledge" in learned.err
+    known = call("memory", "list", "--kind", "knowledge", "-C", root)
+    assert ("learning" in known.out, "five minutes" in known.out) == (True, True)
+    assert "is now part of" not in known.err
+    assert call("memory", "add", "x", "--kind", "agent_state", "-C", root).code == 2
+    assert call("memory", "list", "--kind", "wisdom", "-C", root).code == 2
+
+
 def test_retiring_several_changes_none_where_one_is_unknown(call, root):
     assert call("memory", "retire", "c-3", "c-99", "-C", root).code == 2
     assert "c-3" in call("memory", "list", "-C", root).out

@@ -80,7 +80,7 @@ def test_rules_and_issues_come_and_go(shown):
         view.memory_changed(changed(RULE))
         view.memory_changed(changed(ISSUE))
         gone = msgspec.structs.replace(ISSUE.detail, ended="passed")
-        view.memory_changed(changed(ISSUE, ISSUE, status="resolved", detail=gone))
+        view.memory_changed(changed(ISSUE, ISSUE, status="closed", detail=gone))
         view.memory_changed(changed(RULE, RULE, status="retired"))
 
     assert lines(shown(play)) == [

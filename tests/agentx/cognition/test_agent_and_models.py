@@ -7,6 +7,7 @@ import pytest
 from agentx.cognition.agent import CognitiveAgent
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.litellm_client import LiteLLMClient
 from agentx.synthesis.model.port import ModelError
 from tests.agentx.cognition.scripted import ASKED, GOOD, INES, MEASURED, Scripted, last
@@ -48,7 +49,9 @@ def test_what_a_model_recognised_quotes_the_message_and_is_no_more_than_reported
     ]
     agent = CognitiveAgent(ws, model=Scripted(recognize={**GOOD["recognize"], "memories": memories}))
     agent.answer(INES)
-    [known], [episode] = ws.memory("knowledge"), ws.memory("episode")
+    [known], [episode] = (
+        [item for item in ws.memory(kind) if sort_of(item) == kind] for kind in ("knowledge", "episode")
+    )
     assert (known.trust, known.evidence[0].quote) == ("reported", "Ines runs the harbour of Vila")
     assert (episode.trust, episode.evidence[0].quote) == ("user", "We met Ines on Tuesday")
 

@@ -43,7 +43,7 @@ def test_a_failing_test_opens_a_problem_that_closes_when_it_passes(checked):
     checked.tools.edit_file("test_sum.py", "3", "2")
     assert not checked.tools.run_tests().failed
     assert checked.memory("hot_issue") == []
-    assert [item.status for item in checked.memory("hot_issue", status=None)] == ["resolved"]
+    assert [item.status for item in checked.memory("hot_issue", status=None)] == ["closed"]
 
 
 def test_a_run_that_writes_and_fails_counts_each_failure_once(checked):

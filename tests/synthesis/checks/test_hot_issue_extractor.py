@@ -116,7 +116,7 @@ class Task:
         return [
             i.detail.ended
             for i in self.state.items.values()
-            if i.detail.check == check and i.status == "resolved"
+            if i.detail.check == check and i.status == "closed"
         ]
 
 

@@ -7,6 +7,7 @@ from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.cognition.cognition_extractor import Cognition
 from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.memory.conclusions import Concluded
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.state.state import State
 
 SAID = "Ines runs the harbour. We met her on Tuesday. The mill has two wheels."
@@ -58,7 +59,7 @@ class Workshop:
         self.take(Interacted(session="main", interaction=1, message=1, **facts))
 
     def of(self, kind):
-        return [item for item in self.state.items.values() if item.kind == kind]
+        return [item for item in self.state.items.values() if sort_of(item) == kind]
 
 
 @pytest.fixture

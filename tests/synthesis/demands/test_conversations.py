@@ -106,7 +106,7 @@ def test_the_conversations_are_many():
 def test_a_change_is_linked_both_ways_and_keeps_place_and_end(talk):
     talk.say("In Python files, use tabs until we release.")
     talk.say("actually, spaces instead of tabs")
-    (old,), (new,) = talk.items("superseded"), talk.items()
+    (old,), (new,) = talk.items("retired"), talk.items()
     assert [(link.relation, link.target) for link in old.links] == [("superseded_by", new.id)]
     assert [(link.relation, link.target) for link in new.links] == [("supersedes", old.id)]
     assert (new.scope, new.until, new.detail.duration) == (old.scope, "until we release", "for_now")

@@ -125,7 +125,7 @@ def test_a_later_contradictory_demand_supersedes_the_earlier(talk, earlier, late
     talk.say(earlier)
     talk.say(later)
     (new,) = talk.items()
-    (old,) = talk.items("superseded")
+    (old,) = talk.items("retired")
     assert [(link.relation, link.target) for link in new.links] == [("supersedes", old.id)]
     assert [(link.relation, link.target) for link in old.links] == [("superseded_by", new.id)]
 

@@ -48,7 +48,7 @@ def test_a_proposal_lapses_after_so_many_days_and_not_before():
     assert days.item.status == "proposed"
     days.say(15, "Thanks.")
     assert (days.item.status, days.item.reason) == (
-        "archived",
+        "closed",
         "It lapsed: nobody settled it within 14 days.",
     )
 

@@ -161,7 +161,7 @@ def test_ten_runs_that_completed_are_a_milestone_once():
     for hour in range(10):
         story.run(hour, mail("a@b", f"T{hour}"))
     assert [mark.sort for mark in composed(story).checkpoints] == ["milestone"]
-    left = MemoryItem(id="m-1", kind="checkpoint", text="x", detail=CheckpointDetail())
+    left = MemoryItem(id="n-1", kind="situation", text="x", detail=CheckpointDetail())
     assert composed(story, items=[left]).checkpoints == ()
 
 

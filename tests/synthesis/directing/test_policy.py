@@ -66,7 +66,7 @@ def test_without_a_directive_one_is_wanted():
         (
             "hot_issue_opened",
             concluded(Add(item("hot_issue"))),
-            concluded(Patch(id="h-3", status="resolved")),
+            concluded(Patch(id="h-3", status="closed")),
         ),
         ("hot_issue_opened", concluded(Patch(id="h-3", status="active")), concluded(Add(item("knowledge")))),
         (

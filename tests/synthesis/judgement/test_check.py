@@ -195,7 +195,7 @@ def test_words_that_are_only_proposed_are_settled_where_they_stand():
 def test_a_proposal_of_another_kind_on_the_same_words_is_superseded():
     talk = Talk("don't use emojis")
     talk.judge(found("don't use emojis", kind="rejection"))
-    (old,), (new,) = talk.items("superseded"), talk.items()
+    (old,), (new,) = talk.items("retired"), talk.items()
     assert (old.kind, new.kind) == ("constraint", "rejection")
     assert old.links[0].target == new.id
     assert new.links[0].target == old.id
@@ -251,7 +251,7 @@ def test_a_contrary_demand_supersedes():
     old = talk.items()[0].id
     talk.judge(found("It has to be US English everywhere", message=3, replaces=(old,)))
     assert talk.texts() == ["It has to be US English everywhere."]
-    assert talk.items("superseded")[0].links[0].relation == "superseded_by"
+    assert talk.items("retired")[0].links[0].relation == "superseded_by"
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------

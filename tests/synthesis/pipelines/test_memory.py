@@ -12,7 +12,7 @@ from agentx.storage.events.pipeline_events import StageProved
 from agentx.storage.events.types import Draft, Event
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.memory.conclusions import Add
-from agentx.synthesis.memory.items import Link
+from agentx.synthesis.memory.items import Link, ending
 from agentx.synthesis.pipelines.definition.pipeline import Append
 from agentx.synthesis.pipelines.definition.plan import AppendFile
 from agentx.synthesis.pipelines.proving.markdown import entries, sections
@@ -311,7 +311,8 @@ def test_a_fact_that_another_came_in_place_of_is_superseded_and_one_that_is_gone
         ws.engine.write_path.record([Draft(data=again, actor="engine:pipeline")])
         items = ws.state.items
         (new,) = [one for one in items.values() if one.text == "Posting: one side"]
-        assert items[posting.id].status == items[summary.id].status == "superseded"
+        assert items[posting.id].status == items[summary.id].status == "retired"
+        assert ending(items[posting.id]) == ending(items[summary.id]) == "superseded"
         assert items[posting.id].links == (Link("superseded_by", new.id),)
         assert new.links == (Link("supersedes", posting.id),)
         assert (items[ledger.id].status, items[ledger.id].links) == ("retired", ())

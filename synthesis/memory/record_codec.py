@@ -1,0 +1,61 @@
+"""The codec of the record, with the upcasters that read histories of earlier formats.
+
+An earlier event keeps its line and its hash; only its payload is converted when it is read. An upcaster is
+never removed. ``tests/workspaces/formats`` has a history of each format.
+"""
+
+from typing import Any
+
+from agentx.storage.events.codec import Codec, Upcaster
+from agentx.storage.events.facts import FACTS
+from agentx.synthesis.memory.conclusions import CONCLUSIONS
+from agentx.synthesis.memory.items import FORMER_KINDS, FORMER_PREFIXES, LAPSED
+
+_STATUSES = {"resolved": "closed", "superseded": "retired"}
+"""The status of an item for a status of format 1.
+
+An ``archived`` item was either a proposal that lapsed, which is ``closed``, or had been resolved for some
+days, which is ``retired``.
+"""
+
+
+def record_codec() -> Codec:
+    """Return a codec that writes the present format and reads all formats."""
+    return Codec(FACTS | CONCLUSIONS, UPCASTERS)
+
+
+def _from_format_1(concluded: dict[str, Any]) -> dict[str, Any]:
+    """Convert a ``Concluded`` payload of format 1, which had seventeen kinds and seven statuses."""
+    return concluded | {"changes": [_present(change) for change in concluded.get("changes", ())]}
+
+
+def _present(change: dict[str, Any]) -> dict[str, Any]:
+    if change["type"] == "add":
+        item = change["item"]
+        kind, sort = FORMER_KINDS.get(item["kind"], (item["kind"], ""))
+        item = _with_sort({"detail": {"type": "note"}} | item | {"kind": kind}, sort)
+        return change | {"item": _with_present_status(item)}
+    return _with_present_status(_with_sort(change, FORMER_PREFIXES.get(change["id"][0], "")))
+
+
+def _with_sort(fields: dict[str, Any], sort: str) -> dict[str, Any]:
+    """Return the fields with the sort in their note, if they have a note."""
+    detail = fields.get("detail")
+    if not sort or detail is None or detail["type"] != "note":
+        return fields
+    return fields | {"detail": detail | {"sort": sort}}
+
+
+def _with_present_status(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an item, or of a change to one, with the status that they have now."""
+    if "status" not in fields:
+        return fields
+    status = fields["status"]
+    if status == "archived":
+        lapsed = fields.get("reason", "").startswith(LAPSED)
+        return fields | {"status": "closed" if lapsed else "retired"}
+    return fields | {"status": _STATUSES.get(status, status)}
+
+
+UPCASTERS: dict[tuple[str, int], Upcaster] = {("Concluded", 1): _from_format_1}
+"""By event type and version, the function that converts its payload to the next version."""
