@@ -17,6 +17,11 @@ def decoded(data: bytes) -> str | None:
         return None
 
 
+def text_of(data: bytes) -> str:
+    """Return the searchable text of a content; empty if it is binary."""
+    return "" if is_binary(data) else data.decode("utf-8", "replace")
+
+
 def encodable(text: str) -> str:
     r"""Return the text in a form that UTF-8 can encode.
 

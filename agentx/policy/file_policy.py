@@ -14,7 +14,7 @@ from itertools import takewhile
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.recording.secret_report import secrets_in, tell, text_of
+from agentx.recording.secret_report import secrets_in, tell
 from agentx.recording.staging import Content
 from agentx.recording.write_path import WritePath
 from agentx.storage.errors import AgentXError, UsageError
@@ -28,6 +28,7 @@ from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.repository import LINK
 from agentx.storage.secrets.redaction import find
+from agentx.storage.text import text_of
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.state.state import Lease, State
 

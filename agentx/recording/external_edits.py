@@ -18,13 +18,14 @@ from agentx.recording import recovery
 from agentx.recording.committer import Committer
 from agentx.recording.log_health import LogHealth
 from agentx.recording.recorded_log import RecordedLog
-from agentx.recording.secret_report import note_on, secrets_in, text_of
+from agentx.recording.secret_report import note_on, secrets_in
 from agentx.recording.staging import WriteFailed
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, Scan, change, entry_after
 from agentx.storage.events.types import ArtifactChanged, Draft, FileChange, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import SUBMODULE, GitRepository
+from agentx.storage.text import text_of
 
 CHANGES_BYTES = 9_000
 """Maximum size of the file changes in one event's line."""

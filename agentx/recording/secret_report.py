@@ -4,15 +4,10 @@ from collections.abc import Mapping
 
 from agentx.recording.staging import Content
 from agentx.storage.secrets.redaction import find
-from agentx.storage.text import is_binary
+from agentx.storage.text import text_of
 
 SHOWN = 5
 """Maximum number of secrets listed one by one."""
-
-
-def text_of(data: bytes) -> str:
-    """Return the searchable text of a content; empty if it is binary."""
-    return "" if is_binary(data) else data.decode("utf-8", "replace")
 
 
 def secrets_in(path: str, text: str, known: frozenset[str] = frozenset()) -> list[str]:

@@ -96,9 +96,10 @@ def is_check_run(call: ToolCallExecuted) -> bool:
     """Return whether a tool's result is a check run: not if it was denied, and not if no program ran."""
     if call.status == "DENIED":
         return False
-    if call.status == "FAILED" and call.exit_code is None and not (call.output.text and _command(call)):
+    command = _command(call)
+    if call.status == "FAILED" and call.exit_code is None and not (call.output.text and command):
         return False
-    return call.tool in CHECK_TOOLS or is_check_command(_command(call))
+    return call.tool in CHECK_TOOLS or (bool(command) and is_check_command(command))
 
 
 def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
