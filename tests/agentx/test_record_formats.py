@@ -16,9 +16,11 @@ from agentx.context.context_replay import replay
 from agentx.core.layout import FORMAT
 from agentx.recording import write_path
 from agentx.recording.write_path import ReadOnly
+from agentx.storage.events.codec import DamagedLine
 from agentx.storage.events.types import ContextProvided, WorkspaceCreated
 from agentx.synthesis.memory.conclusions import Concluded
 from agentx.synthesis.memory.items import FORMER_KINDS, ending, sort_of
+from agentx.synthesis.memory.record_codec import record_codec
 
 _FORMATS = Path(__file__).parents[1] / "workspaces" / "formats"
 
@@ -166,3 +168,24 @@ def test_reading_alone_changes_nothing(task, lexical):
         assert ws.get_relevant_context("the harbour").text
         assert list(ws.events())
     assert lines(task) == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        '{"type":"add"}',
+        '{"type":"add","item":{"id":"l-2","kind":["learning"],"text":"x"}}',
+        '{"type":"add","item":{"id":"l-2","kind":"wisdom","text":"x"}}',
+        '{"type":"patch","id":""}',
+        '{"type":"patch","id":"l-2","detail":[]}',
+        '{"type":"patch","id":"l-2","status":"archived","reason":7}',
+        '{"type":"patch","id":"l-2","status":"asleep"}',
+        "7",
+    ],
+)
+def test_an_earlier_conclusion_of_another_shape_is_a_damaged_line(changes):
+    data = f'{{"extractor":"scribe","version":1,"through":1,"changes":[{changes}]}}'
+    header = '{"seq":2,"at":"2026-01-01T00:00:00.000000Z","type":"Concluded","v":1,"actor":"engine:scribe"'
+    line = f'{header},"data":{data},"salt":"{"0" * 32}","hash":"{"0" * 64}"}}\n'.encode()
+    with pytest.raises(DamagedLine):
+        record_codec().decode(line)
