@@ -131,7 +131,9 @@ def repair(root: Path) -> str:
     git_dir = root / ".git"
     if not nofollow.is_directory(git_dir / "objects"):
         return ""
-    suspicious = is_abandoned(git_dir) or _is_cut(git_dir) or any(ref_faults(git_dir))
+    suspicious = is_abandoned(git_dir) or any(ref_faults(git_dir))
+    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
+        suspicious = suspicious or file.read(4) != b"DIRC"  # a crash left it empty, or without its beginning
     locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
     if not suspicious and not locked and _is_whole_since(git_dir):
         return ""
@@ -188,7 +190,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
     if thorough:
         mended += _salvage_packs(git_dir, aside)
-    damaged = list(_damaged_objects(git_dir, _noted_ns(git_dir) - _CLOCK_NS if killed else 0))
+    damaged = list(_damaged_objects(git_dir, new_only=killed))
     mended += _remove(git_dir, aside, damaged, "was damaged and was moved away")
     mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
     logged = _logged(git_dir)
@@ -231,7 +233,11 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     return mended
 
 
-def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
+def _damaged_objects(git_dir: Path, *, new_only: bool) -> Iterator[Fault]:
+    since_ns = 0
+    if new_only:  # by the clock of the file system
+        with contextlib.suppress(FileNotFoundError):
+            since_ns = nofollow.status(git_dir / WHOLE).st_mtime_ns - _CLOCK_NS
     for oid, path in loose_objects(git_dir / "objects", since_ns):
         fault = loose_fault(git_dir, oid, path)
         if fault and not fault.whole:
@@ -252,13 +258,6 @@ def read_ref(git_dir: Path) -> str:
 
 
 # --- quick check --------------------------------------------------------------------------------------------
-
-
-def _is_cut(git_dir: Path) -> bool:
-    """Return whether a crash left Git's index file empty or without its beginning."""
-    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
-        return file.read(4) != b"DIRC"
-    return False
 
 
 def _is_whole_since(git_dir: Path) -> bool:
@@ -321,14 +320,6 @@ def _noted(git_dir: Path) -> list[str]:
         return nofollow.read_text(git_dir / WHOLE).split()
     except (OSError, UnicodeDecodeError):
         return []
-
-
-def _noted_ns(git_dir: Path) -> int:
-    """Return when the note was written, by the clock of the file system; 0 for never."""
-    try:
-        return nofollow.status(git_dir / WHOLE).st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
@@ -450,8 +441,7 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
         with contextlib.suppress(ObjectDamaged):
             commit: CommitInfo | None = reader.commit(candidate)
             while commit is not None:
-                through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
-                if through.isdecimal() and int(through) <= seq:
+                if commit.span is not None and commit.span[1] <= seq:
                     return commit.id
                 commit = reader.commit(commit.parents[0]) if commit.parents else None
     return ""
@@ -552,8 +542,7 @@ def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
 
 def _leave_index_behind(git_dir: Path, commit: CommitInfo) -> None:
     """Leave the engine's lock as a dead engine would, so that the next open updates the index file."""
-    through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
-    mark = Mark(pid=0, seq=int(through) if through.isdecimal() else 0, boot=this_boot())
+    mark = Mark(pid=0, seq=commit.span[1] if commit.span else 0, boot=this_boot())
     with contextlib.suppress(FileExistsError):
         fd = nofollow.open_descriptor(git_dir / "index.lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         os.write(fd, mark.encode())
