@@ -380,16 +380,14 @@ class _Said:
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + part)
         self._rest = self._rest[:_LINE_BYTES]
         for line in lines:
-            self._take(line[:_LINE_BYTES].decode("utf-8", "replace").rstrip())
+            text = line[:_LINE_BYTES].decode("utf-8", "replace").rstrip()
+            if found := _PROGRESS.match(text):
+                what, done, total, counted = found.groups()
+                if self._progress:
+                    self._progress(what, int(done or counted), int(total or counted))
+            elif text:
+                self._lines.append(text)
         del self._lines[:-_LINES_KEPT]
-
-    def _take(self, line: str) -> None:
-        if found := _PROGRESS.match(line):
-            what, done, total, counted = found.groups()
-            if self._progress:
-                self._progress(what, int(done or counted), int(total or counted))
-        elif line:
-            self._lines.append(line)
 
     def lines(self) -> list[str]:
         """Return the kept lines, without progress."""

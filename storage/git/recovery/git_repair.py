@@ -12,6 +12,7 @@ the branch goes back to the last intact commit of its reflog, and the log is com
 """
 
 import contextlib
+import functools
 import os
 import re
 import time
@@ -225,7 +226,10 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         mended += _remove(git_dir, aside, _broken(git_dir), "refers to a missing object and was moved away")
     if mended or not killed:
         # Reflogs that name missing commits, and Git's index file; a kill alone damages neither.
-        _forget_missing(git_dir, aside)
+        exists = functools.cache(ObjectReader(git_dir).exists)
+        _drop_moves(
+            git_dir, aside, lambda oid: bool(oid.strip(b"0")) and not exists(oid.decode("ascii", "replace"))
+        )
         mended += _remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and will be rebuilt")
     if mended:
         _leave_index_behind(git_dir, reader.commit(good))
@@ -486,10 +490,7 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
     lost = {commit.encode() for commit in commits}
     for commit in commits:
         aside.keep(loose_path(git_dir, commit))
-    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
-        if lost and nofollow.exists(log):
-            lines = nofollow.read(log).splitlines(keepends=True)
-            _drop_lines(log, aside, {line for line in lines if lost & {line[:40], line[41:81]}})
+    _drop_moves(git_dir, aside, lost.__contains__)
 
 
 def _broken(git_dir: Path) -> list[Fault]:
@@ -522,16 +523,13 @@ def _broken(git_dir: Path) -> list[Fault]:
     ]
 
 
-def _forget_missing(git_dir: Path, aside: Aside) -> None:
-    """Drop reflog entries of missing commits."""
-    reader = ObjectReader(git_dir)
+def _drop_moves(git_dir: Path, aside: Aside, is_gone: Callable[[bytes], bool]) -> None:
+    """Drop reflog entries of some commits."""
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         with contextlib.suppress(FileNotFoundError):
             lines = set(nofollow.read(log).splitlines(keepends=True))
-            named = {oid for line in lines for oid in (line[:40], line[41:81]) if oid.strip(b"0")}
-            gone = {oid for oid in named if not reader.exists(oid.decode("ascii", "replace"))}
-            if missing := {line for line in lines if gone & {line[:40], line[41:81]}}:
-                _drop_lines(log, aside, missing)
+            if gone := {line for line in lines if any(map(is_gone, (line[:40], line[41:81])))}:
+                _drop_lines(log, aside, gone)
 
 
 def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
