@@ -91,12 +91,7 @@ class Proof:
     """
 
     def __init__(
-        self,
-        codec: Codec,
-        told: Told,
-        aside: Callable[[bytes], bool],
-        seq: int = 0,
-        own_hash: str = GENESIS,
+        self, codec: Codec, told: Told, aside: Callable[[bytes], bool], seq: int = 0, own_hash: str = GENESIS
     ) -> None:
         self._codec = codec
         self._told = told

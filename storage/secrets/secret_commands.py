@@ -38,7 +38,7 @@ _OTHERS = (
 )
 _PROGRAM = re.compile(
     rf"(?<![\w.-])(?:{_DATABASES}|{_ARCHIVES}|{_OTHERS})(?:\.exe)?{_Q}(?=[ ,]){_REACH}"
-    rf"[\s\"'](?:-(?:a|A|X|w|pw|k|storepass|keypass){_SEPARATOR}|(?:-[pP]|/p:)(?:{_SEPARATOR}|{_Q})){_VALUE}",
+    rf"[\s\"'](?:-(?:a|A|X|w|pw|k|storepass|keypass){_SEPARATOR}|(?:-[pP]|/p:)(?:{_SEPARATOR}|{_Q})){_VALUE}"
 )
 _LOGIN = re.compile(
     rf"(?<![\w.-])(?:login|signin|[\w-]*auth){_Q}(?=[ ,]){_REACH}"

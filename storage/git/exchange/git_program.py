@@ -198,10 +198,7 @@ def objects_of(git_dir: Path, refs: Mapping[str, str] | None = None) -> Iterator
 
 def there(git_dir: Path, *arguments: str) -> list[str]:
     """Return the command line of a git command in another repository: a backup, not a workspace."""
-    return [
-        *_environ({**_NOBODYS, "GIT_DIR": str(git_dir)}),
-        *("git", *_settings(_THERE), *arguments),
-    ]
+    return [*_environ({**_NOBODYS, "GIT_DIR": str(git_dir)}), *("git", *_settings(_THERE), *arguments)]
 
 
 def service(name: str, branch: str) -> str:

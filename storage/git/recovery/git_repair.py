@@ -434,8 +434,7 @@ def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[
         if garbled := _garbled(log, tail_bytes):
             _drop_lines(log, aside, garbled)
             yield Mended(
-                f".git/{log.relative_to(git_dir)}",
-                f"had {len(garbled)} unreadable lines, and was repaired",
+                f".git/{log.relative_to(git_dir)}", f"had {len(garbled)} unreadable lines, and was repaired"
             )
 
 
