@@ -6,11 +6,10 @@ inflated size. Missing and damaged objects raise different errors, and both name
 
 import contextlib
 import hashlib
-import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -25,6 +24,7 @@ _SUBMODULE = 0o160000
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
 _TAGGED = re.compile(rb"object ([0-9a-f]{40})\n")
 _OID = re.compile("[0-9a-f]{40}")
+_SPAN = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _LOOSE_FOLDER = re.compile("[0-9a-f]{2}")
 _LOOSE_NAME = re.compile("[0-9a-f]{38}")
 _TREES_KEPT = 300  # enough for the folders of history/blobs and a few more
@@ -66,6 +66,12 @@ class CommitInfo(msgspec.Struct, frozen=True):
     parents: tuple[str, ...]
     trailers: dict[str, str]
 
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last event that an engine's commit names; ``None`` for other commits."""
+        found = _SPAN.fullmatch(self.trailers.get("AgentX-Event", ""))
+        return (int(found[1]), int(found[2] or found[1])) if found else None
+
 
 class ObjectReader:
     """Reads the objects of one repository.
@@ -85,7 +91,7 @@ class ObjectReader:
         self._cut: frozenset[str] = frozenset()
         self.entries = lru_cache(_TREES_KEPT)(self._entries)
         self.commit = lru_cache(_COMMITS_KEPT)(self._commit)
-        self.blob = lru_cache(_BLOBS_KEPT)(self._blob)
+        self.blob = lru_cache(_BLOBS_KEPT)(partial(self._read_as, "blob"))
         self.follow()
 
     def follow(self) -> bool:
@@ -231,10 +237,6 @@ class ObjectReader:
             waiting.extend(fresh)
             yield from fresh
 
-    def _blob(self, oid: str) -> bytes:
-        """Return the content of a blob; see :meth:`read`."""
-        return self._read_as("blob", oid)
-
     def _read_as(self, kind: str, oid: str) -> bytes:
         found, content = self.read(oid)
         if found != kind:
@@ -354,18 +356,15 @@ def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]
     for folder in filter(_LOOSE_FOLDER.fullmatch, folders):
         try:
             with nofollow.entries(objects / folder) as found:
-                names = [one.name for one in found if not since_ns or _changed_ns(one) >= since_ns]
+                names = []
+                for one in found:
+                    with contextlib.suppress(FileNotFoundError):
+                        if not since_ns or one.stat(follow_symlinks=False).st_ctime_ns >= since_ns:
+                            names.append(one.name)
         except (FileNotFoundError, NotADirectoryError):  # `git gc` removes directories that became empty
             continue
         for name in filter(_LOOSE_NAME.fullmatch, names):
             yield folder + name, objects / folder / name
-
-
-def _changed_ns(found: os.DirEntry[str]) -> int:
-    try:
-        return found.stat(follow_symlinks=False).st_ctime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _lines(path: Path) -> list[str]:

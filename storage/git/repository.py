@@ -218,15 +218,9 @@ class GitRepository:
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
         """Return a tree's entry for a file; ``None`` if there is no file."""
-        if not tree:
-            return None
-        *folders, name = (part.encode("utf-8", "surrogateescape") for part in path.split("/"))
-        for folder in folders:
-            found = trees.find(self._raw(tree), folder)
-            if found is None or found.mode != trees.DIRECTORY:
-                return None
-            tree = found.oid
-        found = trees.find(self._raw(tree), name)
+        folder, _, name = path.rpartition("/")
+        tree = self.subtree(tree, folder)
+        found = trees.find(self._raw(tree), name.encode("utf-8", "surrogateescape")) if tree else None
         if found is None or found.mode in (trees.DIRECTORY, trees.SUBMODULE):
             return None
         return TreeEntry(found.oid, int(found.mode, 8))

@@ -28,7 +28,9 @@ MAX_TERM_CHARS = 64
 """Longer terms are replaced by a head and a digest, so that they still match exactly and nothing else."""
 
 STOPWORDS = frozenset(
-    "a an and are as at be by for from in is it of on or that the this to was were with".split()  # noqa: SIM905
+    """
+    a an and are as at be by for from in is it of on or that the this to was were with
+    """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 
 # A run of word characters, and further runs joined by the separators of names, paths, versions, dates and

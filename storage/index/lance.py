@@ -77,9 +77,7 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-def _retried(
-    ask: Callable[Concatenate["LanceIndex", _P], _T],
-) -> Callable[Concatenate["LanceIndex", _P], _T]:
+def _retried(ask: Callable[Concatenate["LanceIndex", _P], _T]) -> Callable[Concatenate["LanceIndex", _P], _T]:
     """Ask, and retry once: another process may have cleared the table or pruned the version read."""
 
     @functools.wraps(ask)

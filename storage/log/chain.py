@@ -86,22 +86,19 @@ class Chain:
             return None, str(error)
         problem = ""
         if event.seq <= self.seq:
-            return None, self._look_back(event)
+            behind = self.seq if self.seq > self._entered else self._repeated
+            if event.seq > behind:
+                # A crash during a seal leaves the segment under both names: the same events come twice.
+                self._repeated = event.seq
+                return None, ""
+            self._mark_foreign(event)
+            return None, f"A second event {event.seq} follows event {behind}."
         if self.hash and not (event.seq == self.seq + 1 and parts.extends(self.hash)):
             if not self._jumps_to(event, parts, following):
                 return None, f"Event {event.seq} does not follow from event {self.seq}."
             problem = f"Events {self.seq + 1} to {event.seq - 1} are missing."
         self.seq, self.hash, self._lost = event.seq, event.hash, 0
         return event, problem
-
-    def _look_back(self, event: Event) -> str:
-        behind = self.seq if self.seq > self._entered else self._repeated
-        if event.seq > behind:
-            # A crash during a seal leaves the segment under both names: the same events come twice.
-            self._repeated = event.seq
-            return ""
-        self._mark_foreign(event)
-        return f"A second event {event.seq} follows event {behind}."
 
     def _jumps_to(self, event: Event, parts: Parts, following: Following) -> bool:
         """Return whether to accept an event that does not follow from the last one.

@@ -91,12 +91,7 @@ class Proof:
     """
 
     def __init__(
-        self,
-        codec: Codec,
-        told: Told,
-        aside: Callable[[bytes], bool],
-        seq: int = 0,
-        own_hash: str = GENESIS,
+        self, codec: Codec, told: Told, aside: Callable[[bytes], bool], seq: int = 0, own_hash: str = GENESIS
     ) -> None:
         self._codec = codec
         self._told = told
@@ -134,7 +129,10 @@ class Proof:
                 self._doubt = _Doubt(place, 0, line, frozenset())
                 continue
             if event.seq <= self._entered:
-                self._enter(event, place)
+                self._doubt = None  # lines before the start event are skipped, and its hash is checked
+                if event.seq == self._entered and event.hash != self.hash:
+                    self._tell(place, f"is a different event {event.seq} than the expected start")
+                    self.hash = event.hash
                 continue
             before, self._file = self._file or path, path
             if event.seq > self.seq and self._takes(parts, event, place, before):
@@ -143,13 +141,6 @@ class Proof:
             elif event.seq <= self.seq and (line != self._line or path == before):
                 self._tell(place, f"is a second event {event.seq}", line)
         self._settle()
-
-    def _enter(self, event: Event, place: str) -> None:
-        """Skip lines before the start event, and check the hash of that event."""
-        self._doubt = None
-        if event.seq == self._entered and event.hash != self.hash:
-            self._tell(place, f"is a different event {event.seq} than the expected start")
-            self.hash = event.hash
 
     def _takes(self, parts: Parts, event: Event, place: str, before: str) -> bool:
         """Return whether to accept a line as the next event; resolve the line in doubt by it."""

@@ -63,11 +63,9 @@ class CommittedLog:
                 low = middle
             else:
                 high = middle - 1
-        return low if self._holds(low, seq) else len(self.files) - 1
-
-    def _holds(self, number: int, seq: int) -> bool:
-        lines = self.content(self.files[number]).splitlines()
-        return bool(lines) and self._decode(self.files[number], lines[-1]).seq >= seq
+        lines = self.content(self.files[low]).splitlines()
+        holds = bool(lines) and self._decode(self.files[low], lines[-1]).seq >= seq
+        return low if holds else len(self.files) - 1
 
     def _decode(self, path: str, line: bytes) -> Event:
         try:

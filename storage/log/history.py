@@ -357,21 +357,15 @@ class History:
             return 1
         while low < high:
             middle = (low + high + 1) // 2
-            first = self._first_seq(middle)
+            first = None  # the number of the first readable event
+            path = self._root / segment_path(middle)
+            with contextlib.suppress(FileNotFoundError), nofollow.open_file(path) as file:
+                first = next(filter(None, map(self._seq_of, file)), None)
             if first is not None and first <= after + 1:
                 low = middle
             else:
                 high = middle - 1
         return low
-
-    def _first_seq(self, segment: int) -> int | None:
-        """Return the number of the first readable event in a segment."""
-        with (
-            contextlib.suppress(FileNotFoundError),
-            nofollow.open_file(self._root / segment_path(segment)) as file,
-        ):
-            return next(filter(None, map(self._seq_of, file)), None)
-        return None
 
     def _seq_of(self, line: bytes) -> int | None:
         try:

@@ -227,21 +227,17 @@ class Rebuilding:
         lost = Lost(previous + 1, end, path, number)
         if not self._accept_loss:
             result.lost.append(lost)
-        result.seq, result.hash = end, self._hash_before(behind[0], found) if behind else UNKNOWN
+        result.seq, result.hash = end, UNKNOWN
+        if behind:  # the remains of the lost event may show the hash that the next line follows from
+            parts, hashes = split(behind[0]), {match[1].decode() for match in _END.finditer(found)}
+            result.hash = next((one for one in hashes if parts.extends(one)), UNKNOWN)
         lines: list[bytes] = []
         if self._accept_loss:
             at = behind[1].at if behind else ""
-            hashes = [UNKNOWN] * (end - lost.first) + [result.hash]
-            lines += [lost_line(seq, at, own) for seq, own in enumerate(hashes, start=lost.first)]
+            owns = [UNKNOWN] * (end - lost.first) + [result.hash]
+            lines += [lost_line(seq, at, own) for seq, own in enumerate(owns, start=lost.first)]
             result.sources[path] = f"the commits and the chain; {lost.events} is marked as lost"
         return lines
-
-    @staticmethod
-    def _hash_before(line: bytes, found: bytes) -> str:
-        """Return the hash that a line follows from, if the remains of the lost event show it."""
-        parts = split(line)
-        hashes = {match[1].decode() for match in _END.finditer(found)}
-        return next((one for one in hashes if parts.extends(one)), UNKNOWN)
 
     def _add(self, content: bytes, source: str) -> None:
         """Collect every line that a content may hold."""

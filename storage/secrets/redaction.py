@@ -245,17 +245,12 @@ def _without_arguments(parts: Sequence[Any]) -> list[Any]:
 
 
 def _clean_field(key: str, value: Any) -> Any:
-    if isinstance(value, str) and is_secret_value(_plain(key), value):
+    *_, plain = (key, *(view.text for view in decodings(key)))
+    if isinstance(value, str) and is_secret_value(plain, value):
         return "[redacted: secret]"
     if isinstance(value, list | tuple) and value and all(isinstance(part, str) for part in value):
         return clean_value([_clean_field(key, part) for part in value])
     return clean_value(value)
-
-
-def _plain(key: str) -> str:
-    """Decode a key."""
-    *_, key = (key, *(view.text for view in decodings(key)))
-    return key
 
 
 def clean_struct(struct: _T) -> _T:

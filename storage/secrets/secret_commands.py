@@ -38,7 +38,7 @@ _OTHERS = (
 )
 _PROGRAM = re.compile(
     rf"(?<![\w.-])(?:{_DATABASES}|{_ARCHIVES}|{_OTHERS})(?:\.exe)?{_Q}(?=[ ,]){_REACH}"
-    rf"[\s\"'](?:-(?:a|A|X|w|pw|k|storepass|keypass){_SEPARATOR}|(?:-[pP]|/p:)(?:{_SEPARATOR}|{_Q})){_VALUE}",
+    rf"[\s\"'](?:-(?:a|A|X|w|pw|k|storepass|keypass){_SEPARATOR}|(?:-[pP]|/p:)(?:{_SEPARATOR}|{_Q})){_VALUE}"
 )
 _LOGIN = re.compile(
     rf"(?<![\w.-])(?:login|signin|[\w-]*auth){_Q}(?=[ ,]){_REACH}"
@@ -245,7 +245,14 @@ _FED = (
 def in_settings(text: str, lowered: str, places: Places) -> Iterator[Span]:
     """Yield values after a name in a command that stores settings: ``git config x.token VALUE``."""
     named = [at for at, _ in places] + list(finds(lowered, "auth"))
-    named = sorted(at for at in named if _SET.match(text, at) and _is_set(lowered, at))
+    # A command that stores settings precedes the name on its line.
+    named = sorted(
+        at
+        for at in named
+        if _SET.match(text, at)
+        for line in [lowered[max(0, lowered.rfind("\n", max(0, at - 500), at), at - 500) : at + 6]]
+        if any(word in line for word in _SETTING_WORDS)
+    )
     for start, end in windows(named, 500, 600, len(text)):
         for match in _CONFIG.finditer(text, start, end):
             value = match["value"]
@@ -255,12 +262,6 @@ def in_settings(text: str, lowered: str, places: Places) -> Iterator[Span]:
 
 
 _SET = re.compile(r"[^\s\"'|;&=]{2,60}(?:[ \t]{1,4}|=)[\"']?(?=[^\s0-9]{0,512}[0-9])[^\s\"'\\|;&]{6}")
-
-
-def _is_set(lowered: str, at: int) -> bool:
-    """Return whether a command that stores settings precedes a name on its line."""
-    line = lowered[max(0, lowered.rfind("\n", max(0, at - 500), at), at - 500) : at + 6]
-    return any(word in line for word in _SETTING_WORDS)
 
 
 _FILE = re.compile(r"[\w./~-]{0,200}\.[a-z]{1,4}[0-9]?")

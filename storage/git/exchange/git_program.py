@@ -198,10 +198,7 @@ def objects_of(git_dir: Path, refs: Mapping[str, str] | None = None) -> Iterator
 
 def there(git_dir: Path, *arguments: str) -> list[str]:
     """Return the command line of a git command in another repository: a backup, not a workspace."""
-    return [
-        *_environ({**_NOBODYS, "GIT_DIR": str(git_dir)}),
-        *("git", *_settings(_THERE), *arguments),
-    ]
+    return [*_environ({**_NOBODYS, "GIT_DIR": str(git_dir)}), *("git", *_settings(_THERE), *arguments)]
 
 
 def service(name: str, branch: str) -> str:
@@ -380,16 +377,14 @@ class _Said:
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + part)
         self._rest = self._rest[:_LINE_BYTES]
         for line in lines:
-            self._take(line[:_LINE_BYTES].decode("utf-8", "replace").rstrip())
+            text = line[:_LINE_BYTES].decode("utf-8", "replace").rstrip()
+            if found := _PROGRESS.match(text):
+                what, done, total, counted = found.groups()
+                if self._progress:
+                    self._progress(what, int(done or counted), int(total or counted))
+            elif text:
+                self._lines.append(text)
         del self._lines[:-_LINES_KEPT]
-
-    def _take(self, line: str) -> None:
-        if found := _PROGRESS.match(line):
-            what, done, total, counted = found.groups()
-            if self._progress:
-                self._progress(what, int(done or counted), int(total or counted))
-        elif line:
-            self._lines.append(line)
 
     def lines(self) -> list[str]:
         """Return the kept lines, without progress."""

@@ -40,8 +40,10 @@ def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
     for entry in found.values():
         if entry.kind in NAMES:
             ready.append((entry, ""))
+        elif entry.kind == OFFSET_DELTA:
+            deltas[entry.base].append(entry)
         else:
-            deltas[entry.base if entry.kind == OFFSET_DELTA else _base_name(data, entry)].append(entry)
+            deltas[data[entry.body : entry.body + _HASH_BYTES].hex()].append(entry)
     saved: set[str] = set()
     while ready:  # a delta waits until its base was saved
         entry, base = ready.pop()
@@ -50,10 +52,6 @@ def salvage(git_dir: Path, pack: Path) -> tuple[int, int]:
             saved.add(oid)
             ready += ((waiting, oid) for key in (entry.at, oid) for waiting in deltas.pop(key, ()))
     return len(saved), len(named.keys() - saved) if named else len(found) - len(saved)
-
-
-def _base_name(data: bytes, entry: PackEntry) -> str:
-    return data[entry.body : entry.body + _HASH_BYTES].hex()
 
 
 def _save(git_dir: Path, data: bytes, entry: PackEntry, base: str) -> str:

@@ -12,6 +12,7 @@ the branch goes back to the last intact commit of its reflog, and the log is com
 """
 
 import contextlib
+import functools
 import os
 import re
 import time
@@ -131,7 +132,9 @@ def repair(root: Path) -> str:
     git_dir = root / ".git"
     if not nofollow.is_directory(git_dir / "objects"):
         return ""
-    suspicious = is_abandoned(git_dir) or _is_cut(git_dir) or any(ref_faults(git_dir))
+    suspicious = is_abandoned(git_dir) or any(ref_faults(git_dir))
+    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
+        suspicious = suspicious or file.read(4) != b"DIRC"  # a crash left it empty, or without its beginning
     locked = any(stale_locks(git_dir)) or any(_stale_index_lock(git_dir))
     if not suspicious and not locked and _is_whole_since(git_dir):
         return ""
@@ -188,7 +191,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
     if thorough:
         mended += _salvage_packs(git_dir, aside)
-    damaged = list(_damaged_objects(git_dir, _noted_ns(git_dir) - _CLOCK_NS if killed else 0))
+    damaged = list(_damaged_objects(git_dir, new_only=killed))
     mended += _remove(git_dir, aside, damaged, "was damaged and was moved away")
     mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
     logged = _logged(git_dir)
@@ -223,7 +226,10 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
         mended += _remove(git_dir, aside, _broken(git_dir), "refers to a missing object and was moved away")
     if mended or not killed:
         # Reflogs that name missing commits, and Git's index file; a kill alone damages neither.
-        _forget_missing(git_dir, aside)
+        exists = functools.cache(ObjectReader(git_dir).exists)
+        _drop_moves(
+            git_dir, aside, lambda oid: bool(oid.strip(b"0")) and not exists(oid.decode("ascii", "replace"))
+        )
         mended += _remove(git_dir, aside, list(index_faults(git_dir)), "was damaged and will be rebuilt")
     if mended:
         _leave_index_behind(git_dir, reader.commit(good))
@@ -231,7 +237,11 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     return mended
 
 
-def _damaged_objects(git_dir: Path, since_ns: int) -> Iterator[Fault]:
+def _damaged_objects(git_dir: Path, *, new_only: bool) -> Iterator[Fault]:
+    since_ns = 0
+    if new_only:  # by the clock of the file system
+        with contextlib.suppress(FileNotFoundError):
+            since_ns = nofollow.status(git_dir / WHOLE).st_mtime_ns - _CLOCK_NS
     for oid, path in loose_objects(git_dir / "objects", since_ns):
         fault = loose_fault(git_dir, oid, path)
         if fault and not fault.whole:
@@ -252,13 +262,6 @@ def read_ref(git_dir: Path) -> str:
 
 
 # --- quick check --------------------------------------------------------------------------------------------
-
-
-def _is_cut(git_dir: Path) -> bool:
-    """Return whether a crash left Git's index file empty or without its beginning."""
-    with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
-        return file.read(4) != b"DIRC"
-    return False
 
 
 def _is_whole_since(git_dir: Path) -> bool:
@@ -321,14 +324,6 @@ def _noted(git_dir: Path) -> list[str]:
         return nofollow.read_text(git_dir / WHOLE).split()
     except (OSError, UnicodeDecodeError):
         return []
-
-
-def _noted_ns(git_dir: Path) -> int:
-    """Return when the note was written, by the clock of the file system; 0 for never."""
-    try:
-        return nofollow.status(git_dir / WHOLE).st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _known_whole(git_dir: Path, reader: ObjectReader) -> str:
@@ -439,8 +434,7 @@ def _mend_refs(git_dir: Path, aside: Aside, tail_bytes: int | None) -> Iterator[
         if garbled := _garbled(log, tail_bytes):
             _drop_lines(log, aside, garbled)
             yield Mended(
-                f".git/{log.relative_to(git_dir)}",
-                f"had {len(garbled)} unreadable lines, and was repaired",
+                f".git/{log.relative_to(git_dir)}", f"had {len(garbled)} unreadable lines, and was repaired"
             )
 
 
@@ -450,8 +444,7 @@ def _settled(reader: ObjectReader, candidates: list[str], seq: int) -> str:
         with contextlib.suppress(ObjectDamaged):
             commit: CommitInfo | None = reader.commit(candidate)
             while commit is not None:
-                through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
-                if through.isdecimal() and int(through) <= seq:
+                if commit.span is not None and commit.span[1] <= seq:
                     return commit.id
                 commit = reader.commit(commit.parents[0]) if commit.parents else None
     return ""
@@ -496,10 +489,7 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
     lost = {commit.encode() for commit in commits}
     for commit in commits:
         aside.keep(loose_path(git_dir, commit))
-    for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
-        if lost and nofollow.exists(log):
-            lines = nofollow.read(log).splitlines(keepends=True)
-            _drop_lines(log, aside, {line for line in lines if lost & {line[:40], line[41:81]}})
+    _drop_moves(git_dir, aside, lost.__contains__)
 
 
 def _broken(git_dir: Path) -> list[Fault]:
@@ -532,16 +522,13 @@ def _broken(git_dir: Path) -> list[Fault]:
     ]
 
 
-def _forget_missing(git_dir: Path, aside: Aside) -> None:
-    """Drop reflog entries of missing commits."""
-    reader = ObjectReader(git_dir)
+def _drop_moves(git_dir: Path, aside: Aside, is_gone: Callable[[bytes], bool]) -> None:
+    """Drop reflog entries of some commits."""
     for log in (git_dir / "logs" / BRANCH, git_dir / "logs" / "HEAD"):
         with contextlib.suppress(FileNotFoundError):
             lines = set(nofollow.read(log).splitlines(keepends=True))
-            named = {oid for line in lines for oid in (line[:40], line[41:81]) if oid.strip(b"0")}
-            gone = {oid for oid in named if not reader.exists(oid.decode("ascii", "replace"))}
-            if missing := {line for line in lines if gone & {line[:40], line[41:81]}}:
-                _drop_lines(log, aside, missing)
+            if gone := {line for line in lines if any(map(is_gone, (line[:40], line[41:81])))}:
+                _drop_lines(log, aside, gone)
 
 
 def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
@@ -552,8 +539,7 @@ def _drop_lines(log: Path, aside: Aside, lines: set[bytes]) -> None:
 
 def _leave_index_behind(git_dir: Path, commit: CommitInfo) -> None:
     """Leave the engine's lock as a dead engine would, so that the next open updates the index file."""
-    through = commit.trailers.get("AgentX-Event", "").rpartition("-")[2]
-    mark = Mark(pid=0, seq=int(through) if through.isdecimal() else 0, boot=this_boot())
+    mark = Mark(pid=0, seq=commit.span[1] if commit.span else 0, boot=this_boot())
     with contextlib.suppress(FileExistsError):
         fd = nofollow.open_descriptor(git_dir / "index.lock", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         os.write(fd, mark.encode())

@@ -5,16 +5,15 @@ Nothing is trusted: a rebuilt object must have the id of the missing one.
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from agentx.storage.artifacts import entry_after
 from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
-from agentx.storage.events.types import Event, WriteReverted, changes_of
+from agentx.storage.events.types import WriteReverted, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.git.checked_reader import CommitInfo, ObjectReader, TreeEntry
 from agentx.storage.git.objects import ObjectDamaged, blob_id, write_blob
@@ -30,7 +29,6 @@ from agentx.storage.log.history import (
     told_already,
 )
 
-_RANGE = re.compile("([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _ARTIFACTS = "artifacts/"
 _NEAR = 100
 """Number of recent commits that must exist; if one is missing, the branch goes back.
@@ -120,7 +118,7 @@ class Remaking:
     def _make(self, commit: CommitInfo, parent_tree: str) -> None:
         missing = self._missing(parent_tree, commit.tree)
         trees = {path: oid for path, oid in missing.items() if path == "" or path.endswith("/")}
-        if trees and (span := _span(commit)) and self._make_tree(commit, parent_tree, span):
+        if trees and (span := commit.span) and self._make_tree(commit, parent_tree, span):
             missing = self._missing(parent_tree, commit.tree)
             source = f"event {span[0]}" if span[0] == span[1] else f"events {span[0]} to {span[1]}"
             self.made += [(oid, source) for oid in trees.values() if oid not in missing.values()]
@@ -136,9 +134,8 @@ class Remaking:
 
         The log is searched up to the commit.
         """
-        span = _span(commit)
-        if path == LIVE and span is not None:
-            content = self._log_through(span[1])[1]
+        if path == LIVE and commit.span is not None:
+            content = self._log_through(commit.span[1])[1]
             if blob_id(content) == oid:
                 return content, LIVE
         for name in (path, self._by_content.get(oid, "")):
@@ -177,7 +174,8 @@ class Remaking:
 
     def _entries(self, span: tuple[int, int], parent_tree: str) -> dict[str, TreeEntry | None]:
         """Return the tree entries that a commit of some events changed."""
-        events = list(self._events(span))
+        read = History(self._root, Codec(FACTS)).read(span[0] - 1, told_already)
+        events = list(takewhile(lambda event: event.seq <= span[1], read))
         reverted = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
         entries: dict[str, TreeEntry | None] = {
             _ARTIFACTS + made.path: entry_after(made)
@@ -209,12 +207,6 @@ class Remaking:
     def _write(self, content: bytes) -> str:
         return write_blob(self._root / ".git", content)
 
-    def _events(self, span: tuple[int, int]) -> Iterator[Event]:
-        for event in History(self._root, Codec(FACTS)).read(span[0] - 1, told_already):
-            if event.seq > span[1]:
-                return
-            yield event
-
     def _log_through(self, seq: int) -> tuple[int, bytes]:
         """Return the live log as it was after an event, and the number of its segment, sealed or not."""
         sealed = count_segments(self._root)
@@ -225,11 +217,6 @@ class Remaking:
             if at >= 0:
                 return number, content[: content.find(b"\n", at) + 1]
         return 1, b""
-
-
-def _span(commit: CommitInfo) -> tuple[int, int] | None:
-    found = _RANGE.fullmatch(commit.trailers.get("AgentX-Event", ""))
-    return (int(found[1]), int(found[2] or found[1])) if found else None
 
 
 def _content(path: Path) -> bytes | None:
