@@ -153,6 +153,7 @@ def _listed(call: ProgramCall, names: list[str]) -> list[str]:
     return names if passes else []
 
 
+_MOST_FOUND = 64
 _FIND_PLAIN = vocabulary("-print -print0 -o -or -delete ( ) , -depth")
 _FIND_VALUES = vocabulary("-name -iname -type")
 
@@ -173,12 +174,14 @@ def _found(arguments: Sequence[str]) -> list[str]:
         elif word not in _FIND_PLAIN:
             return []
     folders = ["" if start in {".", "./"} else f"{start.rstrip('/')}/" for start in starts or ["."]]
-    return [
-        f"{folder}{way}{pattern}"
-        for folder in folders
+    if len(folders) * len(patterns) > _MOST_FOUND:
+        return []
+    ways = [
+        f"{way}{pattern}"
         for pattern in patterns or ["*"]
         for way in (("",) if pattern.startswith("*") else ("", "*/"))
     ]
+    return [f"{folder}{way}" for folder in folders for way in ways]
 
 
 def _of_program(
