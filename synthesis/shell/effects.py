@@ -39,7 +39,7 @@ _EACH = vocabulary("touch truncate tee")
 _LAST = vocabulary("cp mv install ln rsync")
 _REMOVE = vocabulary("rm unlink shred")
 _EDITS = vocabulary("sed gsed perl")
-_IN_PLACE = re.compile(r"-(?!-)[A-Za-z0-9]*i|--in-place")
+_IN_PLACE = re.compile(r"-(?![-MI])[A-Za-z0-9]*i|--in-place")
 _ONLY_MATCHING = vocabulary(
     """
     grep egrep fgrep rg ls ps ssh scp rsync git set find test tar unzip kubectl helm aws az gh apt-get mount
