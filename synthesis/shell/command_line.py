@@ -160,6 +160,8 @@ class _Reader:
 
     def script(self, text: str) -> None:
         """Read a script in the current shell."""
+        if not text.strip():  # most calls have no command, and need no grammar
+            return
         if self._scripts > _MAX_SCRIPTS:
             self.understood = False
             return

@@ -13,6 +13,7 @@ import msgspec
 
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command
+from agentx.synthesis.shell.wrappers import SHELLS
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,6 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 IsFolder = Callable[[str], bool]
 
-_SHELLS = vocabulary("bash sh zsh dash")
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|deno|bun|ruby|perl|php")
 _EACH = vocabulary("touch truncate tee")
 _LAST = vocabulary("cp mv install ln rsync")
@@ -117,7 +117,7 @@ def _effects(command: str, is_folder: IsFolder) -> Iterator[Effect]:
         given = call.given or piped
         printed = (call.given or None) if call.program == "cat" else _printed(call.program, words)
         found = [Effect(path=path, text=printed, appends=sign == ">>") for sign, path in call.writes]
-        if call.program in _SHELLS and not words:
+        if call.program in SHELLS and not words:
             found += _effects(piped, is_folder)
         elif _INTERPRETERS.fullmatch(call.program):
             found += _of_code("\n".join((*words, call.given)))
