@@ -307,6 +307,9 @@ _PRINTS_LINES = re.compile(r"\d*(?:,(?:\d+|\$))?p")
 _STEERS = re.compile(r"PATH|ENV|BASH_ENV|IFS|CDPATH|LD_\w+|GIT_\w+|LESS\w*|\w*PAGER|\w*EDITOR")
 """Variables with which a program that otherwise only shows something may run another."""
 
+_ANY_OPTION = re.compile(r"\{\}|\$[\w{@*]")
+"""A name from ``xargs`` or an unknown variable, which may be any option."""
+
 _HIDES = re.compile(r"\$[(\[]|`|[<>]\(|\$\{(?!\w+\})")
 """Expansions that run something, or may evaluate a text that does."""
 
@@ -332,7 +335,14 @@ def _shows(step: ProgramCall) -> bool:
         case "git", [first, *rest] if first not in _GIT_LOOKS or any(word.startswith("-O") for word in rest):
             return False
         case "sed", ["-n", script, *names]:
-            return bool(_PRINTS_LINES.fullmatch(script)) and not any(name.startswith("-") for name in names)
+            optional = any(name.startswith("-") or _ANY_OPTION.search(name) for name in names)
+            return bool(_PRINTS_LINES.fullmatch(script)) and not optional
         case program, words:
             options = {word.partition("=")[0] for word in words}
-            return program in {*_LOOKS, "git"} and not options & _CHANGES.get(program, frozenset())
+            unknown = program in {*_CHANGES, "uniq"} and any(map(_ANY_OPTION.search, words))
+            spread = program == "find" and any(
+                word[:1] in {"*", "?", "["} and not before.startswith("-")
+                for before, word in pairwise(("", *words))
+            )
+            changes = spread or unknown or options & _CHANGES.get(program, frozenset())
+            return program in {*_LOOKS, "git"} and not changes
