@@ -60,7 +60,7 @@ def approved_arguments(engine: Engine, tool: str, call_id: str, why: str, actor:
         NotApproved: The user denied the call.
         UsageError: The ID belongs to a call of another tool, or the arguments can no longer be read.
     """
-    pending = engine.write_path.state.pending[call_id]
+    pending = engine.log.state.pending[call_id]
     if pending.tool != tool:
         raise UsageError(f"The call {call_id} belongs to {pending.tool}, not to {tool}; make a new call.")
     if pending.approved is None:
@@ -151,7 +151,7 @@ def forget_arguments(root: Path, call_id: str) -> None:
 
 def _forget_settled(engine: Engine) -> None:
     """Delete the arguments of settled calls: denied on another machine, or never recorded after a crash."""
-    pending = engine.write_path.state.pending.values()
+    pending = engine.log.state.pending.values()
     waiting = {_place(engine.root, call.call_id).name for call in pending if call.approved is not False}
     with contextlib.suppress(OSError):
         for kept in nofollow.listed(engine.root / CACHE / "waiting"):

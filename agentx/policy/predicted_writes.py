@@ -130,16 +130,16 @@ def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) ->
 
 def _removed(engine: Engine, path: str) -> Contents:
     """Return a file, everything below a directory, or the matches of a pattern, as removed."""
-    root = engine.write_path.artifacts.root
+    root = engine.artifacts.root
     on_disk = islice(nofollow.tree(root / path), _FILES) if "*" not in path else ()
     below = [place.relative_to(root).as_posix() for place in on_disk]
-    named = [name for name in engine.write_path.manifest() if fnmatchcase(name, path)] if "*" in path else []
+    named = [name for name in engine.git.manifest() if fnmatchcase(name, path)] if "*" in path else []
     return dict.fromkeys((path, *below, *named))
 
 
 def _by_command(engine: Engine, command: str) -> Contents:
     made: Contents = {}
-    root = engine.write_path.artifacts.root
+    root = engine.artifacts.root
     for one in effects(command, lambda path: path.endswith("/") or nofollow.is_directory(root / path)):
         if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
             made |= _removed(engine, "*")
@@ -188,7 +188,7 @@ def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
     """
     if not isinstance(value, str) or not value.strip() or len(value) > _PATH_CHARACTERS:
         return ()
-    root = str(engine.write_path.artifacts.root)
+    root = str(engine.artifacts.root)
     text = encodable(value).replace("\0", "").replace("\\", "/").removeprefix("file://")
     folder = PurePosixPath(root).name
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
@@ -205,7 +205,7 @@ def _inside(root: str, place: str) -> str:
 def _bytes(engine: Engine, path: str) -> bytes:
     """Return the current content of a file; empty if it is missing or cannot be read."""
     try:
-        target = engine.write_path.artifacts.locate(path, follow=True)
+        target = engine.artifacts.locate(path, follow=True)
         return nofollow.read(target) if nofollow.is_file(target) else b""
     except (OSError, PathRefused):
         return b""
