@@ -78,12 +78,10 @@ def decision(engine: Engine, call: PendingCall) -> bool | None:
     """Return the user's decision on a call; ``None`` if there is none that counts here."""
     if not call.approved:
         return call.approved
-    recorded = engine.read_body(call.whole)
     try:
-        arguments = _arguments(engine, call, recorded)
+        return True if granted(engine, call) is not None else None
     except UsageError:
         return True  # it cannot run, and fails with an error when it is tried
-    return engine.trust.approved(call.call_id, call.tool, arguments, recorded) or None
 
 
 def waiting(engine: Engine) -> list[PendingCall]:
@@ -116,8 +114,11 @@ def granted(engine: Engine, call: PendingCall) -> dict[str, Any] | None:
 
 def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, Any]:
     """Return the arguments that the user saw, from the kept copy if the record holds them redacted."""
-    if kept := kept_arguments(engine, call.call_id, recorded):
-        return kept
+    with contextlib.suppress(OSError, ValueError):
+        sealed = nofollow.read(_place(engine.root, call.call_id))
+        kept = json.loads(unseal(engine.settings.state_dir, sealed) or b"")
+        if kept and isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded:
+            return kept
     try:
         found: dict[str, Any] = json.loads(recorded)
     except ValueError as error:
@@ -141,17 +142,6 @@ def keep_arguments(engine: Engine, call_id: str, arguments: Mapping[str, Any]) -
     nofollow.make_directory(place.parent, parents=True)
     content = json.dumps(arguments, default=str).encode("utf-8", "surrogatepass")
     write_file(place, seal(engine.settings.state_dir, content), mode=0o600)
-
-
-def kept_arguments(engine: Engine, call_id: str, recorded: str) -> dict[str, Any] | None:
-    """Return the kept arguments of a call if they match what the user saw redacted, else ``None``."""
-    try:
-        sealed = nofollow.read(_place(engine.root, call_id))
-        kept = json.loads(unseal(engine.settings.state_dir, sealed) or b"")
-    except (OSError, ValueError):
-        return None
-    same = isinstance(kept, dict) and json.dumps(clean_value(kept), default=str) == recorded
-    return kept if same else None
 
 
 def forget_arguments(root: Path, call_id: str) -> None:

@@ -6,6 +6,7 @@ that cannot be predicted from them counts as no change here, and is left to whoe
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -65,7 +66,7 @@ def command_of(arguments: Mapping[str, Any]) -> str:
     value = next((value for name in _COMMAND if (value := given.get(name))), "")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         shell = len(value) > 2 and re.fullmatch(r"-\w*c", value[1])  # noqa: PLR2004 - ["bash", "-lc", "…"]
-        return str(value[2]) if shell else " ".join(value)
+        return str(value[2]) if shell else shlex.join(value)
     return value if isinstance(value, str) else ""
 
 
@@ -93,7 +94,10 @@ def planned(engine: Engine, tool: str, arguments: Mapping[str, Any]) -> Contents
         if any(word in doing for word in _REMOVES):
             made |= _removed(engine, path)
         elif targets:
-            made |= _moved(engine, path, targets)
+            away = _removed(engine, path)
+            there = [(name.removeprefix(path), name) for name in away if name.startswith(path)]
+            made |= {f"{to}{end}": Content(_bytes(engine, name)) for to in targets for end, name in there}
+            made |= away
         else:
             made |= _written(engine, path, given, doing)
     return made
@@ -131,17 +135,6 @@ def _removed(engine: Engine, path: str) -> Contents:
     below = [place.relative_to(root).as_posix() for place in on_disk]
     named = [name for name in engine.git.manifest() if fnmatchcase(name, path)] if "*" in path else []
     return dict.fromkeys((path, *below, *named))
-
-
-def _moved(engine: Engine, path: str, targets: tuple[str, ...]) -> Contents:
-    away = _removed(engine, path)
-    made: Contents = {
-        f"{target}{name.removeprefix(path)}": Content(_bytes(engine, name))
-        for target in targets
-        for name in away
-        if name.startswith(path)
-    }
-    return made | away
 
 
 def _by_command(engine: Engine, command: str) -> Contents:

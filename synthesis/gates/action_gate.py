@@ -4,7 +4,6 @@ Pure: memory and an action in, a verdict out. What a check forbids or the user r
 else is shown, so that it is read before the action, not after.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
@@ -38,6 +37,7 @@ MAX_TOKENS = 3_000
 """Maximum size of a verdict."""
 
 _LINE_TOKENS = 120
+_LONG = 400  # characters that can be more than that
 _REASON_WORDS = 150
 _HINT_TOKENS = 24
 
@@ -173,9 +173,11 @@ def judge(
         title = "What exists already: use it before you make another"
         sections.append(VerdictSection(name="tools", title=title, lines=existing))
     sections.sort(key=lambda part: _ORDER.index(part.name))
-    decision: Decision = "allow_with_context" if any(part.touches for part in sections) else "allow"
+    *first, last = [_NOUNS[part.name] for part in sections if part.touches] or [""]
+    listed = " and ".join(filter(None, (", ".join(first), last)))
+    decision: Decision = "allow_with_context" if listed else "allow"
     reason = (
-        _tally(sections) if decision == "allow_with_context" else "Nothing that is remembered touches this."
+        f"Read first what touches this: {listed}." if listed else "Nothing that is remembered touches this."
     )
     if asking or needs_word:
         decision = "ask"
@@ -301,12 +303,6 @@ _NOUNS = {
 }  # fmt: skip
 
 
-def _tally(sections: Sequence[VerdictSection]) -> str:
-    names = [_NOUNS[part.name] for part in sections if part.touches]
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"Read first what touches this: {listed}."
-
-
 # --- within its budget --------------------------------------------------------------------------------------
 
 
@@ -324,7 +320,11 @@ def fitted(verdict: GateVerdict) -> GateVerdict:
         room -= count_tokens(f"\n## {part.title}\n")
         lines: list[Line] = []
         for line in part.lines:
-            short = _shortened(line)
+            text, why = (
+                cut(text, _LINE_TOKENS) if len(text) >= _LONG else text
+                for text in (one_line(line.text), one_line(line.why))
+            )
+            short = msgspec.structs.replace(line, text=text, why=why)
             cost = count_tokens(_said(short))
             if cost > room:
                 break
@@ -340,18 +340,6 @@ def fitted(verdict: GateVerdict) -> GateVerdict:
         verdict, sections=tuple(kept), items=tuple(dict.fromkeys(items)), omitted=omitted
     )
     return msgspec.structs.replace(made, tokens=count_tokens(made.text))
-
-
-_LONG = re.compile(r".{400}", re.DOTALL)
-
-
-def _shortened(line: Line) -> Line:
-    text, why = one_line(line.text), one_line(line.why)
-    return msgspec.structs.replace(
-        line,
-        text=cut(text, _LINE_TOKENS) if _LONG.match(text) else text,
-        why=cut(why, _LINE_TOKENS) if _LONG.match(why) else why,
-    )
 
 
 def _said(line: Line) -> str:

@@ -273,13 +273,11 @@ def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
         and item.status == "active"
         and isinstance(item.detail, RejectionDetail)
         and applies(item, action)
-        and _does(item.detail.idea or item.text, action)
+        and (
+            names_exactly(idea := item.detail.idea or item.text, action.text)
+            or (action.command and carries_out(idea, action.command))
+        )
     ]
-
-
-def _does(idea: str, action: Action) -> bool:
-    """Return whether an action carries out an idea: its text names the idea, or its command does it."""
-    return names_exactly(idea, action.text) or (bool(action.command) and carries_out(idea, action.command))
 
 
 _GETS = vocabulary("install add i get")

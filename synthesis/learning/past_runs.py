@@ -197,7 +197,7 @@ _LOOKS = vocabulary(
     """
     ls cat head tail grep egrep rg find fd pwd echo printf cd wc which type sed awk tree diff cmp less more
     file stat du df ps env printenv whoami date sleep true false test [ jq sort uniq cut tr xargs tee set
-    export read for do done while if fi then else exit wait kill lsof top uname hostname history man id
+    export read exit wait kill lsof top uname hostname history man id
     basename dirname realpath readlink seq od xxd strings
     """
 )

@@ -22,7 +22,7 @@ MAX_COMMAND = 10_000
 """Maximum number of characters that are read."""
 
 _MAX_CALLS = 1_000
-_MAX_NESTING = 60
+_MAX_NESTING = 40
 _MAX_SCRIPTS = 3
 _MAX_VALUES = 64
 
@@ -78,10 +78,9 @@ def read_command(command: str) -> CommandLine:
     """
     reader = _Reader()
     reader.script(command[:MAX_COMMAND])
-    calls = reader.calls
-    if calls:
-        calls[-1] = msgspec.structs.replace(calls[-1], follower="", group_follower="")
-    return CommandLine(tuple(calls), reader.understood and len(command) <= MAX_COMMAND)
+    if reader.calls:
+        reader.calls[-1] = msgspec.structs.replace(reader.calls[-1], follower="", group_follower="")
+    return CommandLine(tuple(reader.calls), reader.understood and len(command) <= MAX_COMMAND)
 
 
 def steps(command: str) -> tuple[ProgramCall, ...]:
@@ -107,6 +106,7 @@ _HEREDOC_PARTS = {
     *_REDIRECTS, "<<", "<<-", "heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor",
 }  # fmt: skip
 _COMMANDS = {"command", "declaration_command", "unset_command", "test_command"}
+_READS = {"read", "unset", "mapfile", "readarray", "getopts"}
 _CHAINS = {"list", "pipeline", "negated_command", "redirected_statement"}
 _GROUPS = {
     "subshell", "compound_statement", "if_statement", "while_statement", "for_statement",
@@ -160,6 +160,8 @@ class _Reader:
 
     def script(self, text: str) -> None:
         """Read a script in the current shell."""
+        if not text.strip():  # most calls have no command, and need no grammar
+            return
         if self._scripts > _MAX_SCRIPTS:
             self.understood = False
             return
@@ -325,7 +327,9 @@ class _Reader:
         if not several:
             self._once(nodes, of_shell=of_shell)
             return
-        for chosen in islice(product(*(known[name] for name in several)), _MAX_VALUES):
+        found = list(islice(product(*(known[name] for name in several)), _MAX_VALUES + 1))
+        self.understood &= len(found) <= _MAX_VALUES
+        for chosen in found[:_MAX_VALUES]:
             self._known = {**known, **{name: [value] for name, value in zip(several, chosen, strict=True)}}
             self._once(nodes, of_shell=of_shell)
         self._known = known
@@ -432,8 +436,14 @@ class _Reader:
             if program != "eval":
                 self._shells, self._known = shells, known
             self._last = start, True
-        for inner in carried(program, arguments):
+        if program in _READS:
+            for name in arguments:
+                self._known.pop(name, None)
+        self._nesting += 1
+        for inner in carried(program, arguments) if self._nesting < _MAX_NESTING else ():
             self._add(_parts(inner))
+        self.understood &= self._nesting < _MAX_NESTING
+        self._nesting -= 1
 
     def _call(
         self,
@@ -510,6 +520,9 @@ class _Reader:
             return [value for part in parts for value in part if value.strip("() \n")]
         if node.type == "command_name":
             return [value for part in parts for value in part]
+        if sum(max(map(len, part), default=0) for part in parts) > MAX_COMMAND:  # `x=$x$x`, over and over
+            self.understood = False
+            return [_text(node)]
         found = ["".join(chosen) for chosen in islice(product(*parts), _MAX_VALUES)]
         unquoted = node.type == "concatenation" and any(_text(child) == "{" for child in node.children)
         return [word for value in found for word in _spelled_out(value)] if unquoted else found
@@ -544,7 +557,7 @@ def _split(value: str) -> list[str]:
 
 def _closed(text: str) -> str:
     """Return a text with the ends of its here-documents, which a shell does not require at the end."""
-    for found in _HEREDOC.finditer(text):
+    for found in islice(_HEREDOC.finditer(text), _MAX_VALUES):
         if not re.search(rf"^\t*{found[2]}$", text[found.end() :], re.MULTILINE):
             text = f"{text}\n{found[2]}\n"
     return text
@@ -552,8 +565,8 @@ def _closed(text: str) -> str:
 
 def _spelled_out(word: str) -> list[str]:
     """Expand braces: ``{a,b}.txt``."""
-    braces = _BRACES.search(word)
-    if not braces:
-        return [word]
-    spelled = (f"{word[: braces.start()]}{part}{word[braces.end() :]}" for part in braces[1].split(","))
-    return [found for part in islice(spelled, _MAX_VALUES) for found in _spelled_out(part)][:_MAX_VALUES]
+    words = [word]
+    while (braces := _BRACES.search(words[0])) and len(words) < _MAX_VALUES:
+        parts, first = braces[1].split(","), words.pop(0)
+        words += [f"{first[: braces.start()]}{part}{first[braces.end() :]}" for part in parts]
+    return words

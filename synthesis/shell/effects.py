@@ -13,6 +13,7 @@ import msgspec
 
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command
+from agentx.synthesis.shell.wrappers import SHELLS
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,13 +34,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 IsFolder = Callable[[str], bool]
 
-_SHELLS = vocabulary("bash sh zsh dash")
 _INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|deno|bun|ruby|perl|php")
 _EACH = vocabulary("touch truncate tee")
 _LAST = vocabulary("cp mv install ln rsync")
 _REMOVE = vocabulary("rm unlink shred")
 _EDITS = vocabulary("sed gsed perl")
-_IN_PLACE = re.compile(r"-(?!-)[A-Za-z0-9]*i|--in-place")
+_IN_PLACE = re.compile(r"-(?![-MI])[A-Za-z0-9]*i|--in-place")
 _ONLY_MATCHING = vocabulary(
     """
     grep egrep fgrep rg ls ps ssh scp rsync git set find test tar unzip kubectl helm aws az gh apt-get mount
@@ -117,7 +117,7 @@ def _effects(command: str, is_folder: IsFolder) -> Iterator[Effect]:
         given = call.given or piped
         printed = (call.given or None) if call.program == "cat" else _printed(call.program, words)
         found = [Effect(path=path, text=printed, appends=sign == ">>") for sign, path in call.writes]
-        if call.program in _SHELLS and not words:
+        if call.program in SHELLS and not words:
             found += _effects(piped, is_folder)
         elif _INTERPRETERS.fullmatch(call.program):
             found += _of_code("\n".join((*words, call.given)))
@@ -153,6 +153,7 @@ def _listed(call: ProgramCall, names: list[str]) -> list[str]:
     return names if passes else []
 
 
+_MOST_FOUND = 64
 _FIND_PLAIN = vocabulary("-print -print0 -o -or -delete ( ) , -depth")
 _FIND_VALUES = vocabulary("-name -iname -type")
 
@@ -173,12 +174,14 @@ def _found(arguments: Sequence[str]) -> list[str]:
         elif word not in _FIND_PLAIN:
             return []
     folders = ["" if start in {".", "./"} else f"{start.rstrip('/')}/" for start in starts or ["."]]
-    return [
-        f"{folder}{way}{pattern}"
-        for folder in folders
+    if len(folders) * len(patterns) > _MOST_FOUND:
+        return []
+    ways = [
+        f"{way}{pattern}"
         for pattern in patterns or ["*"]
         for way in (("",) if pattern.startswith("*") else ("", "*/"))
     ]
+    return [f"{folder}{way}" for folder in folders for way in ways]
 
 
 def _of_program(
@@ -304,6 +307,9 @@ _PRINTS_LINES = re.compile(r"\d*(?:,(?:\d+|\$))?p")
 _STEERS = re.compile(r"PATH|ENV|BASH_ENV|IFS|CDPATH|LD_\w+|GIT_\w+|LESS\w*|\w*PAGER|\w*EDITOR")
 """Variables with which a program that otherwise only shows something may run another."""
 
+_ANY_OPTION = re.compile(r"\{\}|\$[\w{@*]")
+"""A name from ``xargs`` or an unknown variable, which may be any option."""
+
 _HIDES = re.compile(r"\$[(\[]|`|[<>]\(|\$\{(?!\w+\})")
 """Expansions that run something, or may evaluate a text that does."""
 
@@ -329,7 +335,14 @@ def _shows(step: ProgramCall) -> bool:
         case "git", [first, *rest] if first not in _GIT_LOOKS or any(word.startswith("-O") for word in rest):
             return False
         case "sed", ["-n", script, *names]:
-            return bool(_PRINTS_LINES.fullmatch(script)) and not any(name.startswith("-") for name in names)
+            optional = any(name.startswith("-") or _ANY_OPTION.search(name) for name in names)
+            return bool(_PRINTS_LINES.fullmatch(script)) and not optional
         case program, words:
             options = {word.partition("=")[0] for word in words}
-            return program in {*_LOOKS, "git"} and not options & _CHANGES.get(program, frozenset())
+            unknown = program in {*_CHANGES, "uniq"} and any(map(_ANY_OPTION.search, words))
+            spread = program == "find" and any(
+                word[:1] in {"*", "?", "["} and not before.startswith("-")
+                for before, word in pairwise(("", *words))
+            )
+            changes = spread or unknown or options & _CHANGES.get(program, frozenset())
+            return program in {*_LOOKS, "git"} and not changes

@@ -41,7 +41,7 @@ _WRAPPER_VALUES = {
     "-w",
 }
 
-_SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
+SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
 _SHELL_WORDS = {"test", "true", "false", "time"}
 _SCRIPT_FLAG = re.compile(r"-\w*c")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
@@ -52,7 +52,7 @@ def script_of(program: str, arguments: Sequence[str], given: str) -> str | None:
     """Return the script that a shell runs; ``None`` if the program is not a shell, or reads a file."""
     if program == "eval":
         return " ".join(arguments)
-    if program not in _SHELLS:
+    if program not in SHELLS:
         return None
     for number, word in enumerate(arguments):
         if _SCRIPT_FLAG.fullmatch(word):

@@ -10,7 +10,7 @@ from agentx.synthesis.checks.command import (
     normal_form,
     selection,
 )
-from agentx.synthesis.shell.command_line import read_command, steps
+from agentx.synthesis.shell.command_line import steps
 
 
 @pytest.mark.parametrize(
@@ -38,32 +38,6 @@ def test_tests_linters_and_builds_are_checks(command):
 )  # fmt: skip
 def test_other_commands_are_not(command):
     assert not is_check_command(command)
-
-
-def test_open_quotes_and_binary_noise_are_split_somehow():
-    assert is_check_command('pytest -k "open')
-    for command in (
-        "\0",
-        "'" * 100,
-        "(" * 10_000,
-        "a |" * 10_000,
-        "\ud800",
-        "${a:-" * 2_000,
-        "f() { f; f; }; f; " * 100,
-    ):
-        assert isinstance(steps(command), tuple)
-
-
-def test_what_does_not_parse_or_is_too_much_is_not_understood():
-    assert read_command("ls | head").understood
-    for command in (
-        "ls 'open",
-        "(" * 100,
-        "ls;" * 5_000,
-        "for i in {1..500}; do ls $i; done",
-        "eval 'eval \"eval \\'eval ls\\'\"'",
-    ):
-        assert not read_command(command).understood
 
 
 def test_pipes_and_alternatives_mask_the_exit_status_and_and_does_not():

@@ -136,6 +136,7 @@ def test_what_certainly_changes_nothing_only_looks(command):
         # options that write or run
         "sort -o a a", "sort -oa a", "sort --compress-program=./x a", "uniq a b", "git log --output=f", "git grep -Ox a", "rg --pre ./x a",
         "find . -delete", "find . -fprint f", "sed -n 'w f' a", "sed -n 1p -i f", "file -C -m a",
+        "echo -delete | xargs find .", "ls | xargs sort", "ls | xargs sed -n 1p", "find . $X", "sort $X a", "for x in -delete; do find . $x; done", "find *",
         # redirects
         "ls > f", "ls >& f", "ls 3>f", "cat a >| b", "{ ls; } > f", "for i in a; do ls; done >> f", "ls <> f", "ls | tee f",
         # what is not understood
