@@ -140,20 +140,13 @@ class Estimator:
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
         prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
-        found = [
-            one for read in step.reads for path in read.paths for one in self._candidates(step, read, path)
-        ]
+        paths = ((read, path) for read in step.reads for path in read.paths)
+        found = [one for read, path in paths for one in self._candidates(step, read, path)]
         guessed = {one.path for one, guess in found if guess}
 
         def fitted_to(window: AgentType) -> Fitted:
-            return fit(
-                [one for one, _ in found],
-                window,
-                prompt_tokens=prompt_tokens,
-                about=task_words(role, step),
-                split=role.split,
-                item=item_of(step),
-            )
+            files, about, item = [one for one, _ in found], task_words(role, step), item_of(step)
+            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=role.split, item=item)
 
         try:
             return budget_of(fitted_to(agent), guessed)
@@ -213,12 +206,11 @@ class Estimator:
         """Return a stand-in text of the likely length of a missing file."""
         if rule.fit == "whole":
             return _words(self._expected(path))
-        items = next(
-            (items for items in self._plan.items.values() if any(one.id == step.item for one in items)), ()
-        )
-        return "".join(
-            f"## {one.id} {one.values.get('title', '')}\n\n{_words(SECTION_TOKENS)}\n\n" for one in items
-        ) or _words(self._expected(path))
+        every = self._plan.items.values()
+        items = next((items for items in every if any(one.id == step.item for one in items)), ())
+        titles = (f"## {one.id} {one.values.get('title', '')}" for one in items)
+        sections = "".join(f"{title}\n\n{_words(SECTION_TOKENS)}\n\n" for title in titles)
+        return sections or _words(self._expected(path))
 
     def _expected(self, path: str, behind: frozenset[str] = frozenset()) -> int:
         """Return the expected tokens of a written file, from its length check or from its sources."""

@@ -117,8 +117,14 @@ def _stop(text: str, opened: re.Match[str], closing: int) -> int:
             if closing >= behind:
                 return text.index("-->", behind) + len("-->")
             return len(text) if not text[text.rfind("\n", 0, start) + 1 : start].strip() else behind
-        case "ticks":
-            return _span_end(text, opened[0], behind)
+        case "ticks":  # if the code span is not closed in its paragraph, only the ticks
+            ends = (
+                found
+                for found in _TICKS.finditer(text, behind)
+                if found[0] == opened[0] or found[0][0] == "\n"
+            )
+            end = next(ends, None)
+            return end.end() if end and end[0] == opened[0] else behind
         case "link":
             found = _TARGET.match(text, start)
         case "address":
@@ -126,16 +132,6 @@ def _stop(text: str, opened: re.Match[str], closing: int) -> int:
         case _:
             found = _TAG.match(text, start)
     return found.end() if found else behind
-
-
-def _span_end(text: str, ticks: str, behind: int) -> int:
-    """Return where a code span ends; if it is not closed in the paragraph, the end of its first ticks."""
-    for found in _TICKS.finditer(text, behind):
-        if found[0] == ticks:
-            return found.end()
-        if found[0][0] == "\n":
-            break
-    return behind
 
 
 def sections(text: str) -> Iterator[Section]:
