@@ -7,7 +7,7 @@ there is such a check, a section for each item done before. The result comes fro
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
@@ -166,25 +166,21 @@ class Estimator:
             self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
         texts = dict(self._texts[key])
         writer = self._writers.get(path)
-        earlier = self._earlier(step, path)
+        appends = [one for one in self._appends.get(path, ()) if one[0].key not in self._done]
+        earlier = [heading for other, heading in appends if self._is_before(other, step)]  # not there yet
         comes = writer is not None and writer.key not in self._done
         if not texts and (earlier or comes or not (read.rule.optional or path in self._appends)):
             texts[f"{read.source}:{path}" if read.source else path] = ""
             comes = True
         for told, text in texts.items():
-            grown = self._grown(text, earlier) if earlier or path in self._appends else text
+            # A file of the long-term memory gets one more section of average size for each item.
+            sections = sections_of("x.md", text).sections if text and earlier else ()
+            size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
+            grown = text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
             yield (
                 Candidate(read.rule, told, grown or (self._guessed(step, read.rule, path) if comes else "")),
                 comes or bool(earlier),
             )
-
-    def _earlier(self, step: Step, path: str) -> list[str]:
-        """Return the headings that will be added to a file before a step is done, and are not there yet."""
-        return [
-            heading
-            for other, heading in self._appends.get(path, ())
-            if other.key not in self._done and self._is_before(other, step)
-        ]
 
     def _is_before(self, one: Step, other: Step) -> bool:
         """Return whether a step comes before another: for an earlier item, or earlier for the same item."""
@@ -192,15 +188,6 @@ class Estimator:
         if first and second and first != second:
             return bool(first < second)
         return self._place[one.key] < self._place[other.key]
-
-    def _grown(self, text: str, earlier: Sequence[str]) -> str:
-        """Return a file of the long-term memory as it will be.
-
-        It gets one more section of average size for each item.
-        """
-        sections = sections_of("x.md", text).sections if text else ()
-        size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
-        return text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
 
     def _guessed(self, step: Step, rule: Read, path: str) -> str:
         """Return a stand-in text of the likely length of a missing file."""

@@ -16,7 +16,7 @@ from itertools import chain, islice
 import msgspec
 
 from agentx.synthesis.chunking.headings import fenced
-from agentx.synthesis.pipelines.proving.markdown import entries, lines_of
+from agentx.synthesis.pipelines.proving.markdown import entries, lines_of, stripped
 
 _SAYS = "<!-- In place of line"
 _NOTE = re.compile(r"<!-- In place of lines? (\d{1,9})(?:-(\d{1,9}))? \(([0-9a-f]{8})\) -->")
@@ -92,7 +92,7 @@ def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
     found: list[range] = []
     for one in reversed(added):
         told = lines_of(one.text)
-        whole = _stripped(told)
+        whole = stripped(told)
         begin = one.line + next((n for n, line in enumerate(told) if line.strip()), 0)
         place = range(begin, begin + len(whole))
         if list(lines[begin : place.stop]) != whole:  # the user moved it
@@ -154,11 +154,6 @@ def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> ran
 
 def _without_first(lines: Sequence[str], place: range) -> range:
     return next((range(n, place.stop) for n in place[1:] if lines[n].strip()), range(0))
-
-
-def _stripped(lines: Sequence[str]) -> list[str]:
-    said = [n for n, line in enumerate(lines) if line.strip()]
-    return list(lines[said[0] : said[-1] + 1]) if said else []
 
 
 def _named(place: range) -> str:
