@@ -105,7 +105,7 @@ class Dispatcher:
         models: Callable[[str], ModelClient],
         allowance: Allowance,
     ) -> None:
-        self.files = Files(engine.write_path.artifacts, plan, folder, engine.trust)
+        self.files = Files(engine.artifacts, plan, folder, engine.trust)
         self.examiner = Examiner(engine, plan, self.files)
         self._engine, self._plan, self._folder = engine, plan, folder
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)

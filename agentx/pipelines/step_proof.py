@@ -155,7 +155,7 @@ class Examiner:
             return ""
         line = shlex.join([*check.command, path])
         result = run_in_copy(
-            self._engine.write_path.artifacts.root,
+            self._engine.artifacts.root,
             line,
             timeout_s=_COMMAND_TIME_S,
             max_output_bytes=_COMMAND_OUTPUT,
@@ -226,7 +226,7 @@ class Examiner:
 
     def _added(self, before: str, after: str) -> Added:
         """Return what was added to a file, and where; empty where that content was purged."""
-        read = self._engine.write_path.repo.read_blob
+        read = self._engine.git.repo.read_blob
         try:
             old, new = (read(blob) if blob else b"" for blob in (before, after))
         except ObjectDamaged:
