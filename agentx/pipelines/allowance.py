@@ -40,11 +40,9 @@ class Allowance:
     """
 
     def __init__(self, plan: Plan, stopped: Callable[[], bool]) -> None:
-        self._plan = plan
-        self._limits = plan.pipeline.limits
-        self._progress = Progress("")
+        self._plan, self._limits = plan, plan.pipeline.limits
         self._stopped = stopped
-        self._sent = 0
+        self._progress, self._sent = Progress(""), 0
         self._at_work: dict[int, tuple[int, float]] = {}
         self._prices: dict[str, Price | None] = {}
         self._ended = threading.Condition()
@@ -77,9 +75,8 @@ class Allowance:
     def _ask(self, expected: tuple[int, float]) -> str:
         with self._ended:
             while not (said := self.reached() or ("it was stopped" if self._stopped() else "")):
-                tokens = sum(one for one, _ in self._at_work.values())
-                cost_usd = sum(one for _, one in self._at_work.values())
-                if not (self._at_work and self._reached(tokens, cost_usd)):
+                tokens, costs = zip((0, 0.0), *self._at_work.values(), strict=True)
+                if not (self._at_work and self._reached(sum(tokens), sum(costs))):
                     self._sent += 1
                     self._at_work[threading.get_ident()] = expected
                     return ""

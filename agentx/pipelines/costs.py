@@ -89,7 +89,14 @@ def outlook_of(
     Raises:
         TemplateInvalid: A template of a role cannot be filled in.
     """
-    planned = tuple(_planned(plan, Estimator(plan, _there(files), done), model, done))
+
+    def there(read: ReadFile) -> Mapping[str, str]:
+        try:
+            return {file.path: file.text for file in files.of(read)}
+        except PointerMissing:
+            return {}
+
+    planned = tuple(_planned(plan, Estimator(plan, there, done), model, done))
     models = sorted({one.model for one in planned if one.model})
     prices = {name: price for name in models if (price := price_in(plan, name))}
     return Outlook(
@@ -101,16 +108,6 @@ def outlook_of(
         prices=prices,
         missing=tuple(missing(plan, files, done, made=made)),
     )
-
-
-def _there(files: Files) -> Callable[[ReadFile], Mapping[str, str]]:
-    def there(read: ReadFile) -> Mapping[str, str]:
-        try:
-            return {file.path: file.text for file in files.of(read)}
-        except PointerMissing:
-            return {}
-
-    return there
 
 
 def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]) -> Iterator[Planned]:
@@ -153,8 +150,6 @@ def _takes(
             continue
         shown, written = (sent * each for each in takes_of(one.budget.prompt + one.budget.reads, one.written))
         prompts, outputs = prompts + shown, outputs + written
-        price = prices.get(one.model)
-        known = known and price is not None
-        if price is not None:
-            cost += price.of(shown, written)
+        known = known and one.model in prices
+        cost += prices[one.model].of(shown, written) if known else 0.0
     return Takes(dispatches, prompts, outputs, cost if known else None)

@@ -107,12 +107,8 @@ class Dispatcher:
     ) -> None:
         self.files = Files(engine.artifacts, plan, folder, engine.trust)
         self.examiner = Examiner(engine, plan, self.files)
-        self._engine = engine
-        self._plan = plan
-        self._folder = folder
-        self._models = models
-        self._allowance = allowance
-        self._gates = Gates(engine)
+        self._engine, self._plan, self._folder = engine, plan, folder
+        self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
         """Do a step: prepare, send, examine, prove.
@@ -325,23 +321,18 @@ class Dispatcher:
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
             self._engine.trust.require("by", f"a role would be carried out by the program {role.by[0]}")
-            words = tuple(self._word(word) for word in role.by)
+            words: list[str] = []
+            # `python` is this interpreter; other words may name files beside the pipeline's file
+            for word in role.by:
+                beside = (self._folder / word).resolve()
+                is_ours = beside.is_file() and beside.is_relative_to(self._folder)
+                words.append(sys.executable if word == PYTHON else str(beside) if is_ours else word)
             environ = program_environ(self._engine)
-            return Command(words, role.speaks, environ, "`by` of the role in the pipeline's file")
+            return Command(tuple(words), role.speaks, environ, "`by` of the role in the pipeline's file")
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
         return Loop(self._models(role.model), limits, ADVICE)
-
-    def _word(self, word: str) -> str:
-        """Resolve a word of a command line: ``python`` is this interpreter; other words may name files.
-
-        A file beside the pipeline's file is found from any working directory.
-        """
-        if word == PYTHON:
-            return sys.executable
-        beside = (self._folder / word).resolve()
-        return str(beside) if beside.is_file() and beside.is_relative_to(self._folder) else word
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 
@@ -445,17 +436,16 @@ class Dispatcher:
         self, step: Step, made: Collection[str], parts: Mapping[int, TaskPart]
     ) -> list[tuple[str, int]]:
         """Return the last file and the file count of each part before the first unfinished one."""
-        numbers = takewhile(lambda number: number in parts and self._is_written(step, made, number), count(1))
-        return [(parts[number].through, parts[number].holds) for number in numbers]
 
-    def _is_written(self, step: Step, made: Collection[str], number: int) -> bool:
-        """Return whether an earlier agent wrote a part, with its markers."""
-        return all(
-            (path := _part_of(write.path, number)) in made
-            and (file := self.files.text(path)) is not None
-            and has_marker(file.text, write.rule.marker, write.path)
-            for write in step.writes
-        )
+        def is_written(number: int) -> bool:
+            return number in parts and all(
+                (path := _part_of(write.path, number)) in made
+                and (file := self.files.text(path)) is not None
+                and has_marker(file.text, write.rule.marker, write.path)
+                for write in step.writes
+            )
+
+        return [(parts[number].through, parts[number].holds) for number in takewhile(is_written, count(1))]
 
     def _join(self, due: Due, parts: int, found: Sequence[str]) -> Came:
         """Join the parts that several agents wrote into one file."""

@@ -79,7 +79,7 @@ def matrix_of(pipeline: Pipeline) -> Matrix:
         pipeline.title,
         tuple(sorted(files, key=lambda row: order.index(row.sort))),
         tuple(
-            RoleRow(name, role.title or name, role.by, role.agent, tuple(stages[name]), _files(role))
+            RoleRow(name, role.title or name, role.by, role.agent, tuple(stages[name]), _accesses(role))
             for name, role in pipeline.roles.items()
         ),
     )
@@ -91,7 +91,7 @@ def all_stages(pipeline: Pipeline) -> Iterator[Stage]:
         yield from entry.stages if isinstance(entry, Loop) else (entry,)
 
 
-def _files(role: Role) -> dict[str, tuple[Access, ...]]:
+def _accesses(role: Role) -> dict[str, tuple[Access, ...]]:
     named: list[tuple[str, Access]] = [
         *((one.file, "reads") for one in role.reads),
         *((one.file, "writes") for one in role.writes),

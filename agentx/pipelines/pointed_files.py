@@ -84,13 +84,9 @@ class Files:
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
                 raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.", pattern)
-            grows = read.rule.file in self._growing
-            found += [
-                msgspec.structs.replace(one, text=in_force(one.text))
-                if grows and one.path not in writes
-                else one
-                for one in texts
-            ]
+            for one in texts:
+                whole = read.rule.file not in self._growing or one.path in writes
+                found.append(one if whole else msgspec.structs.replace(one, text=in_force(one.text)))
         return found
 
     def text(self, path: str, source: str = "") -> FileText | None:
@@ -101,31 +97,26 @@ class Files:
         """
         told = f"{source}:{path}" if source else path
         try:
-            data = self._bytes(path, self._outside(source, path) if source else self._own(path))
+            target = self._located(path, source)
+            if not nofollow.is_file(target):
+                return None
+            self.artifacts.check_size(path, nofollow.status(target).st_size)
+            data = nofollow.read(target)
         except OSError as error:
             raise PointerMissing(f"{told} cannot be read: {error.strerror or error}.") from error
-        if data is None:
-            return None
         text = decoded(data)
         if text is None:
             raise PointerMissing(f"{told} is not UTF-8 text, so no agent can read it: {_why_no_text(data)}")
         return FileText(told, text, blob_id(data))
 
-    def _own(self, path: str) -> Path:
-        return self.artifacts.locate(path, follow=True)
-
-    def _outside(self, source: str, path: str) -> Path:
+    def _located(self, path: str, source: str) -> Path:
+        if not source:
+            return self.artifacts.locate(path, follow=True)
         tree = self._trees[source]
         target = (tree / path).resolve()
         if not target.is_relative_to(tree):
             raise PointerMissing(f"{source}:{path} leads out of {tree}.")
         return target
-
-    def _bytes(self, path: str, target: Path) -> bytes | None:
-        if not nofollow.is_file(target):
-            return None
-        self.artifacts.check_size(path, nofollow.status(target).st_size)
-        return nofollow.read(target)
 
     def _matching(self, source: str, pattern: str) -> list[str]:
         """Return the files that a pattern matches.

@@ -109,15 +109,12 @@ class Runner:
         pipeline, self._source = read(path)
         self.plan: Plan = resolve(pipeline, self._source)
         self.name = pipeline.pipeline
-        self._engine = engine
-        self._jobs = max(1, jobs)
-        self._note = note
+        self._engine, self._path = engine, path.resolve()
+        self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
-        self._path = path.resolve()
         self._waiting: dict[str, str] = {}
-        self._limit = ""
+        self._limit = self._unanswered = ""
         self._stopped = False
-        self._unanswered = ""
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
         self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
 
@@ -239,7 +236,10 @@ class Runner:
             while True:
                 with tracker.lock:
                     waiting.extend(schedule.ready())
-                while waiting and busy < self._jobs and not self._stops():
+                while waiting and busy < self._jobs:
+                    self._limit = self._allowance.reached()
+                    if self._stopped or self._limit or self._unanswered:
+                        break
                     crew.give(waiting.popleft())
                     busy += 1
                 if not busy:
@@ -282,14 +282,6 @@ class Runner:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-    def _stops(self) -> bool:
-        """Return whether no more agents are sent.
-
-        That is so after a Ctrl-C, when a limit is reached, and when no model answers.
-        """
-        self._limit = self._allowance.reached()
-        return self._stopped or bool(self._limit or self._unanswered)
 
     def _do(self, due: Due, schedule: Schedule, tracker: Tracker) -> Came:
         """Do a step in a worker thread; files that exist already are proved instead of written again."""

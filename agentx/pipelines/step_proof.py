@@ -5,6 +5,7 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
@@ -72,9 +73,7 @@ class Examiner:
     """Checks what was written."""
 
     def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
-        self._engine = engine
-        self._plan = plan
-        self._files = files
+        self._engine, self._plan, self._files = engine, plan, files
         self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
@@ -168,8 +167,6 @@ class Examiner:
         ended = late if result.timed_out else f"ended with {result.exit_code}"
         return f"{path}: `{line}` {ended}: {one_line(clean(result.output))[-_SHOWN_OUTPUT:]}"
 
-    # --- proving --------------------------------------------------------------------------------------------
-
     def prove(
         self, due: Due, examined: Examined, *, run: str, before: Sequence[Payload] = (), found: bool = False
     ) -> list[Event]:
@@ -201,12 +198,10 @@ class Examiner:
             def payload(changes: tuple[FileChange, ...]) -> StageProved:
                 return msgspec.structs.replace(proved, changes=changes)
 
-            def check() -> None:
-                file_policy.require(self._engine, contents, actor=ACTOR, run=run)
-
-            if contents:
-                return [*events, *path.write(contents, payload, actor=ACTOR, run=run, check=check)]
-            return [*events, *path.record([Draft(data=proved, actor=ACTOR, run=run)])]
+            if not contents:
+                return [*events, *path.record([Draft(data=proved, actor=ACTOR, run=run)])]
+            require = partial(file_policy.require, self._engine, contents, actor=ACTOR, run=run)
+            return [*events, *path.write(contents, payload, actor=ACTOR, run=run, check=require)]
 
     def _appended(
         self, due: Due, examined: Examined, proved: StageProved

@@ -62,11 +62,6 @@ class DocumentReport(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def passed(self) -> bool:
-        """Whether there are no findings."""
-        return not self.findings
-
-    @property
     def text(self) -> str:
         """The report for a person or an agent: one finding a line, then the number omitted and the notes."""
         more = [f"... and {self.omitted} more"] if self.omitted else []
@@ -201,10 +196,8 @@ def _link_problem(
     anchor = unquote(parts.fragment)
     if known is None or not anchor or anchor in known or anchor.lower() in known or anchor == "top":
         return None
-    return (
-        f"there is no heading or anchor {_short('#' + anchor)} "
-        f"in {_short(place) if place else 'this document'}"
-    )
+    where = _short(place) if place else "this document"
+    return f"there is no heading or anchor {_short('#' + anchor)} in {where}"
 
 
 def _resolve(path: str, target: str) -> str | None:

@@ -124,8 +124,11 @@ def parse_markdown(text: str) -> MarkdownText:
                     parsed.anchors |= set(_HTML_ANCHOR.findall(child.content))
             if before is not None and before.type == "heading_open":
                 _read_heading(before, token, parsed)
-        elif token.type == "fence" and token.map and not _is_closed(token, body):
-            parsed.open_fences.append(token.map[0] + 1)
+        elif token.type == "fence" and token.map:
+            start, end = token.map
+            last = body[end - 1].lstrip(" \t>").rstrip()
+            closes = len(last) >= len(token.markup) and set(last) == {token.markup[0]}
+            parsed.open_fences += [] if closes and end - 1 > start else [start + 1]
         elif token.type == "html_block":
             parsed.has_title |= "<h1" in token.content.lower()
             parsed.anchors |= set(_HTML_ANCHOR.findall(token.content))
@@ -229,10 +232,3 @@ def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> Non
         repeat = parsed.slugs[slug]
         parsed.slugs[slug] += 1
         parsed.anchors |= {f"{slug}-{repeat}", f"{slug}_{repeat}"} if repeat else {slug}
-
-
-def _is_closed(token: "Token", lines: list[str]) -> bool:
-    assert token.map is not None
-    start, end = token.map
-    last = lines[end - 1].lstrip(" \t>").rstrip()
-    return end - 1 > start and len(last) >= len(token.markup) and set(last) == {token.markup[0]}

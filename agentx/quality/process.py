@@ -42,7 +42,6 @@ class ProcessOutcome:
             missing bytes.
         output_bytes: Total number of bytes printed.
         truncated: Whether ``output`` is incomplete.
-        duration_ms: Wall-clock time.
         leftovers: Whether processes that it started outlived it and were killed.
     """
 
@@ -51,7 +50,6 @@ class ProcessOutcome:
     output: str
     output_bytes: int
     truncated: bool
-    duration_ms: int
     leftovers: bool
 
 
@@ -163,7 +161,6 @@ def run_process(
         output=kept.text(),
         output_bytes=kept.total_bytes,
         truncated=kept.left_out_bytes > 0,
-        duration_ms=round((time.monotonic() - started) * 1000),
         leftovers=not timed_out and (leftovers or strays),
     )
 

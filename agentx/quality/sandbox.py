@@ -69,7 +69,6 @@ class SandboxResult:
             long.
         output_bytes: Total number of bytes printed.
         truncated: Whether ``output`` is incomplete.
-        duration_ms: How long it ran.
         isolation: What isolated it from the rest of the machine: ``bubblewrap``, ``landlock`` or ``none``.
         changes: What it wrote and deleted in the copy, except caches and ignored files.
         notes: What a reader should know: why there is no isolation, what was left out, what was missing.
@@ -81,15 +80,9 @@ class SandboxResult:
     output: str
     output_bytes: int
     truncated: bool
-    duration_ms: int
     isolation: Isolation
     changes: tuple[ChangedFile, ...]
     notes: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether it exited by itself with status 0."""
-        return self.exit_code == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +206,6 @@ def run_in_copy(
         output=outcome.output,
         output_bytes=outcome.output_bytes,
         truncated=outcome.truncated,
-        duration_ms=outcome.duration_ms,
         isolation=isolation,
         changes=changes,
         notes=(*notes, *copy.notes),
@@ -323,12 +315,9 @@ def _user_path(policy: SandboxPolicy) -> str:
 
 def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
     names = {*TOOLCHAINS, *policy.env_allow, "LANG", "LANGUAGE", "TZ"}
-    passed = {
-        name: value for name, value in policy.environ.items() if name in names or name.startswith("LC_")
-    }
     env = {
         "LANG": "C.UTF-8",
-        **passed,
+        **{name: value for name, value in policy.environ.items() if name in names or name[:3] == "LC_"},
         "PATH": _search_path(policy, box),
         "HOME": str(box / "home"),
         "TMPDIR": str(box / "tmp"),
@@ -345,25 +334,13 @@ def _missing(command: str, exit_code: int | None, output: str, isolation: Isolat
     """Return advice if the command failed for want of a program, a Python module or access."""
     if exit_code == NOT_FOUND:
         where = ", or name its directory under [checks] readable" if isolation != "none" else ""
-        return [
-            (
-                f"{command!r} ended with 127, so a program was not found: "
-                f"install it, or give its full path{where}"
-            )
-        ]
+        what = f"{command!r} ended with 127, so a program was not found"
+        return [f"{what}: install it, or give its full path{where}"]
     module = NO_MODULE.search(output)
     if exit_code and module and f"-m {module[1]}" in command:
-        return [
-            (
-                f"the Python that runs AgentX has no {module[1]}: "
-                "install it there, or name another Python in the command"
-            )
-        ]
+        what = f"the Python that runs AgentX has no {module[1]}"
+        return [f"{what}: install it there, or name another Python in the command"]
     if exit_code and isolation == "landlock" and _CLOSED.search(output):
-        return [
-            (
-                "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm: "
-                "install bubblewrap if the command needs them"
-            )
-        ]
+        what = "it ran under Landlock, which allows no socket, no /tmp and no /dev/shm"
+        return [f"{what}: install bubblewrap if the command needs them"]
     return []

@@ -65,7 +65,9 @@ def misspellings(
             if words.get(found.byte_offset) == found.typo and found.typo.lower() not in known:
                 correction = " or ".join(found.corrections)
                 is_oxford = found.typo.replace("iz", "is") == correction  # British too: ``organize``
-                if not is_oxford and not _is_name(found.typo, correction):
+                is_acronym = found.typo.isupper() and len(found.typo) <= ACRONYM
+                is_name = is_acronym or (found.typo.istitle() and " or " in correction)
+                if not is_oxford and not is_name:
                     yield number, found.typo, correction
 
 
@@ -115,11 +117,3 @@ def _words(line: str) -> dict[int, str]:
         seen = start
         words[place] = word
     return words
-
-
-def _is_name(word: str, correction: str) -> bool:
-    """Return whether the word is rather a name.
-
-    That is a short word in capitals, or a capitalized one with several possible corrections.
-    """
-    return (word.isupper() and len(word) <= ACRONYM) or (word.istitle() and " or " in correction)

@@ -158,7 +158,16 @@ def parse_node(output: Output) -> CheckReport | None:
     counts = {match[1]: int(match[2][:9]) for line in output.lines if (match := _NODE_TOTAL.match(line))}
     if "pass" not in counts or "fail" not in counts:
         return None
-    failing = distinct(_node_failing(output.lines))
+    lines, found = output.lines, list[FailedCheck]()
+    # The failures are listed at the end; each has its place above its name and its error below.
+    titles = (index for index, line in enumerate(lines) if line.strip() == "✖ failing tests:")
+    for index in range(next(titles, len(lines)) + 1, len(lines)):
+        if match := _NODE_FAIL.match(lines[index]):
+            place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])
+            message = next((line.strip() for line in lines[index + 1 : index + 4] if line.strip()), "")
+            path, number = (place[1], place[2]) if place else ("", "")
+            found.append(finding(match[2], path=path, line=number, message=message))
+    failing = distinct(found)
     failed = counts["fail"] + counts.get("cancelled", 0)
     return CheckReport(
         runner="node",
@@ -170,19 +179,6 @@ def parse_node(output: Output) -> CheckReport | None:
         names_all_failing=len(failing) >= failed,
         error=error_of(failing if failed else ()),
     )
-
-
-def _node_failing(lines: list[str]) -> list[FailedCheck]:
-    """Return the failures listed at the end; each has its place above its name and its error below."""
-    start = next((i for i, line in enumerate(lines) if line.strip() == "✖ failing tests:"), None)
-    found: list[FailedCheck] = []
-    for index in range(start + 1 if start is not None else len(lines), len(lines)):
-        if match := _NODE_FAIL.match(lines[index]):
-            place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])
-            message = next((line.strip() for line in lines[index + 1 : index + 4] if line.strip()), "")
-            path, number = (place[1], place[2]) if place else ("", "")
-            found.append(finding(match[2], path=path, line=number, message=message))
-    return found
 
 
 def parse_rspec(output: Output) -> CheckReport | None:

@@ -101,7 +101,9 @@ def _session(output: Output, end: int | None) -> CheckReport:
     if len(failing) < failed:
         failing += _in_sections(lines, {item.check for item in failing})
     broken = end is None or any(mark in line for line in lines for mark in _BROKEN if line[:1] in "!I")
-    collected, deselected = _collected(lines)
+    found = (_COLLECTED.match(line) for line in reversed(lines) if line.startswith("collect"))
+    collected = next(filter(None, found), None)
+    deselected = " deselected" in lines[-1] if collected is None else "deselected" in (collected[2] or "")
     ran = failed + sum(counts.get(word, 0) for word in ("passed", "xfailed", "xpassed"))
     if match and not counts.get("passed") and broken:
         failing = [critical(item) if "::" not in item.check else item for item in failing]
@@ -121,7 +123,7 @@ def _session(output: Output, end: int | None) -> CheckReport:
         passed=names(passed),
         skipped=names([(name, _file(name)) for name in skipped]),
         suites=suite_names([*suites, *(_file(name) for _, name, _ in results if "::" in name)]),
-        collected=collected,
+        collected=int(collected[1][:9]) if collected else None,
         ran=ran if match else None,
         failed=failed if match else None,
         complete=output.selected.whole and not broken and not deselected and ran > 0,
@@ -244,10 +246,3 @@ def _in_sections(lines: list[str], known: set[str]) -> list[FailedCheck]:
                 found.append(finding(name, suite=match[1], path=match[1], line=match[2], message=message))
             title = ""
     return found
-
-
-def _collected(lines: list[str]) -> tuple[int | None, bool]:
-    for line in reversed(lines):
-        if line.startswith("collect") and (match := _COLLECTED.match(line)):
-            return int(match[1][:9]), "deselected" in (match[2] or "")
-    return None, any(" deselected" in line for line in lines[-1:])

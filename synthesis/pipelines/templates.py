@@ -34,15 +34,13 @@ _MAX_POWER = 64
 _CACHED = 4_000
 
 _FILTERS = (
-    "abs capitalize count d default dictsort first float int items join last length list lower map max min "
-    "reject "
-    "rejectattr replace reverse round select selectattr sort string sum title trim truncate unique upper "
-    "wordcount"
+    "abs capitalize count d default dictsort first float int items join last length list lower map max min"
+    " reject rejectattr replace reverse round select selectattr sort string sum title trim truncate unique"
+    " upper wordcount"
 )
 _METHODS = (
-    "capitalize count endswith get index items keys lower lstrip removeprefix removesuffix replace rstrip "
-    "split "
-    "splitlines startswith strip title upper values"
+    "capitalize count endswith get index items keys lower lstrip removeprefix removesuffix replace rstrip"
+    " split splitlines startswith strip title upper values"
 )
 _ALLOWED = frozenset(_METHODS.split())
 _REFUSED = ("Macro", "CallBlock", "Include", "Import", "FromImport", "Extends", "Block")
@@ -105,9 +103,8 @@ def _translated() -> Iterator[None]:
     except (ArithmeticError, TypeError, ValueError, AttributeError, LookupError) as error:
         raise TemplateInvalid(f"the template cannot be filled: {error}") from error
     except (RecursionError, MemoryError) as error:
-        raise TemplateInvalid(
-            "the template cannot be filled: it is too deeply nested or too large"
-        ) from error
+        why = "it is too deeply nested or too large"
+        raise TemplateInvalid(f"the template cannot be filled: {why}") from error
 
 
 @lru_cache(maxsize=_CACHED)
@@ -126,19 +123,14 @@ def _needed(template: str) -> frozenset[tuple[str, str]]:
     spared = {id(one) for one in asked}
     maybe = {one.name for one in asked if isinstance(one, nodes.Name)}
     free = find_undeclared_variables(tree) - {"range", _ROUNDS} - maybe
-    keys: list[tuple[Node, Node, object]] = [
-        (one, one.node, one.attr) for one in tree.find_all(nodes.Getattr)
-    ]
-    keys += [(one, one.node, getattr(one.arg, "value", None)) for one in tree.find_all(nodes.Getitem)]
-    of = {
-        (owner.name, key)
-        for one, owner, key in keys
-        if isinstance(owner, nodes.Name)
-        and owner.name in free
-        and isinstance(key, str)
-        and id(one) not in spared
-    }
-    return frozenset(of | {(name, "") for name in free})
+    made = {(name, "") for name in free}
+    got: Any
+    for got in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        key = got.attr if isinstance(got, nodes.Getattr) else getattr(got.arg, "value", None)
+        named = isinstance(got.node, nodes.Name) and got.node.name in free and isinstance(key, str)
+        if named and id(got) not in spared:
+            made.add((got.node.name, str(key)))
+    return frozenset(made)
 
 
 class _Limits:
@@ -159,9 +151,8 @@ class _Limits:
         method = isinstance(owner, str | dict | list) and name in _ALLOWED
         if not (method or called is _range or isinstance(called, Undefined)):
             raise TemplateInvalid("the template cannot be filled: it calls a function that is not allowed")
-        return called(
-            *args, **{key: one for key, one in kwargs.items() if key not in ("_loop_vars", "_block_vars")}
-        )
+        own = {key: one for key, one in kwargs.items() if key not in ("_loop_vars", "_block_vars")}
+        return called(*args, **own)
 
     def is_safe_attribute(self, owner: Any, name: str, value: Any) -> bool:
         parent: Any = super()

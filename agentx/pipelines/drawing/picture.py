@@ -193,7 +193,11 @@ class _Picture:
     def _drawn_stage(self, box: Box, stage: Stage) -> Iterator[str]:
         role = self.pipeline.roles[stage.role]
         yield f'<g id="{escape(stage.id)}"><title>{escape(self._told(stage, role))}</title>'
-        yield from _cards(box, f"card {_colour(self.rows[stage.id])}" if stage.id in self.rows else "card")
+        marks = {cell.mark for cell in self.rows[stage.id].cells} if stage.id in self.rows else set()
+        # The colour is that of the most urgent status among its items.
+        colour = next((mark for mark in ("failed", "asks", "running") if mark in marks), "waiting")
+        colour = " proved" if marks == {"proved"} else f" {colour}" if marks else ""
+        yield from _cards(box, f"card{colour}")
         place = f'x="{box.x:.1f}" y="{box.y + 10:.1f}" width="4" height="{box.height - 20:.1f}"'
         yield f'<rect class="{self._kind(role)}" {place} rx="2"/>'
         y = box.y + _PAD + 12
@@ -293,14 +297,6 @@ class _Line:
 def _who(name: str, role: Role) -> str:
     played = role.agent if is_by_model(role) else role.by[0]
     return f"{role.title or name} · {played}"
-
-
-def _colour(row: Row) -> str:
-    """Return the colour class of a stage: the most urgent status among its items."""
-    marks = {cell.mark for cell in row.cells}
-    return next((mark for mark in ("failed", "asks", "running") if mark in marks), "") or (
-        "proved" if marks == {"proved"} else "waiting"
-    )
 
 
 def _stands(row: Row) -> str:

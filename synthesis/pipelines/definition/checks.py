@@ -16,7 +16,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced
 from agentx.synthesis.pipelines.definition.pipeline import Check, Length
-from agentx.synthesis.pipelines.proving.markdown import lines_of, prose, sections, title_words
+from agentx.synthesis.pipelines.proving.markdown import lines_of, prose, sections, stripped, title_words
 from agentx.synthesis.pipelines.proving.phrase_search import (
     Words,
     count,
@@ -53,9 +53,6 @@ _UNWRITTEN = re.compile(
 
 class CheckInvalid(UsageError):
     """A check in a pipeline's file cannot be applied to any file."""
-
-
-# --- markers and verdicts -----------------------------------------------------------------------------------
 
 
 def marker_line(marker: str, path: str) -> str:
@@ -98,15 +95,10 @@ def marker_fault(text: str, marker: str, path: str) -> str:
 
 def body_of(text: str, marker: str, path: str) -> str:
     """Return a file without its marker line, and without blank lines at either end."""
-    lines = _without_blank_ends(lines_of(text))
+    lines = stripped(lines_of(text))
     if marker and lines and _squeezed(lines[-1]) == _squeezed(marker_line(marker, path)):
-        lines = _without_blank_ends(lines[:-1])
+        lines = stripped(lines[:-1])
     return "\n".join(lines).rstrip()
-
-
-def _without_blank_ends(lines: list[str]) -> list[str]:
-    said = [number for number, line in enumerate(lines) if line.strip()]
-    return lines[said[0] : said[-1] + 1] if said else []
 
 
 def verdict_of(text: str) -> str:
@@ -148,9 +140,6 @@ def _end_of(path: str) -> str:
 
 def _squeezed(line: str) -> str:
     return "".join(line.split())
-
-
-# --- checks -------------------------------------------------------------------------------------------------
 
 
 def look(check: Check, text: str, values: Mapping[str, Any]) -> list[str]:

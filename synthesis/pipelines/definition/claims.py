@@ -48,18 +48,16 @@ def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> N
 
 class _Claims:
     def __init__(self, plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
-        self.plan = plan
-        self.faults = faults
-        self.places = places
+        self.plan, self.faults, self.places = plan, faults, places
         self.steps = list(plan.steps.values())
         self.number = {key: n for n, key in enumerate(plan.steps)}
         self.before = self._ancestors()
         self.writers: defaultdict[str, list[Step]] = defaultdict(list)
         self.appenders: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self.steps:
-            for path in {write.path: None for write in step.writes}:
+            for path in dict.fromkeys(write.path for write in step.writes):
                 self.writers[path].append(step)
-            for path in {append.to: None for append in step.appends}:
+            for path in dict.fromkeys(append.to for append in step.appends):
                 self.appenders[path].append(step)
         self.refused: set[str] = set()
         self.said: set[tuple[str, ...]] = set()

@@ -40,13 +40,10 @@ class PipelineInvalid(UsageError):
 
     def __init__(self, path: str, faults: Sequence[Fault]) -> None:
         self.faults = tuple(sorted(faults, key=lambda fault: fault.line))
-        lines = [
-            (
-                f"{path}{f', line {fault.line}' if fault.line else ''}: "
-                f"{f'{fault.place}: ' if fault.place else ''}{fault.what}"
-            )
-            for fault in self.faults[:_MOST]
-        ]
+        lines: list[str] = []
+        for fault in self.faults[:_MOST]:
+            where = f"{path}, line {fault.line}: " if fault.line else f"{path}: "
+            lines.append(f"{where}{f'{fault.place}: ' if fault.place else ''}{fault.what}")
         more = len(self.faults) - _MOST
         super().__init__("\n".join(lines) + (f"\n{path}: … and {more:,} more." if more > 0 else ""))
 

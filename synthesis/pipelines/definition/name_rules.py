@@ -170,8 +170,6 @@ class _Rules:
             what = f"role {name} appends from {append.source}, which it does not write"
             self.add((*place, "from"), what + hint(append.source, written))
 
-    # --- checks and templates -------------------------------------------------------------------------------
-
     def texts(self, name: str, role: Role) -> None:
         for place, check in checks_of(role):
             if check.matches and (fault := pattern_fault(check.matches)):

@@ -74,8 +74,6 @@ class Order:
             self.add(place, f"duplicate stage or loop {name!r}")
         self.places[name] = place
 
-    # --- dependencies ---------------------------------------------------------------------------------------
-
     def look(self) -> None:
         """Record faults in the dependencies, except cycles."""
         for name, loop in self.loops.items():

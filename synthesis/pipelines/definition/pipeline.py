@@ -62,10 +62,8 @@ class AgentType(PipelinePart):
     @model_validator(mode="after")
     def _has_room(self) -> "AgentType":
         if self.system + self.output >= self.window:
-            raise ValueError(
-                f"system ({self.system:,}) and output ({self.output:,}) leave no room in a window of "
-                f"{self.window:,} tokens"
-            )
+            both = f"system ({self.system:,}) and output ({self.output:,})"
+            raise ValueError(f"{both} leave no room in a window of {self.window:,} tokens")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -109,13 +109,11 @@ def _faults(errors: Sequence["ErrorDetails"]) -> Iterator[tuple[Place, str]]:
     missing = {place for error, place in zip(errors, places, strict=True) if error["type"] == "missing"}
     torn = any(len(place) == 1 for place in missing - meant)
     for error, place in zip(errors, places, strict=True):
-        if torn and len(place) > 1:
-            continue  # what belongs to the missing part is in another place
-        if error["type"] == "missing" and place in meant:
-            continue  # it is there, but misspelt
-        if error["type"] == "too_short" and place in above:
-            continue  # the entries exist, but are invalid
-        yield place, _said(error)
+        elsewhere = torn and len(place) > 1  # it belongs to the missing part
+        misspelt = error["type"] == "missing" and place in meant
+        invalid = error["type"] == "too_short" and place in above  # the entries exist
+        if not (elsewhere or misspelt or invalid):
+            yield place, _said(error)
 
 
 def _place(loc: Place) -> Place:
@@ -146,17 +144,13 @@ def _said(error: "ErrorDetails") -> str:
     if error["loc"][-1:] == ("number",) and kind == "int_parsing":
         said = "expected the number of items, or a list of maps that each have an `id`"
     elif kind in ("model_type", "dict_type"):
-        said = f"expected a map of keys and values{_example(error['loc'], given)}"
+        said = "expected a map of keys and values"
+        needed = ["id"] if "list" in error["loc"] else shape_at(error["loc"]).get("required", [])
+        first = given[:30] if isinstance(given, str) and given else "…"
+        if example := [f"{key}: {'…' if number else first}" for number, key in enumerate(needed)]:
+            said += f", like {{{', '.join(example)}}}"  # the keys that are needed, with the value found there
     else:
         said = _SAID.get(kind, error["msg"]).format(**context)
     if given == "" and "expected" in said:
         said = f"no value (is the indentation of the next lines wrong?); {said}"
     return said
-
-
-def _example(loc: Place, given: Any) -> str:
-    """Return an example of the keys needed at a place, the first with the value found there."""
-    needed = ["id"] if "list" in loc else shape_at(loc).get("required", [])
-    text = given if isinstance(given, str) and given else "…"
-    shown = [f"{key}: {'…' if number else text[:30]}" for number, key in enumerate(needed)]
-    return f", like {{{', '.join(shown)}}}" if shown else ""

@@ -97,8 +97,6 @@ class _Resolver:
             own = {"number": number, "first": number == 1, "last": number == len(given), "of": len(given)}
             yield Item(key, number, values | own)
 
-    # --- steps ----------------------------------------------------------------------------------------------
-
     def _steps(self) -> dict[str, Step]:
         made: dict[str, Step] = {}
         count = sum(len(self._over(flat.for_each)) for flat in self.order.stages.values())

@@ -16,7 +16,7 @@ from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Step
 from agentx.synthesis.pipelines.dispatching.cutting import Candidate, Cuttable, Form, Given, fenced, fill
-from agentx.synthesis.pipelines.dispatching.relevance import Wanted
+from agentx.synthesis.pipelines.dispatching.passages import Wanted
 from agentx.synthesis.pipelines.templates import fill as filled
 
 __all__ = ["Candidate", "Fitted", "Given", "NoRoom", "fenced", "fit", "item_of", "task_words"]

@@ -13,8 +13,7 @@ import msgspec
 
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.pipelines.definition.pipeline import Read
-from agentx.synthesis.pipelines.dispatching.passages import Sections, sections_of, tokens_of
-from agentx.synthesis.pipelines.dispatching.relevance import Wanted
+from agentx.synthesis.pipelines.dispatching.passages import Sections, Wanted, sections_of, tokens_of
 
 _SLACK = 40
 """Maximum difference in tokens between two texts about a cut. The text is in the list of files, above the

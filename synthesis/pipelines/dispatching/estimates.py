@@ -7,7 +7,7 @@ there is such a check, a section for each item done before. The result comes fro
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
@@ -140,20 +140,13 @@ class Estimator:
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
         prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
-        found = [
-            one for read in step.reads for path in read.paths for one in self._candidates(step, read, path)
-        ]
+        paths = ((read, path) for read in step.reads for path in read.paths)
+        found = [one for read, path in paths for one in self._candidates(step, read, path)]
         guessed = {one.path for one, guess in found if guess}
 
         def fitted_to(window: AgentType) -> Fitted:
-            return fit(
-                [one for one, _ in found],
-                window,
-                prompt_tokens=prompt_tokens,
-                about=task_words(role, step),
-                split=role.split,
-                item=item_of(step),
-            )
+            files, about, item = [one for one, _ in found], task_words(role, step), item_of(step)
+            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=role.split, item=item)
 
         try:
             return budget_of(fitted_to(agent), guessed)
@@ -173,25 +166,21 @@ class Estimator:
             self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
         texts = dict(self._texts[key])
         writer = self._writers.get(path)
-        earlier = self._earlier(step, path)
+        appends = [one for one in self._appends.get(path, ()) if one[0].key not in self._done]
+        earlier = [heading for other, heading in appends if self._is_before(other, step)]  # not there yet
         comes = writer is not None and writer.key not in self._done
         if not texts and (earlier or comes or not (read.rule.optional or path in self._appends)):
             texts[f"{read.source}:{path}" if read.source else path] = ""
             comes = True
         for told, text in texts.items():
-            grown = self._grown(text, earlier) if earlier or path in self._appends else text
+            # A file of the long-term memory gets one more section of average size for each item.
+            sections = sections_of("x.md", text).sections if text and earlier else ()
+            size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
+            grown = text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
             yield (
                 Candidate(read.rule, told, grown or (self._guessed(step, read.rule, path) if comes else "")),
                 comes or bool(earlier),
             )
-
-    def _earlier(self, step: Step, path: str) -> list[str]:
-        """Return the headings that will be added to a file before a step is done, and are not there yet."""
-        return [
-            heading
-            for other, heading in self._appends.get(path, ())
-            if other.key not in self._done and self._is_before(other, step)
-        ]
 
     def _is_before(self, one: Step, other: Step) -> bool:
         """Return whether a step comes before another: for an earlier item, or earlier for the same item."""
@@ -200,25 +189,15 @@ class Estimator:
             return bool(first < second)
         return self._place[one.key] < self._place[other.key]
 
-    def _grown(self, text: str, earlier: Sequence[str]) -> str:
-        """Return a file of the long-term memory as it will be.
-
-        It gets one more section of average size for each item.
-        """
-        sections = sections_of("x.md", text).sections if text else ()
-        size = tokens_of(text) // len(sections) if sections else SECTION_TOKENS
-        return text + "".join(f"\n## {heading}\n\n{_words(size)}\n" for heading in earlier)
-
     def _guessed(self, step: Step, rule: Read, path: str) -> str:
         """Return a stand-in text of the likely length of a missing file."""
         if rule.fit == "whole":
             return _words(self._expected(path))
-        items = next(
-            (items for items in self._plan.items.values() if any(one.id == step.item for one in items)), ()
-        )
-        return "".join(
-            f"## {one.id} {one.values.get('title', '')}\n\n{_words(SECTION_TOKENS)}\n\n" for one in items
-        ) or _words(self._expected(path))
+        every = self._plan.items.values()
+        items = next((items for items in every if any(one.id == step.item for one in items)), ())
+        titles = (f"## {one.id} {one.values.get('title', '')}" for one in items)
+        sections = "".join(f"{title}\n\n{_words(SECTION_TOKENS)}\n\n" for title in titles)
+        return sections or _words(self._expected(path))
 
     def _expected(self, path: str, behind: frozenset[str] = frozenset()) -> int:
         """Return the expected tokens of a written file, from its length check or from its sources."""

@@ -1,4 +1,4 @@
-"""Split files into passages: where a text can be cut, its number of tokens, and its one-sentence summary.
+"""Split files into passages: where a text can be cut, how long each is, and which matter for a task.
 
 A file of the long-term memory grows by a section with every item, and is read again for each. So everything
 known about a passage is cached by its text: what did not change is never counted twice.
@@ -7,13 +7,15 @@ known about a passage is cached by its text: what did not change is never counte
 import re
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
+from typing import Any
 
 import msgspec
 
-from agentx.storage.index.analysis import analyse
+from agentx.storage.index import bm25
+from agentx.storage.index.analysis import analyse, query_terms
 from agentx.synthesis.chunking import outline
 from agentx.synthesis.chunking.headings import markdown_headings
 from agentx.synthesis.language.sentences import sentences
@@ -287,3 +289,55 @@ def _prose(text: str) -> Iterator[str]:
             yield line
         elif said:
             return
+
+
+class Wanted:
+    """Ranks sections by their relevance for a task.
+
+    The item that it is for has the values ``id``, ``number`` and ``title``.
+    """
+
+    def __init__(self, about: str, item: Mapping[str, Any]) -> None:
+        self._terms = query_terms(about)
+        self._named = [re.compile(pattern, re.IGNORECASE) for pattern in _names(item)]
+
+    def order(self, sections: Sequence[Section]) -> list[int]:
+        """Return indices of sections by relevance: by heading, then by search (BM25), then the latest."""
+        counts = [one.terms for one in sections]
+        weights = bm25.weigh(self._terms, _Within(self._terms, counts))
+        rank = [
+            (any(name.search(one.heading) for name in self._named), bm25.score(weights, found, found.total()))
+            for one, found in zip(sections, counts, strict=True)
+        ]
+        return sorted(range(len(sections)), key=lambda n: (*rank[n], n), reverse=True)
+
+
+class _Within:
+    """BM25 statistics over the sections of one file."""
+
+    def __init__(self, terms: Mapping[str, int], counts: Sequence[Counter[str]]) -> None:
+        self._docs, self._length = len(counts), sum(found.total() for found in counts)
+        self._often = Counter(term for found in counts for term in terms.keys() & found.keys())
+
+    def totals(self) -> tuple[int, int]:
+        """Return the number of sections, and of terms in all of them.
+
+        There is at least 1 term, because lengths are divided by it.
+        """
+        return self._docs, max(self._length, 1)
+
+    def frequency(self, term: str) -> int:
+        """Return the number of sections that contain a term."""
+        return self._often[term]
+
+
+def _names(item: Mapping[str, Any]) -> Iterator[str]:
+    """Yield patterns that find an item in a heading: its key or number, and its title."""
+    key, title = str(item.get("id", "")), str(item.get("title", "")).strip()
+    if key and not key.isdigit():
+        yield rf"(?<!\w){re.escape(key)}(?!\w)"
+    number = key if key.isdigit() else "" if re.search(r"\d", key) else str(item.get("number", ""))
+    if number.isdigit():
+        yield rf"(?<!\d)(?<!\d\.)0*{int(number)}(?!\d|\.\d)"
+    if len(title) > 2:  # noqa: PLR2004 - less than a word
+        yield re.escape(title)

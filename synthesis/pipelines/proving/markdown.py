@@ -86,6 +86,12 @@ def lines_of(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def stripped(lines: Sequence[str]) -> list[str]:
+    """Return lines without blank ones at either end."""
+    said = [number for number, line in enumerate(lines) if line.strip()]
+    return list(lines[said[0] : said[-1] + 1]) if said else []
+
+
 def prose(text: str, *, spans: bool = False) -> list[str]:
     """Return the lines of a text with everything but prose blanked: code, comments, tags, and link targets.
 
@@ -117,8 +123,14 @@ def _stop(text: str, opened: re.Match[str], closing: int) -> int:
             if closing >= behind:
                 return text.index("-->", behind) + len("-->")
             return len(text) if not text[text.rfind("\n", 0, start) + 1 : start].strip() else behind
-        case "ticks":
-            return _span_end(text, opened[0], behind)
+        case "ticks":  # if the code span is not closed in its paragraph, only the ticks
+            ends = (
+                found
+                for found in _TICKS.finditer(text, behind)
+                if found[0] == opened[0] or found[0][0] == "\n"
+            )
+            end = next(ends, None)
+            return end.end() if end and end[0] == opened[0] else behind
         case "link":
             found = _TARGET.match(text, start)
         case "address":
@@ -126,16 +138,6 @@ def _stop(text: str, opened: re.Match[str], closing: int) -> int:
         case _:
             found = _TAG.match(text, start)
     return found.end() if found else behind
-
-
-def _span_end(text: str, ticks: str, behind: int) -> int:
-    """Return where a code span ends; if it is not closed in the paragraph, the end of its first ticks."""
-    for found in _TICKS.finditer(text, behind):
-        if found[0] == ticks:
-            return found.end()
-        if found[0][0] == "\n":
-            break
-    return behind
 
 
 def sections(text: str) -> Iterator[Section]:
@@ -178,7 +180,10 @@ def entries(lines: Sequence[str], first: int = 1) -> Iterator[MarkdownEntry]:
     kept: list[str] = []
     begin, inside, was_code = first, 0, ""
     for number, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)):
-        item = None if code or _is_wrapped(line, kept) else _ITEM.match(line)
+        # Within a paragraph, only the number 1 begins a list (CommonMark 0.31, 5.2).
+        ordered = _ORDERED.match(line) if kept and kept[-1].strip() else None
+        is_wrapped = ordered is not None and int(ordered[1]) != 1 and not _ORDERED.match(kept[0])
+        item = None if code or is_wrapped else _ITEM.match(line)
         outermost = item is not None and len(item["indent"]) < max(inside, 1)
         if kept and (outermost or not _goes_on(line, code, was_code, inside, blank=not kept[-1].strip())):
             yield _entry(begin, kept, listed=inside > 0)
@@ -190,17 +195,6 @@ def entries(lines: Sequence[str], first: int = 1) -> Iterator[MarkdownEntry]:
         was_code = code
     if kept:
         yield _entry(begin, kept, listed=inside > 0)
-
-
-def _is_wrapped(line: str, before: Sequence[str]) -> bool:
-    """Return whether a line that looks like a list item continues a sentence.
-
-    Within a paragraph, only the number 1 begins a list (CommonMark 0.31, 5.2).
-    """
-    number = _ORDERED.match(line)
-    if number is None or not before or not before[-1].strip():
-        return False
-    return int(number[1]) != 1 and not _ORDERED.match(before[0])
 
 
 def _goes_on(line: str, code: str, was_code: str, inside: int, *, blank: bool) -> bool:

@@ -45,8 +45,7 @@ class Schedule:
     """
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
-        self.plan = plan
-        self.progress = progress
+        self.plan, self.progress = plan, progress
         self.standing: dict[str, Standing] = {}
         self.rounds: dict[str, int] = {}
         self.failed: dict[str, str] = {}

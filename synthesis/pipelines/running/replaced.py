@@ -16,7 +16,7 @@ from itertools import chain, islice
 import msgspec
 
 from agentx.synthesis.chunking.headings import fenced
-from agentx.synthesis.pipelines.proving.markdown import entries, lines_of
+from agentx.synthesis.pipelines.proving.markdown import entries, lines_of, stripped
 
 _SAYS = "<!-- In place of line"
 _NOTE = re.compile(r"<!-- In place of lines? (\d{1,9})(?:-(\d{1,9}))? \(([0-9a-f]{8})\) -->")
@@ -51,9 +51,8 @@ def in_force(text: str) -> str:
         lines[place.start : place.stop] = ["" for _ in place]
         # otherwise the notice would continue the text before it
         if not (place.start and lines[place.start - 1].strip()):
-            lines[place.start] = (
-                f"[{_named(place)} {'was' if len(place) == 1 else 'were'} replaced: see below]"
-            )
+            were = "was" if len(place) == 1 else "were"
+            lines[place.start] = f"[{_named(place)} {were} replaced: see below]"
     return "\n".join(lines)
 
 
@@ -93,7 +92,7 @@ def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
     found: list[range] = []
     for one in reversed(added):
         told = lines_of(one.text)
-        whole = _stripped(told)
+        whole = stripped(told)
         begin = one.line + next((n for n, line in enumerate(told) if line.strip()), 0)
         place = range(begin, begin + len(whole))
         if list(lines[begin : place.stop]) != whole:  # the user moved it
@@ -101,11 +100,8 @@ def places_of(lines: Sequence[str], added: Sequence[Added]) -> list[range]:
         if place:  # otherwise it was replaced before
             parts = [_headless(lines, _opened(lines, place), gone)] if gone.isdisjoint(place) else []
         else:
-            parts = [
-                _find(lines, entry.lines, gone)
-                for entry in entries(whole)
-                if not _HEADING.match(entry.lines[0])
-            ]
+            each = (entry.lines for entry in entries(whole) if not _HEADING.match(entry.lines[0]))
+            parts = [_find(lines, own, gone) for own in each]
         found += [part for part in parts if part]
         gone.update(n for part in parts for n in part)
     return sorted(found, key=lambda part: part.start)
@@ -128,11 +124,8 @@ def _find(lines: Sequence[str], wanted: Sequence[str], gone: AbstractSet[int]) -
     """Return the last place where some lines occur; an empty range if they do not."""
     for start in range(len(lines) - len(wanted), -1, -1) if wanted else ():
         place = range(start, start + len(wanted))
-        if (
-            lines[start] == wanted[0]
-            and list(lines[start : place.stop]) == list(wanted)
-            and gone.isdisjoint(place)
-        ):
+        same = lines[start] == wanted[0] and list(lines[start : place.stop]) == list(wanted)
+        if same and gone.isdisjoint(place):
             return place
     return range(0)
 
@@ -145,10 +138,8 @@ def open_at_end(lines: Sequence[str]) -> str:
 
 def _opened(lines: Sequence[str], place: range) -> range:
     """Return a place without its leading fence, if that closes a block before it and must stay."""
-    if not (_FENCE.match(lines[place.start]) and open_at_end(lines[: place.start])):
-        return place
-    said = [n for n in place[1:] if lines[n].strip()]
-    return range(said[0], place.stop) if said else range(0)
+    closes = _FENCE.match(lines[place.start]) and open_at_end(lines[: place.start])
+    return _without_first(lines, place) if closes else place
 
 
 def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> range:
@@ -158,13 +149,11 @@ def _headless(lines: Sequence[str], place: range, gone: AbstractSet[int]) -> ran
     )
     if not place or not _HEADING.match(lines[place.start]) or _HEADING.match(next(behind, "# ")):
         return place
-    said = [n for n in place[1:] if lines[n].strip()]
-    return range(said[0], place.stop) if said else range(0)
+    return _without_first(lines, place)
 
 
-def _stripped(lines: Sequence[str]) -> list[str]:
-    said = [n for n, line in enumerate(lines) if line.strip()]
-    return list(lines[said[0] : said[-1] + 1]) if said else []
+def _without_first(lines: Sequence[str], place: range) -> range:
+    return next((range(n, place.stop) for n in place[1:] if lines[n].strip()), range(0))
 
 
 def _named(place: range) -> str:

