@@ -177,7 +177,7 @@ def _words_for(path: Path, version: tuple[int, int]) -> str:
             there[int(number or 1), int(attempt or 1)] = file
     known = [one for one in there if one <= version]
     if not known:
-        raise ModelError(f"there is no text for {path.name}: write it to {path}")
+        raise ModelError(f"no text was found for {path.name}: write it to {path}")
     try:
         return there[max(known)].read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
