@@ -23,7 +23,7 @@ DATA_LINE_BYTES = 16_000
 """Bytes that are read of a line that is not prose (minified code, a data dump); the rest is left out."""
 
 PROSE_LINE_BYTES = 4_000_000
-"""Bytes that are read of a line of prose or a message, where a paragraph or a whole report can be one line."""
+"""Bytes that are read of a line of prose or a message, where a whole report can be one line."""
 
 PREVIOUS_CHARACTERS = 240
 """Maximum characters of the previous turn's questions; their end is kept."""
