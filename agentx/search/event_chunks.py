@@ -83,7 +83,7 @@ class Passages:
     def __init__(self, write_path: WritePath, after: int) -> None:
         self._write_path = write_path
         self.through = after
-        messages = list(write_path.state.messages)
+        messages = list(write_path.log.state.messages)
         self._previous = next((m.text for m in reversed(messages) if m.seq <= after), "")
 
     def of(self, event: Event) -> Iterator[Chunk]:
@@ -110,7 +110,7 @@ class Passages:
 
     def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
         try:
-            text = decoded(self._write_path.repo.read_blob(made.after)) or ""
+            text = decoded(self._write_path.git.repo.read_blob(made.after)) or ""
         except ObjectDamaged:
             return
         for number, piece in enumerate(chunk_file(made.path, clean(text, keep_lines=True))):
@@ -130,7 +130,7 @@ class Passages:
             )
 
     def _message_chunks(self, event: Event, body: Body) -> Iterator[Chunk]:
-        text = self._write_path.blobs.text(body)
+        text = self._write_path.log.blobs.text(body)
         previous, self._previous = self._previous, text
         for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
             yield _message_chunk(piece, number, event.seq, event.actor, event.at)
@@ -138,7 +138,7 @@ class Passages:
     def _memory_chunks(self, event: Event, concluded: Concluded) -> Iterator[Chunk]:
         for change in concluded.changes:
             name = change.item.id if isinstance(change, Add) else change.id
-            item = self._write_path.state.items.get(name)
+            item = self._write_path.log.state.items.get(name)
             if item is None or item.kind == "hot_issue":
                 continue
             yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)

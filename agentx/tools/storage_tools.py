@@ -234,7 +234,7 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Move or rename a file, or a directory with everything in it."""
         path, to = check_path(path), check_path(to)
-        artifacts = self.engine.write_path.artifacts
+        artifacts = self.engine.artifacts
         with self.engine.write_path.exclusive():
             if nofollow.exists(artifacts.locate(to)):
                 raise EditRefused(f"{to} already exists; delete it first or choose another name.")
@@ -265,9 +265,9 @@ class StorageTools(ToolSet):
         """List a directory with sizes and counts, in pages."""
         del job
         folder = check_folder(path)
-        if folder and not nofollow.is_directory(self.engine.write_path.artifacts.locate(folder, follow=True)):
+        if folder and not nofollow.is_directory(self.engine.artifacts.locate(folder, follow=True)):
             raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
-        entries = _entries(self.engine.write_path.artifacts.listing(), folder, depth)
+        entries = _entries(self.engine.artifacts.listing(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
         if page > pages:
             raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")
@@ -292,14 +292,14 @@ class StorageTools(ToolSet):
             ArtifactMissing: There is no such file.
             NotText: It is binary or not UTF-8.
         """
-        target = self.engine.write_path.artifacts.locate(path, follow=True)
+        target = self.engine.artifacts.locate(path, follow=True)
         if nofollow.is_directory(target):
             raise ArtifactMissing(f"{path!r} is a directory; list it with list_directory.")
         try:
             info = nofollow.status(target)
         except FileNotFoundError:
             raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
-        self.engine.write_path.artifacts.check_size(path, info.st_size)
+        self.engine.artifacts.check_size(path, info.st_size)
         return _decoded(path, nofollow.read(target))
 
     def _write(self, job: Job, contents: dict[str, Content | None], summary: str) -> Written:
@@ -312,7 +312,7 @@ class StorageTools(ToolSet):
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
     def _refuse_link(self, path: str) -> None:
-        target = self.engine.write_path.artifacts.locate(path)
+        target = self.engine.artifacts.locate(path)
         if nofollow.is_link(target):
             raise EditRefused(
                 f"{path} is a link to {nofollow.read_link(target)!r}; "
@@ -320,21 +320,21 @@ class StorageTools(ToolSet):
             )
 
     def _is_executable(self, path: str) -> bool:
-        target = self.engine.write_path.artifacts.locate(path)
+        target = self.engine.artifacts.locate(path)
         return nofollow.is_file(target) and bool(nofollow.status(target).st_mode & 0o100)
 
     def _content(self, path: str) -> Content:
-        artifacts = self.engine.write_path.artifacts
+        artifacts = self.engine.artifacts
         target = artifacts.locate(path)
         return Content(artifacts.content(path), self._is_executable(path), nofollow.is_link(target))
 
     def _files_at(self, path: str) -> list[str]:
-        artifacts = self.engine.write_path.artifacts
+        artifacts = self.engine.artifacts
         target = artifacts.locate(path)
         if nofollow.is_directory(target) and not nofollow.is_link(target):
             # Record files that the user put there first, so that the change includes them.
-            self.engine.write_path.scan(noticed="write")
-            found = [name for name in self.engine.write_path.manifest() if name.startswith(path + "/")]
+            self.engine.edits.scan(noticed="write")
+            found = [name for name in self.engine.git.manifest() if name.startswith(path + "/")]
             if found:
                 return found
         elif artifacts.identify(path) is not None:
