@@ -60,6 +60,11 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def folded(text: str) -> str:
+    """Return a text in lower case on one line with single spaces, to compare it with another."""
+    return " ".join(text.casefold().split())
+
+
 def clip(text: str, most: int) -> str:
     """Cut a text to a number of characters, with an ellipsis if something was cut.
 

@@ -16,7 +16,7 @@ from agentx.storage.index.lance import LanceIndex
 from agentx.storage.log.history import History, told_already
 from agentx.storage.progress import Progress
 from agentx.storage.text import decoded
-from agentx.synthesis.chunking.files import chunk_file
+from agentx.synthesis.chunking.passages import chunk_file
 
 _AT_ONCE = 500
 _TODO = "agentx rebuild"

@@ -15,8 +15,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.port import OPEN, Chunk
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import decoded
-from agentx.synthesis.chunking.files import chunk_file
-from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.chunking.passages import chunk_file, chunk_message
 from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import MemoryItem, sort_of

@@ -11,7 +11,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.text import is_binary
-from agentx.synthesis.chunking.files import outline
+from agentx.synthesis.chunking.passages import outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.toolset import Job, ToolSet, tool
 from agentx.transfer import linked_workspaces as links

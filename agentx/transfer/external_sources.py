@@ -23,7 +23,7 @@ from agentx.storage.index.port import Chunk
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import encodable, is_binary
-from agentx.synthesis.chunking.files import chunk_file
+from agentx.synthesis.chunking.passages import chunk_file
 
 _BATCH_CHUNKS = 512
 _SAVE_FILES = 200

@@ -7,8 +7,7 @@ of an embedding model.
 May import: storage.
 """
 
-from agentx.synthesis.chunking.files import chunk_file, outline
-from agentx.synthesis.chunking.messages import chunk_message
+from agentx.synthesis.chunking.passages import chunk_file, chunk_message, outline
 from agentx.synthesis.chunking.pieces import OutlineEntry, Piece
 
 __all__ = ["OutlineEntry", "Piece", "chunk_file", "chunk_message", "outline"]

@@ -54,7 +54,7 @@ _NOT_SAID = "a memory of words that the message does not have; it was left out"
 _NO_ENTRY = "an invalid entry; it was left out"
 _TOO_MANY = "an entry beyond those that are read; it was left out"
 _NO_QUERY = "a sub-query that needs an unknown one; the need was left out"
-_NO_ROOM = "a memory to be kept for which there is no room; it was left out"
+_NO_ROOM = "a memory to keep that does not fit; it was left out"
 
 
 class Assessment(msgspec.Struct, frozen=True):

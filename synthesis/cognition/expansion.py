@@ -79,7 +79,7 @@ class QueryGraph(msgspec.Struct, frozen=True):
         for node in nodes.values():
             for need in dict.fromkeys(node.needs):
                 if need not in nodes:
-                    broken.append(f'"{node.id}" does not wait for "{need}": there is no such sub-query.')
+                    broken.append(f'"{node.id}" does not wait for "{need}": no such sub-query exists.')
                 elif node.id in _reached(need, needs):
                     broken.append(f'"{node.id}" does not wait for "{need}": that would be a circle.')
                 else:

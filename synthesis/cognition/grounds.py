@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted
+from agentx.storage.text import folded
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.demands.reading.material import straighten
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
@@ -64,4 +65,4 @@ def grounded(read: Recognition, said: str, model: str) -> Recognition:
 
 
 def _plain(text: str) -> str:
-    return " ".join(straighten(text).casefold().split()).strip(_AROUND)
+    return folded(straighten(text)).strip(_AROUND)

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
-from agentx.storage.text import one_line
+from agentx.storage.text import folded, one_line
 from agentx.synthesis.cognition.speakers import heading_length
 from agentx.synthesis.demands.reading.material import own_words
 from agentx.synthesis.language.sentences import sentences
@@ -292,4 +292,4 @@ def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(".!")
+    return folded(text).rstrip(".!")

@@ -59,7 +59,8 @@ _ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
 """JSONPath of any naming field, at any depth."""
 
 _CONDITIONS = (
-    *("executor_failed", "user_instructions_changed", "tool_error", "hot_issue_opened", "constraint_changed"),
+    *("executor_failed", "user_instructions_changed", "tool_error"),
+    *("hot_issue_opened", "constraint_changed"),
 )
 
 N = TypeVar("N", NewCheckpoint, NewKnowledge)

@@ -49,7 +49,7 @@ _ADVICE = {
     "AuthenticationError": "the provider of {model} did not accept the key; {key_hint}",
     "PermissionDeniedError": "this key may not use {model}; choose another model or another key ({key_hint})",
     "PaymentRequiredError": "the account behind this key cannot pay for {model}; top it up",
-    "NotFoundError": "there is no model {model} at {where}; "
+    "NotFoundError": "no model {model} was found at {where}; "
     "check the name: `agentx config set model.name PROVIDER/NAME`",
     "UnsupportedParamsError": "{model} does not support the request (tools, for example); use another model",
     **_RETRYABLE,
@@ -59,7 +59,7 @@ _NO_PROVIDER = (
     "{model} does not name a provider; write PROVIDER/NAME, as in openai/gpt-4o-mini, "
     "anthropic/claude-sonnet-4-5 or ollama/llama3.2"
 )
-_NO_KEY = "there is no key for {model}; {key_hint}, or run a local one, as in ollama/llama3.2"
+_NO_KEY = "no key was found for {model}; {key_hint}, or run a local one, as in ollama/llama3.2"
 _BROKE_OFF = "{model} stopped in the middle of its answer; run again"
 _OTHER = "{model} could not be asked"
 

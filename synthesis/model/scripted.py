@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.text import folded
 from agentx.synthesis.model.port import ChatMessage, ModelError, Reply, TextPart, ToolCall, ToolSchema, Usage
 
 WRITES = "write_file"
@@ -109,10 +110,10 @@ class ScriptedModel:
                 lacks a file.
         """
         del timeout_s  # a script answers at once
-        shown = _plain("\n".join([*(one.content for one in messages), *(tool.name for tool in tools)]))
+        shown = folded("\n".join([*(one.content for one in messages), *(tool.name for tool in tools)]))
         place, turn, mark = self._choose(messages, shown)
         for phrase in turn.expect:
-            if _plain(phrase) not in shown:
+            if folded(phrase) not in shown:
                 raise ModelError(
                     f"{self.name} stops at turn {place}: it expects “{phrase}” in the messages to the "
                     "model, and they do not contain it"
@@ -134,7 +135,7 @@ class ScriptedModel:
     def _choose(self, messages: Sequence[ChatMessage], shown: str) -> tuple[int, ScriptedTurn, str]:
         """Return the place of the turn to play, the turn, and a mark for its calls (empty if in order)."""
         for place, turn in self._free:
-            if all(_plain(phrase) in shown for phrase in turn.when):
+            if all(folded(phrase) in shown for phrase in turn.when):
                 return place, turn, blake2b(shown.encode(), digest_size=6).hexdigest()
         answered = sum(message.role == "assistant" for message in messages)
         place = max(self._played, answered) + 1
@@ -177,7 +178,7 @@ def _words_for(path: Path, version: tuple[int, int]) -> str:
             there[int(number or 1), int(attempt or 1)] = file
     known = [one for one in there if one <= version]
     if not known:
-        raise ModelError(f"there is no text for {path.name}: write it to {path}")
+        raise ModelError(f"no text was found for {path.name}: write it to {path}")
     try:
         return there[max(known)].read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -212,7 +213,3 @@ def _decode(data: bytes, shape: Any, where: str) -> Any:
 
 def _raw(arguments: dict[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())

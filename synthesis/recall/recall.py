@@ -10,6 +10,7 @@ from itertools import accumulate
 
 import msgspec
 
+from agentx.storage.text import folded
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -106,7 +107,7 @@ def _weight(hit: SearchHit, state: State) -> float:
 
 
 def _as_shown(name: str, text: str) -> _Shown:
-    plain = " ".join(text.casefold().split()).rstrip(".!")
+    plain = folded(text).rstrip(".!")
     return _Shown(name, text, plain, plain.count(" ") + 1)
 
 

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from agentx.storage.index.port import Chunk, ChunkKind, Filter, MemoryIndex, Ranked, Vector
+from agentx.storage.text import folded
 
 DEPTH = 50
 """Minimum number of hits of each ranking that are fused."""
@@ -238,7 +239,7 @@ def exact_needles(query: str) -> list[str]:
 
 
 def _with_words(needle: str) -> tuple[str, list[str]]:
-    plain = _plain(needle)
+    plain = folded(needle)
     return plain, plain.split()
 
 
@@ -247,14 +248,10 @@ def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
 
     Each comes with its words: most texts lack one of them, which is quick to check.
     """
-    folded = text.casefold()
-    likely = [needle for needle, words in needles if all(word in folded for word in words)]
-    plain = _plain(text) if likely else ""
+    lower = text.casefold()
+    likely = [needle for needle, words in needles if all(word in lower for word in words)]
+    plain = folded(text) if likely else ""
     return sum(needle in plain for needle in likely)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _fuse(
@@ -319,7 +316,7 @@ def _distinct(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
     texts: set[str] = set()
     bags: dict[int, list[frozenset[str]]] = {}
     for hit in hits:
-        plain = _plain(hit.text)
+        plain = folded(hit.text)
         bag = frozenset(plain.split())
         alike = range(int(NEAR_DUPLICATE * len(bag)), int(len(bag) / NEAR_DUPLICATE) + 2)
         if plain in texts or any(_nearly_same(bag, other) for size in alike for other in bags.get(size, ())):

@@ -83,17 +83,15 @@ def refused(text: str) -> ReportedRefusal | None:
     if head is None:
         by_rule = _MACHINE.search(text[:300])
         return None if by_rule else ReportedRefusal(_trimmed(text, 0, len(text)), by_person=False)
-    reason = None
-    if _INTERRUPTED.search(head.group()):
-        pass  # the rest is the output of the call before the interruption
-    elif said := _SAID.search(text, head.start()):
-        reason = _unwrapped(text, said.end())
-    else:  # what follows the harness's own sentences
-        for begin, end in _pieces(text, head.start()):
-            if not (_REFUSED.search(text[begin:end]) or _ORDER.search(text[begin:end])):
-                reason = _unwrapped(text, begin)
-                break
-    return ReportedRefusal(reason, by_person=True)
+    if _INTERRUPTED.search(head.group()):  # the rest is the output of the call before the interruption
+        return ReportedRefusal(None, by_person=True)
+    if said := _SAID.search(text, head.start()):
+        return ReportedRefusal(_unwrapped(text, said.end()), by_person=True)
+    # What follows the harness's own sentences.
+    for begin, end in _pieces(text, head.start()):
+        if not (_REFUSED.search(text[begin:end]) or _ORDER.search(text[begin:end])):
+            return ReportedRefusal(_unwrapped(text, begin), by_person=True)
+    return ReportedRefusal(None, by_person=True)
 
 
 def _unwrapped(text: str, start: int) -> Span | None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.synthesis.chunking import chunk_message
-from agentx.synthesis.chunking.messages import PREVIOUS_CHARACTERS
+from agentx.synthesis.chunking.passages import PREVIOUS_CHARACTERS
 from agentx.synthesis.chunking.pieces import MAX_BYTES
 
 

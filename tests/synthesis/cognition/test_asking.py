@@ -279,7 +279,7 @@ def test_what_is_kept_was_shown_stands_once_and_fits():
     model, room = Says(json.dumps(CURATED)), tokens_of(BUFFER[1])
     tight = asking.curate(model, "Where?", BUFFER, room, soon())
     assert tight.answer == ("episode-2",)
-    assert "no room" in tight.faults[0]
+    assert "does not fit" in tight.faults[0]
     assert asked("curate", CURATED, keep=[]).answer == ()
     assert asked("curate", CURATED, keep=["knowledge-77"]).answer is None
 

@@ -38,7 +38,7 @@ def test_of_a_circle_the_need_that_closes_it_goes():
     assert graph.broken == (
         '"c" does not wait for "a": that would be a circle.',
         '"d" does not wait for "d": that would be a circle.',
-        '"d" does not wait for "x": there is no such sub-query.',
+        '"d" does not wait for "x": no such sub-query exists.',
     )
 
 

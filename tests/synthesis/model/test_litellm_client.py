@@ -148,7 +148,7 @@ def test_a_failure_that_does_not_pass_is_told_after_the_retries(chat_server, ask
 def test_a_model_that_does_not_exist_is_named_with_its_address(chat_server, ask):
     chat_server.will_fail(404, "The model `tiny` does not exist")
     with pytest.raises(
-        ModelError, match=rf"no model openai/tiny at {chat_server.base}.*config set model.name"
+        ModelError, match=rf"no model openai/tiny was found at {chat_server.base}.*config set model.name"
     ):
         ask()
 
@@ -235,7 +235,7 @@ def test_a_name_without_a_provider_is_told_how_to_write_one():
 )
 def test_without_a_key_the_error_names_the_variable_to_set(monkeypatch, name, variable):
     monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(ModelError, match=f"there is no key for {name}; set .*{variable}"):
+    with pytest.raises(ModelError, match=f"no key was found for {name}; set .*{variable}"):
         list(LiteLLMClient(name).stream(ASK))
 
 

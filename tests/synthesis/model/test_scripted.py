@@ -170,7 +170,7 @@ def test_many_agents_may_be_asked_at_once_and_no_two_calls_have_one_id(script, w
 def test_a_folder_without_words_or_without_a_tool_says_what_is_missing(script, words):
     words(**{"a~2.md": "only later"})
     model = script({"folder": "words"})
-    with pytest.raises(ModelError, match=r"no text for a.md: write it to .*words/drafts/a.md"):
+    with pytest.raises(ModelError, match=r"no text was found for a.md: write it to .*words/drafts/a.md"):
         written(model, "Round 1.", tools=writes("drafts/a.md"))
     with pytest.raises(ModelError, match="the agent has no tool write_file with an `enum` of paths"):
         written(model, "go", tools=[ToolSchema("write_file", "", {})])

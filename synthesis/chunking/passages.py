@@ -1,10 +1,17 @@
-"""Split files into pieces. The suffix decides which structure to look for; its lines contain the rest."""
+"""Split files and conversation turns into pieces, each with the context that search needs to find it.
 
+The suffix of a file decides which structure to look for.
+"""
+
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import PurePosixPath
 
 import msgspec
 
+from agentx.storage.text import encodable
 from agentx.synthesis.chunking import headings
 from agentx.synthesis.chunking.definitions import GRAMMARS, definitions
 from agentx.synthesis.chunking.pieces import Block, OutlineEntry, Piece, blocks_of, name_words, pack
@@ -16,7 +23,23 @@ DATA_LINE_BYTES = 16_000
 """Bytes that are read of a line that is not prose (minified code, a data dump); the rest is left out."""
 
 PROSE_LINE_BYTES = 4_000_000
-"""Bytes that are read of a line of prose, where a paragraph or a whole report can be one line."""
+"""Bytes that are read of a line of prose or a message, where a whole report can be one line."""
+
+PREVIOUS_CHARACTERS = 240
+"""Maximum characters of the previous turn's questions; their end is kept."""
+
+READ_BEFORE_CHARACTERS = 4_000
+"""Number of last characters of the previous turn that are searched for questions."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+# The words of the C locale: strftime would use the machine's locale, but the same history must give the same
+# pieces everywhere.
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
+    *("October", "November", "December"),
+)
 
 _PROSE = frozenset({"", ".md", ".markdown", ".mdx", ".rst", ".txt", ".text", ".adoc", ".org", ".tex", ".log"})
 _HEADINGS: dict[str, tuple[Callable[[Sequence[str]], Iterator[headings.Heading]], str]] = {
@@ -57,6 +80,39 @@ def outline(path: str, text: str) -> list[OutlineEntry]:
     [('f', 'function', 'def f(x: int) -> int')]
     """
     return _entries(_suffix(path), text, text.split("\n")) if _is_text(text) else []
+
+
+def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") -> list[Piece]:
+    """Split a turn into pieces, each with the context that search needs to find it.
+
+    Only the questions of the previous turn go into the context. "Two weeks." means little without them, while
+    the rest of that turn is found in its own pieces. A turn of several pieces gets no questions: it is clear
+    without them, and the questions would make all of its pieces look like the previous turn.
+
+    Args:
+        text: The turn.
+        previous: The previous turn; empty for the first turn.
+        at: Time of the turn, ISO 8601; left out if it cannot be parsed.
+        actor: The author: ``user``, ``user:Ann``, ``agent:writer``.
+
+    >>> asked = "How long were you in Rome?"
+    >>> chunk_message("Two weeks.", asked, "2026-11-20T09:31:05Z", "user:Ann")[0].context
+    'Friday, 20 November 2026 Ann How long were you in Rome?'
+    """
+    lines = encodable(text).replace("\0", "\ufffd").split("\n")
+    pieces = list(pack(lines, iter([Block(0, len(lines))]), overlap=False, line_bytes=PROSE_LINE_BYTES))
+    asked = ""
+    if len(pieces) == 1:
+        before = _SENTENCE_END.split(encodable(previous[-READ_BEFORE_CHARACTERS:]))
+        sentences = (" ".join(sentence.split()) for sentence in before)
+        questions = " ".join(sentence for sentence in sentences if sentence.endswith("?"))
+        asked = questions[-PREVIOUS_CHARACTERS:].strip()
+    date = ""
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(at)
+        date = f"{_DAYS[moment.weekday()]}, {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    context = " ".join(part for part in (date, actor.rpartition(":")[2], asked) if part)
+    return [msgspec.structs.replace(p, context=context, start_line=0, end_line=0) for p in pieces]
 
 
 def _entries(suffix: str, text: str, lines: Sequence[str]) -> list[OutlineEntry]:
