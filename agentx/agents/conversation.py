@@ -93,11 +93,7 @@ class Conversation:
         """Shorten the oldest results and arguments where the conversation has grown too long for a model.
 
         It shrinks to half of the limit at once, because each change to earlier messages invalidates a
-        provider's prompt cache.
-
-        Args:
-            max_characters: Maximum length.
-            before: Called before anything is cut, to note what must not be lost.
+        provider's prompt cache. ``before`` is called first, to note what must not be lost.
         """
         size = sum(map(_size, self._closed))
         if size <= max_characters:

@@ -82,14 +82,6 @@ def relevant_context(
 ) -> Context:
     """Assemble a context; see :meth:`agentx.workspace.Workspace.get_relevant_context` for its content.
 
-    Args:
-        engine: The workspace.
-        message: What it is for; the user's last message by default.
-        max_tokens: Budget of the whole text; that of the tier by default.
-        tier: How much of the conversation.
-        seq: Show the workspace as it was after this event; ``None`` for now.
-        deadline_ms: What is not ready by then is left out, and listed; ``None`` waits for everything.
-
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit.
         UsageError: There is no such tier.

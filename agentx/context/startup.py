@@ -42,13 +42,9 @@ _SAID_TOKENS = 30
 
 
 def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int | None = None) -> Context:
-    """Return what an agent is given at its start.
+    """Return what an agent is given at its start, including what concerns its role only.
 
-    Args:
-        engine: The workspace.
-        agent: Its role; also adds what concerns that role only.
-        max_tokens: Budget of the whole text.
-        seq: Use the state after this event; ``None`` for now.
+    ``seq`` is the event whose state is shown; ``None`` for now.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.

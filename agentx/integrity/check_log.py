@@ -31,13 +31,6 @@ Changes = dict[int, list[tuple[str, TreeEntry | None]]]
 class LogLook:
     """Checks the log of one workspace.
 
-    Args:
-        root: Its directory.
-        reader: Its Git objects.
-        codec: Knows the event types.
-        found: Receives each finding.
-        purged_changes: Artifact changes of purged events, by seq.
-
     Attributes:
         seq: The last event that was read.
         events: Number of events read.

@@ -170,13 +170,7 @@ def _refuse_fork(
 
 
 def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
-    """Update this workspace from a remote; unrecorded edits are recorded first.
-
-    Args:
-        engine: The workspace.
-        name: Name of the remote; by default the only one, or ``origin``.
-        url: URL of a new remote.
-        progress: Receives progress.
+    """Update this workspace from a remote, given as for :func:`push`; unrecorded edits are recorded first.
 
     Raises:
         NoRemote: There is no such remote.

@@ -35,13 +35,7 @@ _REASON_WORDS = 40
 
 
 def shown(board: Board, width: int, now: datetime) -> Group:
-    """Return the current state of a pipeline.
-
-    Args:
-        board: The pipeline.
-        width: Available columns.
-        now: Current time in UTC, for elapsed seconds.
-    """
+    """Return the state of a pipeline at a time in UTC, within a width in columns."""
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
     for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):

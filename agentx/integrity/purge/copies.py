@@ -68,10 +68,6 @@ class Closure(msgspec.Struct, frozen=True):
 def follow(events: Events, seeds: Iterable[int]) -> Closure:
     """Return what must be purged with some events.
 
-    Args:
-        events: The history; it is read one or several times.
-        seeds: Seqs of the requested events.
-
     Raises:
         PurgeRefused: There is no such event, or the history cannot be read without it.
     """

@@ -103,10 +103,7 @@ class PurgeReport(msgspec.Struct, frozen=True, kw_only=True):
 def plan(engine: Engine, events: Sequence[int], *, also: bool = False) -> PurgePlan:
     """Return what a purge would do; unrecorded edits are recorded first.
 
-    Args:
-        engine: The workspace.
-        events: Seqs of the events to purge.
-        also: Include the events that repeat the content.
+    With ``also``, the events that repeat the content are purged too.
 
     Raises:
         PurgeRefused: The purge is not possible; the message says why.

@@ -46,12 +46,7 @@ class Quoting(msgspec.Struct, frozen=True):
 
 
 class QuotedText:
-    """The text to purge, indexed by pieces.
-
-    Args:
-        texts: The texts to purge.
-        usual: Texts whose content counts as common.
-    """
+    """The text to purge, indexed by pieces, without the pieces that are usual."""
 
     def __init__(self, texts: Iterable[str], usual: Iterable[str]) -> None:
         self._pieces = {piece for text in texts for piece in _pieces(text)}
