@@ -78,18 +78,17 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     lines = [
         *(_flow(item) for item in page.state.active("flow")),
         *(_capability(item) for item in page.state.active("capability")),
-        *(_lesson(item) for item in learned[:LESSONS]),
+        *(
+            memory_line(item, "lessons", "")
+            if item.trust in ("user", "engine")
+            else _with_facts(item, "lessons", "an agent's word")
+            for item in learned[:LESSONS]
+        ),
     ]
     for line in lines:
         if line.id not in listed:
             page.fit(line, line.text)
     return page.done()
-
-
-def _lesson(item: MemoryItem) -> ContextItem:
-    """Render a lesson; one that neither the user nor the engine vouched for is marked."""
-    vouched = item.trust in ("user", "engine")
-    return memory_line(item, "lessons", "") if vouched else _with_facts(item, "lessons", "an agent's word")
 
 
 def _flow(item: MemoryItem) -> ContextItem:

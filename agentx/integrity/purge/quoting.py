@@ -60,19 +60,16 @@ class QuotedText:
         """Return the first quote in a text; empty if there is none."""
         pieces, text = self._pieces, text[:LONGEST]
         for start in range(0, len(text) - _PIECE + 1, _PIECE):
-            if text[start : start + _PIECE] in pieces:
-                first, last = self._grow(text, start)
-                if last - first >= RUN:
-                    return text[first:last]
+            if text[start : start + _PIECE] not in pieces:
+                continue
+            first, last = start, start + _PIECE
+            while first > 0 and text[first - 1 : first - 1 + _PIECE] in pieces:
+                first -= 1
+            while last < len(text) and text[last + 1 - _PIECE : last + 1] in pieces:
+                last += 1
+            if last - first >= RUN:
+                return text[first:last]
         return ""
-
-    def _grow(self, text: str, start: int) -> tuple[int, int]:
-        pieces, first, last = self._pieces, start, start + _PIECE
-        while first > 0 and text[first - 1 : first - 1 + _PIECE] in pieces:
-            first -= 1
-        while last < len(text) and text[last + 1 - _PIECE : last + 1] in pieces:
-            last += 1
-        return first, last
 
 
 def _pieces(text: str) -> Iterator[str]:
