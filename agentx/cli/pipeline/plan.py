@@ -35,7 +35,7 @@ _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
 _WIDE = 80
 """In a narrower terminal there is no bar beside a share."""
 
-_TOLD = 6
+_NAMED = 6
 _FULL = 0.8
 """A context window filled beyond this share is shown in yellow."""
 
@@ -119,10 +119,9 @@ def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]
         yield from _headed(
             "What the largest dispatch of each stage takes, in tokens", _budgets(outlook, bar=width >= _WIDE)
         )
-    told = [*_told(outlook)]
-    if told:
+    if remarks := list(_remarks(outlook)):
         yield Text()
-        yield facts(told)
+        yield facts(remarks)
     yield from _headed("What it takes in all", facts(_costs(outlook, plan.pipeline.limits)))
 
 
@@ -164,7 +163,7 @@ def _fill(budget: Budget, *, bar: bool) -> Text:
     return (drawn if bar else Text()).append(f"{share:.0%}", style if budget.problem or not bar else "")
 
 
-def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
+def _remarks(outlook: Outlook) -> Iterator[tuple[str, Text]]:
     """Yield what cannot be sent and what is cut, once for each stage."""
     if any(one.budget.is_estimated for one in outlook.planned):
         yield ("~", Text("some of these files do not exist yet or will grow; their size is estimated", "dim"))
@@ -231,11 +230,11 @@ def _cost(outlook: Outlook) -> Text:
         return Text(
             f"not known ({whose}); `price` in the pipeline's file says what a million tokens cost", "yellow"
         )
-    told = Text(f"about {_between(_dollars(least), _dollars(most))}")
+    text = Text(f"about {_between(_dollars(least), _dollars(most))}")
     for name, price in outlook.prices.items():
         whose = "" if name == "?" else f"{plain(name)}: "
-        told.append(f"\n{whose}{_dollars(price.prompt)} and {_dollars(price.output)} a million", "dim")
-    return told
+        text.append(f"\n{whose}{_dollars(price.prompt)} and {_dollars(price.output)} a million", "dim")
+    return text
 
 
 def _dollars(amount: float) -> str:
@@ -251,7 +250,7 @@ def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
         known = [one.key for one in outlook.planned]
         same = [one.key for one in outlook.planned if one.stage == key]
         meant = (
-            f"; of {key} there is {', '.join(same[:_TOLD])}{', …' * (len(same) > _TOLD)}"
+            f"; of {key} there is {', '.join(same[:_NAMED])}{', …' * (len(same) > _NAMED)}"
             if same
             else hint(key, known)
         )

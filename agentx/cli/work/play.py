@@ -201,7 +201,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         terminal.show(Text(f"  … {counted(len(commits) - _COMMITS, 'commit')} before", "dim"))
     for name, subject in commits[-_COMMITS:]:
         terminal.show(Text.assemble((f"  {name}  ", "yellow"), subject))
-    terminal.show(Text("\nWhat stands", "bold"), facts(list(_standing(ws)) or [("  rules", "none")]))
+    terminal.show(Text("\nWhat applies now", "bold"), facts(list(_standing(ws)) or [("  rules", "none")]))
     if shown:
         costs = [
             ("  memory", f"{shown[-1]:,} tokens in the agent's last prompt"),

@@ -99,9 +99,9 @@ def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
     yield from strings(msgspec.to_builtins(event.data))
     for oid in named_blobs(event.data):
         yield read(oid)
-    for made in changes_of(event):
-        if made.after and made.size_bytes <= LONGEST:
-            yield read(made.after)
+    for change in changes_of(event):
+        if change.after and change.size_bytes <= LONGEST:
+            yield read(change.after)
 
 
 def find(words: QuotedText, events: Iterable[Event], read: ReadBlob) -> list[Quoting]:
