@@ -30,12 +30,12 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
     with Workspace.find(terminal.folder, settings=terminal.settings) as ws:
         write_path, why = ws.engine.write_path, ws.engine.write_path.read_only
         if look and not why:
-            write_path.scan()
+            write_path.edits.scan()
         for note in write_path.notes:
             if note != why:
                 terminal.note(note)
         printed = len(write_path.notes)
-        if count := len(write_path.damage):
+        if count := len(write_path.log.damage):
             terminal.note(f"{counted(count, 'line')} of the history cannot be read; see `agentx doctor`.")
         try:
             yield ws

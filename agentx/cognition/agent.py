@@ -149,7 +149,7 @@ class CognitiveAgent:
         recorded = self._ws.say(message)
         answered = _Turn(self, self._ws, clean(message), recorded.seq, run).work()
         self.last_metrics = answered.metrics
-        ended = self._ws.engine.write_path.state.at
+        ended = self._ws.engine.log.state.at
         emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
         self._logs.write()
         return answered
@@ -569,7 +569,7 @@ class _Turn:
                 model=self.agent.responder.name if self.agent.responder else "",
             )
             done = msgspec.structs.replace(done, metrics=self.beside(metrics), snapshot=self.beside(snapshot))
-            seq = self.ws.engine.write_path.state.seq + 1
+            seq = self.ws.engine.log.state.seq + 1
             done = msgspec.structs.replace(done, answer=seq)
             self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
         return Answer(text, self.number, accessed, metrics)

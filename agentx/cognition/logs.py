@@ -99,7 +99,7 @@ class Logs:
         config = self._config
         if not (config.log_intermediate_data or config.log_decay_curves or config.log_activator_triggers):
             return []
-        for event in self._engine.write_path.history.read(self._seen, on_damage=told_already):
+        for event in self._engine.log.history.read(self._seen, on_damage=told_already):
             self._seen = event.seq
             if one := self._replay.take(event):
                 self._take(one)

@@ -104,7 +104,7 @@ class Tally:
         self.places: dict[int, int] = {}
         self.memories = self.links = 0
         with engine.write_path.exclusive():
-            for item in engine.write_path.state.items.values():
+            for item in engine.log.state.items.values():
                 self._count(item, 1)
             forget = engine.bus.subscribe(MEMORY_CHANGED, self._take)
         weakref.finalize(owner, forget)

@@ -315,7 +315,7 @@ def overview(engine: Engine, session: str = "") -> Overview | None:
     Raises:
         UsageError: There is no such session.
     """
-    history = engine.write_path.history
+    history = engine.log.history
     known = sessions(history.read(on_damage=told_already))
     if session and session not in known:
         raise UsageError(f"There is no session {session!r}. Known: {', '.join(known) or 'none'}.")

@@ -99,7 +99,7 @@ def replay(engine: Engine, shown: Event) -> Context:
 
 def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
     """Yield what happened up to a state's last event, newest first, for a tier; nothing below tier 2."""
-    history = engine.write_path.history
+    history = engine.log.history
     if tier >= FULL_LOG:
         yield from log_at(history, state, engine.read_body)
     elif tier == RECAP:
@@ -119,7 +119,7 @@ def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
 def _state_then(engine: Engine, seq: int) -> State:
     """Return the state that the context was made from, with placeholders for what was purged since."""
     state = State()
-    for event in engine.write_path.history.read(on_damage=told_already):
+    for event in engine.log.history.read(on_damage=told_already):
         if event.seq > seq:
             break
         state.apply(event)

@@ -106,7 +106,7 @@ class Director:
         """
         serving = self._engine.snapshot().directive
         after = serving.through if serving else 0
-        return decide(serving, self._engine.write_path.history.read(after, told_already) if serving else ())
+        return decide(serving, self._engine.log.history.read(after, told_already) if serving else ())
 
     def direct(self, why: str) -> Event:
         """Have a directive written, and record it.
@@ -168,7 +168,7 @@ class Director:
     def past(self, runs: int = briefing.RUNS, state: State | None = None) -> Past:
         """Return what happened in the latest runs (0: in all), as of a state or of now."""
         state = state or self._engine.snapshot()
-        events = self._engine.write_path.history.read(begin(state, runs), told_already)
+        events = self._engine.log.history.read(begin(state, runs), told_already)
         return gather(events, state, self._engine.read_body, stamp())
 
     # --- reading --------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Director:
         """
         seqs = list(state.said)
         if len(seqs) == RECENT_INSTRUCTIONS:
-            facts = self._engine.write_path.history.read(0, told_already)
+            facts = self._engine.log.history.read(0, told_already)
             seqs.insert(0, next((event.seq for event in facts if is_instruction(event)), seqs[0]))
         messages = self._events(list(dict.fromkeys(seqs)))
         bodies = [event.data.body for event in messages if isinstance(event.data, UserMessageSent)]
@@ -223,7 +223,7 @@ class Director:
         A resolver stays valid; a value is valid only for the run that it was asked for.
         """
         found: FieldExplained | None = None
-        for event in self._engine.write_path.history.read(directive, told_already):
+        for event in self._engine.log.history.read(directive, told_already):
             match event.data:
                 case FieldExplained(directive=of, field=field) as answer if (of, field) == (directive, name):
                     found = answer

@@ -14,7 +14,7 @@ def events(engine: Engine, after: int, *, follow: bool, timeout_s: float | None)
     """Yield the events after a seq, in order, each once; see :meth:`agentx.workspace.Workspace.events`."""
     last, waited = after, 0.0
     while True:
-        for event in engine.write_path.history.read(last, on_damage=told_already):
+        for event in engine.log.history.read(last, on_damage=told_already):
             last, waited = event.seq, 0.0
             yield event
         if not follow or (timeout_s is not None and waited >= timeout_s):

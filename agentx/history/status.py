@@ -57,9 +57,9 @@ class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
 def status(engine: Engine) -> WorkspaceStatus:
     """Return the status of a workspace, after recording the user's edits."""
     write_path = engine.write_path
-    outside = () if write_path.read_only else tuple(write_path.scan())
+    outside = () if write_path.read_only else tuple(write_path.edits.scan())
     state = engine.snapshot()
-    info = write_path.repo.info(write_path.head) if write_path.head else None
+    info = write_path.git.repo.info(write_path.git.head) if write_path.git.head else None
     active: dict[str, int] = {}
     for item in state.active():
         active[item.kind] = active.get(item.kind, 0) + 1
@@ -71,13 +71,13 @@ def status(engine: Engine) -> WorkspaceStatus:
         digest=state.digest,
         commit=info.id if info else "",
         subject=info.subject if info else "",
-        files=len(write_path.manifest()),
+        files=len(write_path.git.manifest()),
         active=active,
         proposed=sum(1 for _ in state.active(status="proposed")),
         pending=tuple(call.call_id for call in state.pending.values()),
         last_run=f"{run.run} {run.status}: {run.task}" if run else "",
         outside=outside,
-        damage=tuple(write_path.damage),
+        damage=tuple(write_path.log.damage),
         notes=tuple(write_path.notes),
         restricted=engine.trust.why_restricted(),
     )

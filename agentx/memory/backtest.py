@@ -49,7 +49,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
     for run in runs:
         counts[run.outcome] += 1
     with engine.write_path.exclusive():
-        proposals = propose(runs, engine.write_path.state)
+        proposals = propose(runs, engine.log.state)
         proposed = (*proposals.flows, *proposals.lessons)
         sizes = accumulate(len(msgspec.json.encode(Add(item))) for item in proposed)
         fitting = sum(size <= MAX_BYTES for size in sizes)
@@ -57,7 +57,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
         recorded = 0
         if kept and not dry_run:
             recorded = engine.synthesizer.record([Add(item) for item in kept], EXTRACTOR)[-1].seq
-            kept = tuple(engine.write_path.state.items[item.id] for item in kept)
+            kept = tuple(engine.log.state.items[item.id] for item in kept)
     return Backtested(
         runs=counts,
         flows=tuple(item for item in kept if item.kind == "flow"),

@@ -53,7 +53,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     Raises:
         NoSuchItem: There is no such item.
     """
-    item = (state or engine.write_path.state).items.get(name)
+    item = (state or engine.log.state).items.get(name)
     if item is None:
         raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` lists all items.")
     return item
@@ -87,7 +87,7 @@ def write_down(
     engine: Engine, kind: Kind, text: str, detail: Detail, actor: str, **fields: Any
 ) -> MemoryItem:
     """Record a new item in the user's words; the caller holds the write path."""
-    seq = engine.write_path.state.seq + 1
+    seq = engine.log.state.seq + 1
     item = MemoryItem(
         id=item_id(kind, seq),
         kind=kind,

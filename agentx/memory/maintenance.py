@@ -68,7 +68,7 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
     found, recorded = _find(engine, state, now), []
     if not dry_run and (found.nights or found.changes):
         with engine.write_path.exclusive():
-            if engine.write_path.state.seq != state.seq:  # others wrote meanwhile
+            if engine.log.state.seq != state.seq:  # others wrote meanwhile
                 state = engine.snapshot()
                 found = _find(engine, state, now)
             if found.nights or found.changes:
@@ -88,7 +88,7 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
 
 def _find(engine: Engine, state: State, now: str) -> Upkeep:
     uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
-    for event in engine.write_path.history.read(state.maintained, told_already):
+    for event in engine.log.history.read(state.maintained, told_already):
         recalled = event.data.recalled if isinstance(event.data, ContextProvided) else ()
         for name in {name.removeprefix(_MEMORY) for name in recalled if name.startswith(_MEMORY)}:
             before = uses.get(name, Use(0, ""))
@@ -109,7 +109,7 @@ class Nightly:
 
     def take(self, event: Event) -> None:
         """Run maintenance if a night lies between the last one (or the first memory item) and an event."""
-        state = self._engine.write_path.state
+        state = self._engine.log.state
         since = state.maintained_at or next((item.created_at for item in state.items.values()), event.at)
         if since[:10] >= event.at[:10] or self._engine.write_path.read_only:
             return
@@ -141,14 +141,14 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
         for lines in reversed(_maintenances(engine)):
             if patches := _taking_back(engine, lines):
                 engine.synthesizer.record(patches, PERSON, actor=actor)
-                return [engine.write_path.state.items[patch.id] for patch in patches]
+                return [engine.log.state.items[patch.id] for patch in patches]
     raise NothingToTakeBack("There is no maintenance to undo, or none of its changes is still in effect.")
 
 
 def _maintenances(engine: Engine) -> list[list[Event]]:
     """Return the lines of each maintenance that changed something, oldest first."""
     found: list[list[Event]] = [[]]
-    for event in engine.write_path.history.read(on_damage=told_already):
+    for event in engine.log.history.read(on_damage=told_already):
         if isinstance(event.data, Concluded) and event.data.extractor == MAINTENANCE:
             if event.data.changes:
                 found[-1].append(event)
@@ -164,7 +164,7 @@ def _taking_back(engine: Engine, lines: Sequence[Event]) -> list[Patch]:
     reason = f"The maintenance of event {lines[0].seq} was taken back."
     changes = [one for line in lines if isinstance(line.data, Concluded) for one in line.data.changes]
     changed = dict.fromkeys(one.item.id if isinstance(one, Add) else one.id for one in changes)
-    present = engine.write_path.state.items
+    present = engine.log.state.items
     patches = [_back(before.get(name), state.items[name], present[name], reason) for name in changed]
     return [patch for patch in patches if patch is not None]
 

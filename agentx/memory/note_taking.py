@@ -174,7 +174,7 @@ class Scribe:
         """Return the time of the last message that a model has read."""
         if not state.judged:
             return None
-        event = next(iter(self._engine.write_path.history.read(state.judged - 1, told_already)), None)
+        event = next(iter(self._engine.log.history.read(state.judged - 1, told_already)), None)
         with contextlib.suppress(ValueError):
             return datetime.fromisoformat(event.at) if event else None
         return None

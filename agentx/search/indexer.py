@@ -64,7 +64,7 @@ class Watching:
     @property
     def last_write(self) -> float:
         """``time.monotonic()`` of the latest write."""
-        return self._write_path.last_write
+        return self._write_path.log.last_write
 
 
 class Indexer:
@@ -162,7 +162,7 @@ class Indexer:
             Number of events left.
         """
         with self._write_path.exclusive():
-            until = self._write_path.state.seq
+            until = self._write_path.log.state.seq
         first = self.watermark if progress else 0
         while self._read_batch(until):
             if progress:
@@ -176,14 +176,14 @@ class Indexer:
 
         Nothing is read while the log is damaged: the index would permanently lack what is restored later.
         """
-        if self._write_path.unsound:
+        if self._write_path.health.unsound:
             return False
         with self._reading:
             index = self.index
             if self._closing:
                 return False
             seq, known = _watermark(index)
-            state = self._write_path.state
+            state = self._write_path.log.state
             if seq >= until and known == state.hash:
                 return False
             with self._feeding():
@@ -200,7 +200,7 @@ class Indexer:
 
     def _feed(self, index: MemoryIndex, until: int) -> bool:
         seq, known = _watermark(index)
-        events = self._write_path.history.read(max(seq - 1, 0), told_already)
+        events = self._write_path.log.history.read(max(seq - 1, 0), told_already)
         if seq:  # the event at the watermark shows whether this is the same history
             at = next(events, None)
             if at is None or at.seq != seq or at.hash != known:
@@ -252,7 +252,7 @@ class Indexer:
         end = None if deadline_s is None else time.monotonic() + deadline_s
         done = 0
         _ = self.index  # the embedder is opened with it
-        while self._embedder is not None and not self._is_over(end) and not self._write_path.unsound:
+        while self._embedder is not None and not self._is_over(end) and not self._write_path.health.unsound:
             waiting = self.index.without_vectors(_EMBED_BATCH * _EMBED_AHEAD)
             for start in range(0, len(waiting), _EMBED_BATCH):
                 if self._is_over(end):
@@ -296,7 +296,7 @@ class Indexer:
     def _turn(self) -> bool:
         """Do one piece of background work; return whether there is more."""
         # Not under the workspace lock, which writes need; its holder folds what other processes write.
-        until = self._write_path.state.seq
+        until = self._write_path.log.state.seq
         if self._write_path.lock.held:  # or that event may be half folded
             return True
         if self._read_batch(until) or self.embed(deadline_s=2.0):
@@ -431,7 +431,7 @@ class Indexer:
     @property
     def settled(self) -> bool:
         """Whether everything that is recorded is indexed and has its vector."""
-        if self.watermark < self._write_path.state.seq:
+        if self.watermark < self._write_path.log.state.seq:
             return False
         return self._embedder is None or not self.index.without_vectors(1)
 

@@ -91,11 +91,11 @@ def fork(
     if not 0 < at <= last:
         raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
     with _beside(new) as root:
-        taken = _taken(engine.write_path.repo, head, at)
+        taken = _taken(engine.git.repo, head, at)
         repo = GitRepository.init(root)
         try:
             # Everything that the last commit reaches, and what the events after it name
-            source, base = engine.write_path.repo.git_dir, [taken.base] if taken.base else []
+            source, base = engine.git.repo.git_dir, [taken.base] if taken.base else []
             named = [entry.oid for entry in taken.entries.values() if entry is not None]
             transfer.copy(source, repo.git_dir, [*base, *named], progress)
             if taken.base:
@@ -110,7 +110,7 @@ def fork(
 
 
 def _check_place(engine: Engine, new: Path) -> None:
-    for taken in (engine.root, engine.write_path.artifacts.root):
+    for taken in (engine.root, engine.artifacts.root):
         if new == taken or taken in new.parents:
             raise ForkRefused(f"{new} is inside the workspace; choose a directory outside {taken}.")
     if nofollow.exists(new) and (not nofollow.is_directory(new) or nofollow.names(new)):

@@ -127,7 +127,7 @@ def write_batches(
 
 def _write_batch(engine: Engine, batch: dict[str, Content | None], tool: str, actor: str) -> list[FileChange]:
     count = len(batch)
-    call_id = f"{tool}-{engine.write_path.state.seq + 1}"
+    call_id = f"{tool}-{engine.log.state.seq + 1}"
     events = engine.write_path.write(
         batch,
         lambda changes: ToolCallExecuted(

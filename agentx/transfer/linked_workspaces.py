@@ -106,7 +106,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
         if entry.mode == _LINK:
             raise PathRefused(name, "it is a link in the other workspace; read its target instead.")
         data = repo.read_blob(entry.oid)
-        engine.write_path.artifacts.check_size(name, len(data))
+        engine.artifacts.check_size(name, len(data))
         at, whole = _changed_at(repo, f"{ARTIFACTS}/{path}", entry)
     stale = now - at > timedelta(hours=section.max_age_hours)
     return Linked(

@@ -29,7 +29,7 @@ def fork(
 ) -> None:
     """Create a new workspace with the history up to a moment; it shares nothing with this one."""
     with opened(terminal) as ws, terminal.progress() as progress, ws.fork(new, at, progress=progress) as made:
-        state, files = made.state, len(made.engine.write_path.manifest())
+        state, files = made.state, len(made.engine.git.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
     rows = [
         (state.title, str(made.root)),

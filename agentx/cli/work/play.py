@@ -176,7 +176,7 @@ def _log_tokens(ws: Workspace) -> int:
 def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
     """Show the commits, the active items, how much of the log an agent needed, and where to look."""
     ws.flush()
-    repo = ws.engine.write_path.repo
+    repo = ws.engine.git.repo
     commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
     log = _log_tokens(ws)
     shown = [event.data.tokens for event in ws.events() if isinstance(event.data, ContextProvided)]

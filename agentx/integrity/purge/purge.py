@@ -150,16 +150,16 @@ def purge(
         if backup is not None:
             _back_up(engine.root, backup.absolute())
         write_path.git.hold()
-        begin(write_path.repo.git_dir, look.journal(made, engine.settings.actor, reason))
-        finish(engine.root, write_path.repo.git_dir, progress)
+        begin(write_path.git.repo.git_dir, look.journal(made, engine.settings.actor, reason))
+        finish(engine.root, write_path.git.repo.git_dir, progress)
         engine.summaries.clear()
     write_path.refresh()
     engine.synthesizer.catch_up()
     write_path.flush()
     return PurgeReport(
         plan=made,
-        seq=write_path.state.seq,
-        commit=write_path.head,
+        seq=write_path.log.state.seq,
+        commit=write_path.git.head,
         backup=str(backup.absolute()) if backup else "",
     )
 
@@ -183,14 +183,14 @@ class _Look:
     def __init__(self, engine: Engine, events: Sequence[int], *, also: bool) -> None:
         self._engine = engine
         self._write_path: WritePath = engine.write_path
-        self._git_dir = engine.write_path.repo.git_dir
+        self._git_dir = engine.git.repo.git_dir
         self._check_ground()
-        self._write_path.scan()
+        self._write_path.edits.scan()
         self._write_path.flush()
         self._closure = follow(self._events, events)
         falling = (event for event in self._events() if event.seq in self._closure.events)
         texts = [text for event in falling for text in quoting.all_texts(event, self._read)]
-        manifest = self._write_path.manifest()
+        manifest = self._write_path.git.manifest()
         usual = (self._read(manifest[path].oid) for path in self._closure.paths if path in manifest)
         self._words = QuotedText(texts, usual)
         self._also = self._left()
@@ -206,18 +206,18 @@ class _Look:
         if why := why_not(self._git_dir):
             raise PurgeRefused(f"Nothing can be purged from this repository: {why}, and try again.")
         faults = [f".git/{fault.path} {fault.what}" for fault in find_faults(self._git_dir, lambda *_: None)]
-        if faults or self._write_path.damage or self._write_path.unsound:
+        if faults or self._write_path.log.damage or self._write_path.health.unsound:
             what = faults[0] if faults else "a line of the history cannot be read"
             raise PurgeRefused(f"The workspace is damaged ({what}); run `agentx repair`, and try again.")
 
     def _events(self) -> Iterator[Event]:
-        return self._write_path.history.read(on_damage=told_already)
+        return self._write_path.log.history.read(on_damage=told_already)
 
     def _read(self, oid: str) -> str:
         """Return a long text, or the text of a file's content; empty if it is not text."""
         path = self._engine.root / blob_path(oid)
         try:
-            data = nofollow.read(path) if nofollow.exists(path) else self._write_path.repo.read_blob(oid)
+            data = nofollow.read(path) if nofollow.exists(path) else self._write_path.git.repo.read_blob(oid)
         except ObjectDamaged:
             return ""
         return "" if b"\0" in data else data.decode("utf-8", "replace")
@@ -233,7 +233,7 @@ class _Look:
 
     def _refuse_current(self) -> None:
         """Refuse to purge the current content of a file, which only its owner may change."""
-        for path, entry in sorted(self._write_path.manifest().items()):
+        for path, entry in sorted(self._write_path.git.manifest().items()):
             if entry.oid in self._closure.contents:
                 raise PurgeRefused(
                     f"{path!r} still has the content that event {self._closure.contents[entry.oid]} added. "
@@ -248,7 +248,7 @@ class _Look:
         falling = (event for event in self._events() if event.seq in closure.events)
         told = tuple(Falling(event.seq, event.type, event.describe()) for event in falling)
         commits, first = self._commits(min(closure.events, default=0))
-        manifest, all_refs = self._write_path.manifest(), other_refs(self._git_dir)
+        manifest, all_refs = self._write_path.git.manifest(), other_refs(self._git_dir)
         refs = tuple(all_refs)  # those that lead to what is purged
         if tips := sorted({commit for commit in all_refs.values() if commit}):
             rewritten = survey(self._engine.root, self._journal((), "", ""), tips)
@@ -270,7 +270,7 @@ class _Look:
     def _commits(self, first: int) -> tuple[int, str]:
         """Return the number of commits that hold a purged event or follow it, and the first of them."""
         count, oldest = 0, ""
-        for commit in self._write_path.repo.log() if first else ():
+        for commit in self._write_path.git.repo.log() if first else ():
             through = commit_message.through(commit.trailers)
             if 0 < through < first:
                 break
@@ -288,8 +288,8 @@ class _Look:
             contents=closure.contents,
             orphans=tuple(self._orphans()),
             refs=refs,
-            after=self._write_path.state.seq,
-            hash=self._write_path.state.hash,
+            after=self._write_path.log.state.seq,
+            hash=self._write_path.log.state.hash,
             actor=actor,
             reason=reason,
             who=f"agentx <engine@engine{HOST}> {int(time.time())} +0000",
