@@ -28,11 +28,7 @@ class RunStops(Exception):  # not an error: a run ends
 
 
 class RunLimiter:
-    """Counts what a run uses, and stops it where a limit is reached.
-
-    Args:
-        limits: The limits; the time starts now.
-        advice: How to raise a limit.
+    """Counts what a run uses from now on, and stops it where a limit is reached, with advice to raise it.
 
     Attributes:
         steps: Number of model calls so far.

@@ -7,6 +7,7 @@ All providers require this invariant: a tool call is followed by its result befo
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -93,11 +94,7 @@ class Conversation:
         """Shorten the oldest results and arguments where the conversation has grown too long for a model.
 
         It shrinks to half of the limit at once, because each change to earlier messages invalidates a
-        provider's prompt cache.
-
-        Args:
-            max_characters: Maximum length.
-            before: Called before anything is cut, to note what must not be lost.
+        provider's prompt cache. ``before`` is called first, to note what must not be lost.
         """
         size = sum(map(_size, self._closed))
         if size <= max_characters:
@@ -173,22 +170,17 @@ def _size(message: ChatMessage) -> int:
 def _shortened(message: ChatMessage) -> ChatMessage:
     if message.role == "tool":
         return msgspec.structs.replace(message, content=_extract(message.content))
-    calls = tuple(
-        msgspec.structs.replace(call, arguments=_short_arguments(call.arguments))
-        for call in message.tool_calls
-    )
-    return msgspec.structs.replace(message, tool_calls=calls)
-
-
-def _short_arguments(arguments: str) -> str:
-    if len(arguments) <= 2 * KEPT:
-        return arguments
-    try:
-        values = msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError):
-        return "{}"
-    short = {name: _extract(value) if isinstance(value, str) else value for name, value in values.items()}
-    return msgspec.json.encode(short).decode()
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        arguments = call.arguments
+        if len(arguments) > 2 * KEPT:
+            values: dict[str, Any] = {}
+            with suppress(msgspec.DecodeError, RecursionError):
+                values = msgspec.json.decode(arguments.encode("utf-8", "replace"), type=dict[str, Any])
+            short = {name: _extract(one) if isinstance(one, str) else one for name, one in values.items()}
+            arguments = msgspec.json.encode(short).decode()
+        calls.append(msgspec.structs.replace(call, arguments=arguments))
+    return msgspec.structs.replace(message, tool_calls=tuple(calls))
 
 
 def _extract(text: str) -> str:

@@ -143,7 +143,7 @@ class _AgentRun:
         try:
             result = self.loop()
         except KeyboardInterrupt:
-            result = self.end("INTERRUPTED", "It was interrupted; `agentx run` goes on where it stood.")
+            result = self.end("INTERRUPTED", "It was interrupted; `agentx run` resumes it.")
         except RunStops as stop:
             result = self.end(stop.status, stop.reason, waiting=stop.waiting)
         except AgentXError as error:

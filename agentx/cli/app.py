@@ -74,10 +74,6 @@ def line(arguments: Sequence[str]) -> list[str]:
 def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
     """Run a command line on a terminal. Return the exit status.
 
-    Args:
-        arguments: The arguments after the program's name.
-        terminal: Where to print; ``-C`` and ``--json`` are set on it.
-
     Raises:
         InsideRun: Called inside an agent's run, the command would act as the user or change something.
     """
@@ -166,12 +162,7 @@ def _not_called() -> None:
 def _register(app: typer.Typer, name: str, text: str, own: Sequence[str], title: str | None = None) -> None:
     """Register a command, or a group with the command below it that is called.
 
-    Args:
-        app: The application, or the group above.
-        name: All the words of the command or group.
-        text: The group's line in the help.
-        own: The words that the user typed.
-        title: The part of the help to list it in.
+    ``name`` is all its words, ``own`` are those that the user typed; ``text`` is the help of a group.
     """
     word = name.rpartition(" ")[2]
     if name in COMMANDS:

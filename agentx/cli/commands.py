@@ -153,7 +153,7 @@ COMMANDS: dict[str, Entry] = {
     "pipeline run": Entry("pipeline.run:run_pipeline", "pipeline run essays.yaml"),
     "pipeline redo": Entry("pipeline.pipeline:redo_stage", 'pipeline redo write --reason "Too long."'),
     "pipeline amend": Entry("pipeline.pipeline:amend_file", 'pipeline amend style.md --reason "New rule."'),
-    "pipeline matrix": Entry("pipeline.matrix:show_matrix", "pipeline matrix essays.yaml", _READS),
+    "pipeline matrix": Entry("pipeline.plan:show_matrix", "pipeline matrix essays.yaml", _READS),
     "pipeline graph": Entry("pipeline.pipeline:draw", "pipeline graph essays.yaml --to essays.svg", _READS),
     "pipeline schema": Entry("pipeline.pipeline:show_schema", "pipeline schema", _READS),
     "agent mission list": Entry("agents.mission:list_missions", "agent mission list", _READS),

@@ -90,8 +90,8 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
         case typer.TyperException():
             context = getattr(error, "ctx", None)
             path = context.command_path if context is not None else "agentx"
-            said = error.format_message()
-            terminal.fail(f"{said}{'' if said.endswith(('.', '?')) else '.'} See `{path} --help`.")
+            message = error.format_message()
+            terminal.fail(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{path} --help`.")
             return error.exit_code
         case OSError() if error.strerror:
             about = f"{error.filename}: " if error.filename else ""

@@ -62,8 +62,8 @@ def scan_sources(terminal: Terminal, ws: Workspace) -> None:
     """Update the index of the read-only sources that ``agentx.toml`` declares, with progress."""
     if ws.config.sources and not ws.restricted:
         try:
-            with terminal.progress() as told:
-                ws.scan_sources(told)
+            with terminal.progress() as progress:
+                ws.scan_sources(progress)
         except UsageError as error:
             terminal.note(f"{error} The search uses what was indexed before.")
 

@@ -45,9 +45,6 @@ PIPE_CLOSED = 141
 class Terminal:
     """The place where a command prints.
 
-    Args:
-        settings: Settings from the environment.
-
     Attributes:
         directory: Where to look for the workspace (``-C``).
         json: Whether results are JSON (``--json``).
@@ -270,14 +267,7 @@ def row(*cells: Text, wrap: bool) -> Table | Text:
 
 
 def panel(body: RenderableType, *, title: Text | None = None, width: int, style: str = "dim") -> Panel:
-    """Return a frame around related content.
-
-    Args:
-        body: The content.
-        title: Title in the upper edge.
-        width: Available columns.
-        style: Colour of the frame.
-    """
+    """Return a frame around related content."""
     return Panel(
         body,
         title=title and Text.assemble(" ", title, " "),

@@ -143,10 +143,6 @@ class CognitiveAgent:
     def answer(self, message: str, run: str = "") -> Answer:
         """Answer a message.
 
-        Args:
-            message: The user's message.
-            run: The run that it belongs to.
-
         Raises:
             UsageError: The message is empty.
         """

@@ -63,12 +63,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionReplay:
-    """Follows one session through its events.
-
-    Args:
-        session: The session.
-        read: Returns the whole text of a body.
-    """
+    """Follows one session through its events."""
 
     def __init__(self, session: str, read: Callable[[Body], str]) -> None:
         self.session = session

@@ -78,14 +78,7 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Logs:
-    """Follows one session, and writes the files that its configuration asks for.
-
-    Args:
-        engine: The workspace.
-        session: The session.
-        config: Says what is logged.
-        run_id: Used in file names; by default, the session.
-    """
+    """Follows one session, and writes the files that its configuration asks for."""
 
     def __init__(self, engine: Engine, session: str, config: ExecutorConfig, run_id: str = "") -> None:
         self._engine = engine

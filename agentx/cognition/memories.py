@@ -151,11 +151,6 @@ def links_of(item: MemoryItem) -> int:
 class Retrieval:
     """Searches memory items for sub-queries, and follows their links.
 
-    Args:
-        engine: The workspace.
-        state: What is remembered.
-        places: Rank of each message among the messages with memories, by seq.
-
     Attributes:
         faults: What could not be done, one sentence each.
     """

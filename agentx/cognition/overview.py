@@ -307,11 +307,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overview(engine: Engine, session: str = "") -> Overview | None:
-    """Read a session from history.
-
-    Args:
-        engine: The workspace.
-        session: Name of the session; by default, the most recent one.
+    """Read a session from history, by default the most recent one.
 
     Returns:
         ``None`` where no cognitive agent has answered here.

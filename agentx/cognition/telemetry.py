@@ -23,13 +23,7 @@ class _ChildSpan(NamedTuple):
 
 
 def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> bool:
-    """Report one interaction to OpenTelemetry; its parts become consecutive spans.
-
-    Args:
-        metrics: Metrics of the interaction.
-        session: The conversation.
-        interaction: Its number in the session, from 1.
-        ended: Time of its end, in ISO 8601.
+    """Report one interaction to OpenTelemetry; its parts become consecutive spans up to a time in ISO 8601.
 
     Returns:
         Whether OpenTelemetry is installed.

@@ -69,11 +69,7 @@ def shown_at(engine: Engine, seq: int) -> Event | None:
 
 
 def replay(engine: Engine, shown: Event) -> Context:
-    """Assemble a context as it was shown.
-
-    Args:
-        engine: The workspace.
-        shown: A ``ContextProvided`` event.
+    """Assemble a context as it was shown in a ``ContextProvided`` event.
 
     Returns:
         The context. ``replays`` is the event. ``exact`` says whether the text is byte for byte the one that

@@ -82,14 +82,6 @@ def relevant_context(
 ) -> Context:
     """Assemble a context; see :meth:`agentx.workspace.Workspace.get_relevant_context` for its content.
 
-    Args:
-        engine: The workspace.
-        message: What it is for; the user's last message by default.
-        max_tokens: Budget of the whole text; that of the tier by default.
-        tier: How much of the conversation.
-        seq: Show the workspace as it was after this event; ``None`` for now.
-        deadline_ms: What is not ready by then is left out, and listed; ``None`` waits for everything.
-
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit.
         UsageError: There is no such tier.
@@ -122,7 +114,11 @@ def relevant_context(
         try:
             found = find(wanted, k)
         except SearchLate as late:
-            raise SearchLate(str(late), late.found or _search_memory(state, wanted, k)) from late
+            if late.found:
+                raise
+            index = InMemoryIndex()  # the state itself, by words
+            index.put(list(islice(of_memory(state), MOST_SEARCHED)))
+            raise SearchLate(str(late), retrieve(index, wanted, None, k, Filter())) from late
         if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
             known = {hit.id for hit in found}  # only files are near, so search memories separately
             found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
@@ -166,13 +162,6 @@ def _told(engine: Engine, state: State, tier: int, seq: int | None, clock: _Cloc
         if clock.is_over(TOLD):
             raise SearchLate("The deadline left no time to read further back.")
         yield told
-
-
-def _search_memory(state: State, wanted: str, k: int) -> list[SearchHit]:
-    """Search the state itself for a message, by its words."""
-    index = InMemoryIndex()
-    index.put(list(islice(of_memory(state), MOST_SEARCHED)))
-    return retrieve(index, wanted, None, k, Filter())
 
 
 def has_begun(state: State, now: str) -> bool:

@@ -42,13 +42,9 @@ _SAID_TOKENS = 30
 
 
 def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int | None = None) -> Context:
-    """Return what an agent is given at its start.
+    """Return what an agent is given at its start, including what concerns its role only.
 
-    Args:
-        engine: The workspace.
-        agent: Its role; also adds what concerns that role only.
-        max_tokens: Budget of the whole text.
-        seq: Use the state after this event; ``None`` for now.
+    ``seq`` is the event whose state is shown; ``None`` for now.
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.
@@ -83,18 +79,17 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     lines = [
         *(_flow(item) for item in page.state.active("flow")),
         *(_capability(item) for item in page.state.active("capability")),
-        *(_lesson(item) for item in learned[:LESSONS]),
+        *(
+            memory_line(item, "lessons", "")
+            if item.trust in ("user", "engine")
+            else _with_facts(item, "lessons", "an agent's word")
+            for item in learned[:LESSONS]
+        ),
     ]
     for line in lines:
         if line.id not in listed:
             page.fit(line, line.text)
     return page.done()
-
-
-def _lesson(item: MemoryItem) -> ContextItem:
-    """Render a lesson; one that neither the user nor the engine vouched for is marked."""
-    vouched = item.trust in ("user", "engine")
-    return memory_line(item, "lessons", "") if vouched else _with_facts(item, "lessons", "an agent's word")
 
 
 def _flow(item: MemoryItem) -> ContextItem:

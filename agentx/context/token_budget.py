@@ -83,11 +83,8 @@ class Page:
     def must(self, *, weak_rules: bool = True) -> None:
         """Add mission, constraints, rejections and hot issues: in full if in scope and there is room.
 
-        If not even their short forms fit, the failing checks are reported in one line for each runner.
-
-        Args:
-            weak_rules: Whether rules that are neither critical nor pinned are mandatory too; otherwise they
-                wait for :meth:`weak_rules`.
+        If not even their short forms fit, the failing checks are reported in one line for each runner. Rules
+        that are neither critical nor pinned may wait for :meth:`weak_rules`.
 
         Raises:
             BudgetTooSmall: Not even that fits.

@@ -11,10 +11,6 @@ from agentx.synthesis.scheduling.agent_routing import Dispatch
 def dispatch(engine: Engine, asked: str) -> Dispatch:
     """Choose who does a task; no language model is called, and nothing is started.
 
-    Args:
-        engine: The workspace.
-        asked: The task, in any words.
-
     Raises:
         UsageError: The task is empty.
     """

@@ -110,9 +110,6 @@ class Director:
     def direct(self, why: str) -> Event:
         """Have a directive written, and record it.
 
-        Args:
-            why: Why it is needed.
-
         Returns:
             The ``DirectiveIssued``, or the ``DirectiveFailed`` where the model failed and the last good one
             stays in force.

@@ -159,7 +159,11 @@ class Loop(msgspec.Struct, frozen=True):
         try:
             while True:
                 bounds.begin_step()
-                reply = self._ask(chat, assignment.tools, bounds)
+                parts = self.model.stream(chat, assignment.tools.schemas(), timeout_s=bounds.answer_time_s)
+                reply = next((part for part in parts if isinstance(part, Reply)), None)
+                if reply is None:
+                    raise ExecutorFailed(f"{self.model.name} ended its stream without a reply.")
+                bounds.spend(reply.usage)
                 chat.append(ChatMessage("assistant", reply.text, reply.tool_calls))
                 if not reply.tool_calls:
                     return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
@@ -171,13 +175,6 @@ class Loop(msgspec.Struct, frozen=True):
                     chat.append(ChatMessage("tool", result.output, tool_call_id=call.id))
         except RunStops as stop:
             return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
-
-    def _ask(self, chat: list[ChatMessage], tools: Tools, bounds: RunLimiter) -> Reply:
-        for part in self.model.stream(chat, tools.schemas(), timeout_s=bounds.answer_time_s):
-            if isinstance(part, Reply):
-                bounds.spend(part.usage)
-                return part
-        raise ExecutorFailed(f"{self.model.name} ended its stream without a reply.")
 
 
 class ExecutorFailed(AgentXError):

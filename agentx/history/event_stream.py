@@ -11,14 +11,7 @@ _POLL_S = 0.05
 
 
 def events(engine: Engine, after: int, *, follow: bool, timeout_s: float | None) -> Iterator[Event]:
-    """Yield the events after a seq, in order, each once; see :meth:`agentx.workspace.Workspace.events`.
-
-    Args:
-        engine: The workspace.
-        after: Begin after this event.
-        follow: Continue with future events.
-        timeout_s: With ``follow``: end after this time without a new event; ``None`` waits forever.
-    """
+    """Yield the events after a seq, in order, each once; see :meth:`agentx.workspace.Workspace.events`."""
     last, waited = after, 0.0
     while True:
         for event in engine.log.history.read(last, on_damage=told_already):

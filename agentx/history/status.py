@@ -84,12 +84,7 @@ def status(engine: Engine) -> WorkspaceStatus:
 
 
 def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
-    """Drop every cache and rebuild state and index from the history, without a model.
-
-    Args:
-        engine: The workspace.
-        progress: Called with the step, the amount done and the total.
-    """
+    """Drop every cache and rebuild state and index from the history, without a model."""
     before = engine.snapshot().digest
     damage: list[Damage] = []
     state = engine.write_path.refold(damage.append, progress)

@@ -88,11 +88,7 @@ def undo(engine: Engine, actor: str) -> Event:
 def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
     """Restore a file or a directory to its content after an event; files moved since are moved back.
 
-    Args:
-        engine: The workspace.
-        path: Checked path of a file or directory; empty for all artifacts.
-        at: Seq of the event.
-        actor: Who requests it.
+    The path is checked and relative to the artifacts; empty for all of them.
 
     Raises:
         NoSuchMoment: There is no such event, or nothing of that name existed then or since.
@@ -119,10 +115,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
 def files_between(engine: Engine, first: int, last: int | None = None) -> ArtifactsBetween:
     """Return the artifacts after each of two events, and what was moved between them.
 
-    Args:
-        engine: The workspace.
-        first: Seq of the earlier one.
-        last: Seq of the later one; the latest by default.
+    The second is the latest by default.
     """
     base, then = _committed(engine, first)
     now = dict(then)

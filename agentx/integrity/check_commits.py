@@ -64,13 +64,7 @@ class Logged(msgspec.Struct, frozen=True):
 
 
 class CommitChain:
-    """Checks the commits of one repository.
-
-    Args:
-        reader: The repository's objects.
-        codec: Knows the event types.
-        found: Receives each finding.
-        known: Objects already reported as damaged.
+    """Checks the commits of one repository, beside the objects that are known to be damaged.
 
     Attributes:
         commits: Number of commits checked.

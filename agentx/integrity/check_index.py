@@ -67,9 +67,9 @@ def _groups(events: Iterator[Event], through: int) -> Iterator[dict[str, Event]]
 
 def _first_passages(event: Event) -> Iterator[str]:
     """Yield IDs in the form that :mod:`agentx.search.event_chunks` assigns."""
-    for made in changes_of(event):
-        if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
-            yield f"a:{event.seq}:{made.path}:0"
+    for change in changes_of(event):
+        if change.after and not change.link and change.size_bytes <= MAX_TEXT_BYTES:
+            yield f"a:{event.seq}:{change.path}:0"
     if isinstance(event.data, UserMessageSent | AgentMessageSent):
         if event.data.body.text.strip():
             yield f"m:{event.seq}:0"
@@ -80,11 +80,11 @@ def _first_passages(event: Event) -> Iterator[str]:
 def _has_text(passage: str, event: Event, reader: ObjectReader) -> bool:
     """Return whether a passage is expected: a binary or empty file has none."""
     path = passage.removeprefix(f"a:{event.seq}:").removesuffix(":0")
-    made = next((made for made in changes_of(event) if made.path == path), None)
-    if made is None:
+    change = next((change for change in changes_of(event) if change.path == path), None)
+    if change is None:
         return True
     try:
-        text = decoded(reader.blob(made.after)) or ""
+        text = decoded(reader.blob(change.after)) or ""
     except ObjectDamaged:
         return False
     return any(True for _ in chunk_file(path, text))

@@ -31,13 +31,6 @@ Changes = dict[int, list[tuple[str, TreeEntry | None]]]
 class LogLook:
     """Checks the log of one workspace.
 
-    Args:
-        root: Its directory.
-        reader: Its Git objects.
-        codec: Knows the event types.
-        found: Receives each finding.
-        purged_changes: Artifact changes of purged events, by seq.
-
     Attributes:
         seq: The last event that was read.
         events: Number of events read.
@@ -83,10 +76,19 @@ class LogLook:
         self._whole = not start.seq
         state, at_seq = State(), {one.seq: one for one in states}
         self.files = self.files_of(start.tree) if start.tree else {}
-        proof = Proof(self._codec, self._tell_line, self._is_aside, start.seq, start.hash or GENESIS)
+
+        def damaged(place: str, what: str) -> None:
+            self._damaged_files.add(place.partition(":")[0])
+            self._tell(place, what)
+
+        proof = Proof(self._codec, damaged, self._is_aside, start.seq, start.hash or GENESIS)
         self.seq = start.seq
+        # The segment that was the live log when the commit was made
+        folder = self._reader.entry(start.tree, SEGMENTS) if start.tree else None
+        sealed = self._reader.files(folder.oid) if folder else ()
+        first = 1 + sum(path[:3].isdigit() for path, _ in sealed)
         committed: tuple[Event, dict[str, TreeEntry]] | None = None
-        for event, _ in proof.follow(log_lines(self._root, self._first_segment(start))):
+        for event, _ in proof.follow(log_lines(self._root, first)):
             self._take(event, end)
             if self._whole:
                 state.apply(event)
@@ -108,12 +110,6 @@ class LogLook:
             f"{'' if self.damaged else ', each in its place'}; "
             f"{self.blobs:,} long text{'s' * (self.blobs != 1)}"
         )
-
-    def _first_segment(self, start: Logged) -> int:
-        """Return the number of the segment that was the live log when a commit was made."""
-        folder = self._reader.entry(start.tree, SEGMENTS) if start.tree else None
-        sealed = self._reader.files(folder.oid) if folder else ()
-        return 1 + sum(path[:3].isdigit() for path, _ in sealed)
 
     def _take(self, event: Event, end: Logged) -> None:
         self.seq = event.seq
@@ -246,10 +242,6 @@ class LogLook:
                 where = f"The state after event {state.seq}"
                 self._found(Finding("state", where, "does not match the events", "agentx rebuild"))
         return f"same as a fold of all {self.events:,} events"
-
-    def _tell_line(self, place: str, what: str) -> None:
-        self._damaged_files.add(place.partition(":")[0])
-        self._tell(place, what)
 
     def _tell(self, where: str, what: str, todo: str = "") -> None:
         self._found(Finding("history", where, what, *([todo] if todo else [])))

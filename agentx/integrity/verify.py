@@ -176,7 +176,15 @@ class _Verification:
                 expected = log.files_of(end.tree)
         differing = self._differing(expected)
         if differing:
-            differing = self._once_more(log, expected, differing)
+            # Once more while nobody writes, with what was recorded meanwhile
+            lock = FileLock(self._git_dir / "agentx.lock", brief=True)
+            with contextlib.ExitStack() as held:
+                with contextlib.suppress(OSError):  # in a read-only directory nobody else writes
+                    held.enter_context(lock.hold())
+                log.go_on(History(self._root, self._codec).read(log.seq, lambda _damage: None), expected)
+                now = self._artifacts()
+                again = {path: self._differs(now, path, expected.get(path)) for path in differing}
+            differing = {path: what for path, what in again.items() if what}
         for path, what in differing.items():
             self._findings.append(Finding("artifacts", f"{ARTIFACTS}/{path}", what, _EDITED))
         return f"{len(expected):,} file{'s' * (len(expected) != 1)}"
@@ -215,20 +223,6 @@ class _Verification:
         if now is None:
             return "is missing"
         return _UNRECORDED if wanted is None else "differs from the recorded version"
-
-    def _once_more(
-        self, log: LogLook, expected: dict[str, TreeEntry], paths: dict[str, str]
-    ) -> dict[str, str]:
-        """Compare the differing files again while nobody writes, including what was recorded meanwhile."""
-        lock = FileLock(self._git_dir / "agentx.lock", brief=True)
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # in a read-only directory nobody else writes
-                held.enter_context(lock.hold())
-            log.go_on(History(self._root, self._codec).read(log.seq, lambda _damage: None), expected)
-            artifacts = self._artifacts()
-            return {
-                path: what for path in paths if (what := self._differs(artifacts, path, expected.get(path)))
-            }
 
 
 _UNRECORDED = "is not recorded"

@@ -37,13 +37,7 @@ class Backtested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = False) -> Backtested:
-    """Replay the runs of the history and propose what they teach; nothing is proposed twice.
-
-    Args:
-        engine: The workspace.
-        since: Only runs that began after this moment, in a form that
-            :meth:`agentx.workspace.Workspace.moment` accepts.
-        dry_run: Record nothing.
+    """Replay the runs that began after a moment, and propose what they teach; nothing is proposed twice.
 
     Raises:
         NoSuchMoment: There is no such moment.

@@ -100,16 +100,7 @@ def add(
 def write_down(
     engine: Engine, kind: Kind, text: str, detail: Detail, actor: str, **fields: Any
 ) -> MemoryItem:
-    """Record a new item in the user's words; the caller holds the write path.
-
-    Args:
-        engine: The workspace.
-        kind: Its kind.
-        text: Its text.
-        detail: The detail of its kind.
-        actor: The user.
-        fields: Other fields of :class:`agentx.synthesis.memory.items.MemoryItem`.
-    """
+    """Record a new item in the user's words; the caller holds the write path."""
     engine.write_path.raise_format()  # otherwise its event would follow
     seq = engine.log.state.seq + 1
     item = MemoryItem(

@@ -65,18 +65,11 @@ class Flows:
         """Return the flows that match an action, the best first; empty if none is near enough.
 
         Words decide if they can. Otherwise meaning is used, if a model is installed.
-
-        Args:
-            text: What is about to be done, in any words.
         """
         return called_for(self.engine, self.engine.snapshot(), text)
 
     def nearest(self, text: str) -> FlowMatch | None:
-        """Return the flow that may be meant if none is near enough: by meaning alone, for the user to judge.
-
-        Args:
-            text: What is about to be done.
-        """
+        """Return the flow that may be meant if none is near enough, by meaning alone; the user judges it."""
         found = called_for(self.engine, self.engine.snapshot(), text, meaning_enough=MEANING_NEAR)
         return found[0] if found else None
 
@@ -121,14 +114,9 @@ class Flows:
         triggers: Sequence[str] | None = None,
         needs_approval: bool | None = None,
     ) -> MemoryItem:
-        """Change the given fields; with other steps it is another procedure, so its counters are reset.
+        """Change the given fields of the flow with an ID or a name.
 
-        Args:
-            flow: Its ID or its name.
-            name: Its new name.
-            steps: All of its new steps.
-            triggers: All of its new triggers.
-            needs_approval: Whether it needs approval before it begins.
+        With other steps it is another procedure, so its counters are reset.
 
         Raises:
             UsageError: It is not a flow, or a value is invalid.

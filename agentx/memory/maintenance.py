@@ -100,11 +100,7 @@ def _find(engine: Engine, state: State, now: str) -> Upkeep:
 
 
 class Nightly:
-    """Maintains a workspace when work continues in it after a night.
-
-    Args:
-        engine: The workspace.
-    """
+    """Maintains a workspace when work continues in it after a night."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -134,10 +130,6 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
     """Undo the latest maintenance that is still in effect: restore each item unless it changed since.
 
     Nothing is rewritten: the undo is a new conclusion, by hand. Items that were merged are not merged again.
-
-    Args:
-        engine: The workspace.
-        actor: The user.
 
     Returns:
         The changed items, with their current content.

@@ -15,12 +15,7 @@ def listed(engine: Engine) -> list[MemoryItem]:
 
 
 def set_mission(engine: Engine, text: str, agent: str = EVERYBODY) -> MemoryItem:
-    """Set the mission of a role; an existing one gets the new text.
-
-    Args:
-        engine: The workspace.
-        text: The purpose of the role, as a sentence.
-        agent: The role; empty for every agent of the workspace.
+    """Set the mission of a role, or of every agent; an existing one gets the new text.
 
     Raises:
         UsageError: There is no text, or it is too long.

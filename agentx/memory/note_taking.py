@@ -75,11 +75,7 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scribe:
-    """Takes the notes of one workspace.
-
-    Args:
-        engine: The workspace's parts.
-    """
+    """Takes the notes of one workspace."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -92,11 +88,7 @@ class Scribe:
         return "" if name.startswith(SCRIPT) or not self._engine.config.scribe.auto_capture else name
 
     def pending(self, now: datetime | None = None) -> Pending:
-        """Return the backlog of the deterministic part and of the model.
-
-        Args:
-            now: The time of the check; the current time by default. Active hours are in its time zone.
-        """
+        """Return the backlog of code and of the model at a time, in whose zone the active hours are."""
         now = now or datetime.now().astimezone()
         engine = self._engine
         state = engine.snapshot()
@@ -122,10 +114,7 @@ class Scribe:
             self._engine.synthesizer.flush()
 
     def run(self, model: ModelClient | None = None) -> ScribeRun:
-        """Process the backlog, with code and then with a model if there is one.
-
-        Args:
-            model: The model; the configured one by default.
+        """Process the backlog, with code and then with a model: the given or the configured one, if any.
 
         Raises:
             ModelError: The model could not be reached, or its answer could not be read; the next run reads

@@ -3,8 +3,8 @@
 The workspaces' histories alone hold what is due, what ran and how it ended. The DBOS database only
 distributes the work: one run at a time per workspace, a limit on concurrent runs, and a rate limit per model.
 It may be lost at any moment. What is due is then enqueued again, and the history prevents a due time from
-starting twice. Each run has its own process. The process ends cleanly when it is told to, and keeps working
-when the daemon is killed.
+starting twice. Each run has its own process. A process ends cleanly on SIGTERM, and keeps
+working when the daemon is killed.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ RETRY_S = 5.0
 """Seconds before a workspace in which nothing could be started is tried again."""
 
 END_S = 10.0
-"""Seconds that a run has to record its end after it is told to end."""
+"""Seconds that a run has to record its end after SIGTERM."""
 
 QUEUE = "agentx"
 OLDEST_SQLITE = (3, 35)
@@ -72,7 +72,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
-Told = Callable[[Path, Carried | str], None]
+OnResult = Callable[[Path, Carried | str], None]
 """Receives each run with its workspace, or an error message."""
 
 
@@ -132,7 +132,7 @@ class Daemon:
     Args:
         roots: The workspaces.
         settings: Settings from the environment.
-        told: Called with each run.
+        on_result: Called with each run, or with an error message.
         database: URL of the database, SQLite or Postgres; a file in the state directory by default.
         workers: Maximum number of concurrent runs.
         rates: Maximum number of runs that may begin per minute, by model.
@@ -143,7 +143,7 @@ class Daemon:
         self,
         roots: Sequence[Path],
         settings: Settings,
-        told: Told,
+        on_result: OnResult,
         *,
         database: str = "",
         workers: int = 4,
@@ -151,7 +151,7 @@ class Daemon:
         grace_s: float = 30.0,
     ) -> None:
         self._watched = [_WorkspaceWatch(root) for root in roots]
-        self._settings, self._told, self._database = settings, told, database
+        self._settings, self._on_result, self._database = settings, on_result, database
         self._workers, self._rates, self._grace_s = workers, rates, grace_s
         self._stop = threading.Event()
         self._running: dict[BaseProcess, float] = {}
@@ -214,11 +214,11 @@ class Daemon:
 
     def _tell(self, one: _WorkspaceWatch, found: Passed) -> None:
         for carried in found.carried:
-            self._told(one.root, carried)
+            self._on_result(one.root, carried)
         if found.error:
             one.quiet_until = time.monotonic() + RETRY_S
             if found.error != one.found.error:
-                self._told(one.root, found.error)
+                self._on_result(one.root, found.error)
         one.found = found
 
     def _carry(self, root: str) -> str:

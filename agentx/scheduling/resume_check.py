@@ -50,13 +50,9 @@ def beat(
     limits: Limits | None = None,
     observer: Observer | None = None,
 ) -> Beat:
-    """Resume an interrupted run, if any; otherwise do nothing.
+    """Resume an interrupted run, if any; only then is the model opened.
 
-    Args:
-        ws: The workspace.
-        model: Opens the model; called only if a run is resumed.
-        limits: Limits for the rest of the run; those of ``agentx.toml`` by default.
-        observer: Receives the progress of the run.
+    The limits hold for the rest of the run; those of ``agentx.toml`` by default.
 
     Raises:
         ModelError: No model is configured, or the configured one cannot be opened.

@@ -107,11 +107,7 @@ class Writes(Protocol):
 
 
 class Ownership:
-    """Decides which process does the background work: the one that holds a file lock, until it ends.
-
-    Args:
-        path: The lock file, beside the cache that is worked on.
-    """
+    """Decides which process does the background work: the one that locks a file, until it ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -127,8 +127,7 @@ class Indexer:
     def embedder(self, *, opened: bool = False) -> Embedder | None:
         """Return the embedder without opening the index; ``None`` if there is none.
 
-        Args:
-            opened: Return it only if it is open already; this never waits for the index.
+        With ``opened``, return it only if it is open already; this never waits for the index.
         """
         if opened:
             return self._embedder

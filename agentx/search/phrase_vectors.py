@@ -27,13 +27,7 @@ _WORTH_KEEPING = 20
 
 
 class Meanings:
-    """Embeds phrases, each once.
-
-    Args:
-        indexer: Provides the embedder.
-        root: The workspace.
-        place: The cache file of the vectors.
-    """
+    """Embeds phrases, each once."""
 
     def __init__(self, indexer: Indexer, root: Path, place: Path) -> None:
         self._indexer = indexer

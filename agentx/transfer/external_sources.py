@@ -113,7 +113,18 @@ class Sources:
                 self._save(section.name, manifest)
         if fresh or gone:
             self._save(section.name, manifest)
-        report = _report(section.name, manifest, changed=read, gone=len(gone), left_out=left_out)
+        digest = blake2b(digest_size=32)
+        for path in sorted(manifest):
+            digest.update(f"{path}\0{manifest[path].content_hash}\n".encode())
+        report = SourceReport(
+            name=section.name,
+            files=len(manifest),
+            changed=read,
+            gone=len(gone),
+            size_bytes=sum(seen.size_bytes for seen in manifest.values()),
+            manifest_hash=digest.hexdigest(),
+            left_out=tuple(left_out),
+        )
         self._record(report)
         return report
 
@@ -196,20 +207,3 @@ def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int
         ):
             found[path] = (info.st_mtime_ns, info.st_size)
     return found, left_out
-
-
-def _report(
-    name: str, manifest: dict[str, Seen], *, changed: int, gone: int, left_out: list[str]
-) -> SourceReport:
-    digest = blake2b(digest_size=32)
-    for path in sorted(manifest):
-        digest.update(f"{path}\0{manifest[path].content_hash}\n".encode())
-    return SourceReport(
-        name=name,
-        files=len(manifest),
-        changed=changed,
-        gone=gone,
-        size_bytes=sum(seen.size_bytes for seen in manifest.values()),
-        manifest_hash=digest.hexdigest(),
-        left_out=tuple(left_out),
-    )

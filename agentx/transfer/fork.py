@@ -178,11 +178,11 @@ def _entries(
     """Return the files as the events left them, and the blobs that they name."""
     entries: dict[str, TreeEntry | None] = {}
     for event in events:
-        for made in changes_of(event):
-            if (event.seq, made.path) not in lost:
-                path = f"{ARTIFACTS}/{made.path}"
+        for change in changes_of(event):
+            if (event.seq, change.path) not in lost:
+                path = f"{ARTIFACTS}/{change.path}"
                 entries.pop(path, None)  # a file may replace a directory: the latest change must come last
-                entries[path] = entry_after(made)
+                entries[path] = entry_after(change)
         for path in map(blob_path, named_blobs(event.data)):
             entries[path] = log.entries.get(path)
     return entries

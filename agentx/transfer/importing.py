@@ -130,11 +130,11 @@ def _write_batch(engine: Engine, batch: dict[str, Content | None], tool: str, ac
     call_id = f"{tool}-{engine.log.state.seq + 1}"
     events = engine.write_path.write(
         batch,
-        lambda made: ToolCallExecuted(
-            call_id=call_id, tool=tool, status="SUCCEEDED", arguments={"files": count}, changes=made
+        lambda changes: ToolCallExecuted(
+            call_id=call_id, tool=tool, status="SUCCEEDED", arguments={"files": count}, changes=changes
         ),
         actor=actor,
     )
-    changes = [made for event in events for made in changes_of(event)]
-    engine.write_path.notes += notes_on({made.path: batch[made.path] for made in changes})
+    changes = [change for event in events for change in changes_of(event)]
+    engine.write_path.notes += notes_on({change.path: batch[change.path] for change in changes})
     return changes

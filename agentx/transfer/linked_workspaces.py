@@ -83,7 +83,13 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     """
     now = now or datetime.now(tz=UTC)
     link, _, path = name.partition(SEPARATOR)
-    section = _section(engine, link)
+    section = next((one for one in engine.config.links if one.name == link), None)
+    if section is None:
+        known = ", ".join(one.name for one in engine.config.links) or "none"
+        raise LinkBroken(
+            f"There is no link {link[:64]!r}; `links` in agentx.toml declares: {known}. Paths in this "
+            f"workspace do not contain {SEPARATOR!r}."
+        )
     engine.trust.require("links")
     path = check_path(path) if path else ""
     with _opened(engine, section) as repo:
@@ -111,17 +117,6 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
 def names(engine: Engine) -> tuple[str, ...]:
     """Return the declared links as path prefixes."""
     return tuple(f"{section.name}{SEPARATOR}" for section in engine.config.links)
-
-
-def _section(engine: Engine, link: str) -> LinkSection:
-    section = next((one for one in engine.config.links if one.name == link), None)
-    if section is None:
-        known = ", ".join(one.name for one in engine.config.links) or "none"
-        raise LinkBroken(
-            f"There is no link {link[:64]!r}; `links` in agentx.toml declares: {known}. Paths in this "
-            f"workspace do not contain {SEPARATOR!r}."
-        )
-    return section
 
 
 @contextlib.contextmanager

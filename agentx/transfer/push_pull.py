@@ -168,13 +168,7 @@ def _refuse_fork(
 
 
 def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
-    """Update this workspace from a remote; unrecorded edits are recorded first.
-
-    Args:
-        engine: The workspace.
-        name: Name of the remote; by default the only one, or ``origin``.
-        url: URL of a new remote.
-        progress: Receives progress.
+    """Update this workspace from a remote, given as for :func:`push`; unrecorded edits are recorded first.
 
     Raises:
         NoRemote: There is no such remote.
@@ -253,9 +247,9 @@ def _check_events(repo: GitRepository, log: CommittedLog, events: list[Event], s
     if last != named:
         raise HistoryDamaged(f"The hash chain ends at event {last}, but its commits end at event {named}.")
     for event in events:
-        for made in strays_of(event):
+        for change in strays_of(event):
             raise HistoryDamaged(
-                f"Event {event.seq} names {made.path[:200]!r}, which is outside the artifacts."
+                f"Event {event.seq} names {change.path[:200]!r}, which is outside the artifacts."
             )
         for path in map(blob_path, named_blobs(event.data)):
             if path not in log.entries:
@@ -267,9 +261,9 @@ def _check_files(repo: GitRepository, events: list[Event], head: str, theirs: st
     known = _artifacts(repo, head)
     lost = {(e.data.event, e.data.path) for e in events if isinstance(e.data, WriteReverted)}
     for event in events:
-        for made in changes_of(event):
-            if (event.seq, made.path) not in lost:
-                known[made.path] = entry_after(made)
+        for change in changes_of(event):
+            if (event.seq, change.path) not in lost:
+                known[change.path] = entry_after(change)
     found = _artifacts(repo, recovery.last_recorded(repo, theirs).commit)
     if wrong := sorted(path for path in known.keys() | found.keys() if known.get(path) != found.get(path)):
         raise HistoryDamaged(f"{wrong[0]!r} does not match its events.")

@@ -27,12 +27,7 @@ NOWHERE = Path(os.devnull) / "caches"
 
 
 def readable(root: Path, state_dir: Path) -> Path:
-    """Return where the caches of a read-only workspace are; ``NOWHERE`` unless this user's AgentX made them.
-
-    Args:
-        root: The workspace's directory, canonical, with its layout checked.
-        state_dir: The user's state directory.
-    """
+    """Return the caches of a read-only workspace; ``NOWHERE`` unless this user's AgentX made them."""
     with contextlib.suppress(StoreUnusable, OSError):
         if _is_marked(root, Store(state_dir).key(_KEY)):
             return root / CACHE
@@ -42,11 +37,8 @@ def readable(root: Path, state_dir: Path) -> Path:
 def claim(root: Path, state_dir: Path) -> None:
     """Delete the caches of a workspace unless this user's AgentX made them in this directory.
 
-    Without a state directory there is no key, and caches are left unchanged.
-
-    Args:
-        root: The workspace's directory, canonical, with its layout checked.
-        state_dir: The user's state directory.
+    The workspace's directory is canonical, and its layout was checked. Without a state directory there is no
+    key, and caches are left unchanged.
     """
     try:
         key = Store(state_dir).key(_KEY)

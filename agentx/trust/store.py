@@ -34,10 +34,7 @@ class StoreUnusable(AgentXError):
 
 
 class Store:
-    """The trust store of one user.
-
-    Args:
-        state_dir: The user's state directory; an empty path for none.
+    """The trust store of one user, in their state directory; an empty path for none.
 
     Attributes:
         folder: Directory of its files.

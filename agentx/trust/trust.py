@@ -208,12 +208,9 @@ class Trust:
     # --- granting and revoking ------------------------------------------------------------------------------
 
     def grant(self, how: str, items: Iterable[TrustedItem] = (), *, commands: bool = False) -> None:
-        """Trust the workspace in its current state.
+        """Trust the workspace and some items in their current state.
 
-        Args:
-            how: ``created``, ``trusted`` or ``forked``.
-            items: What its history may run.
-            commands: Whether ``run_command`` may run without isolation.
+        ``how`` is ``created``, ``trusted`` or ``forked``; ``commands`` allows commands without isolation.
 
         Raises:
             StoreUnusable: It cannot be recorded.
@@ -288,12 +285,9 @@ class Trust:
             return self._store.remove(self._name)
 
     def issue(self, days: float, items: Iterable[TrustedItem] = (), *, commands: bool = False) -> str:
-        """Return a signed record of trust in the current workspace, for machines that accept this user's key.
+        """Return a signed record of trust in the workspace and some items, valid for a number of days.
 
-        Args:
-            days: Its validity in days.
-            items: What the history may run.
-            commands: Whether ``run_command`` may run without isolation.
+        It is for machines that accept this user's key.
 
         Raises:
             Restricted: The workspace is not trusted here.

@@ -133,7 +133,7 @@ def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
 
 def _run(terminal: Terminal, ws: Workspace) -> None:
     section = ws.config.director
-    with terminal.busy("The run goes on …"):
+    with terminal.busy("Running …"):
         made = run_directed(
             ws.engine,
             executor(ws.engine),

@@ -188,7 +188,7 @@ def _changes(graded: Graded) -> Iterator[tuple[str, str | Text]]:
     if graded.flow is not None and isinstance(graded.flow.detail, FlowDetail):
         yield "flow", f"{graded.flow.id} {graded.flow.text}: works in {told(graded.flow.detail)}"
     for rule in graded.rules:
-        yield "rule", f"{rule.id} stands at {rule.score:g}: {rule.text}"
+        yield "rule", f"{rule.id} has the score {rule.score:g}: {rule.text}"
     if graded.lesson is not None:
         yield "learned", f"{graded.lesson.id}: {graded.lesson.text}"
     if graded.permanent:

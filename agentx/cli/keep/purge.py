@@ -59,9 +59,9 @@ def purge(
         if not yes and not terminal.confirms("Type purge to go on: ", "purge", refusal):
             terminal.note("Nothing was purged.")
             raise typer.Exit(1)
-        with terminal.progress() as told:
+        with terminal.progress() as progress:
             done = ws.purge(
-                *event, also=also, reason=encodable(reason), backup=backup, agreed=plan, progress=told
+                *event, also=also, reason=encodable(reason), backup=backup, agreed=plan, progress=progress
             )
     rows = [
         ("purged", f"{counted(len(done.plan.events), 'event')}; event {done.seq} records it"),

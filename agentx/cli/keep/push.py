@@ -28,7 +28,7 @@ def fork(
     ] = None,
 ) -> None:
     """Create a new workspace with the history up to a moment; it shares nothing with this one."""
-    with opened(terminal) as ws, terminal.progress() as told, ws.fork(new, at, progress=told) as made:
+    with opened(terminal) as ws, terminal.progress() as progress, ws.fork(new, at, progress=progress) as made:
         state, files = made.state, len(made.engine.git.manifest())
         *_, mark = (event.data for event in made.events() if isinstance(event.data, WorkspaceForked))
     rows = [
@@ -54,15 +54,15 @@ _Url = Annotated[
 
 def push(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Push to a Git remote. Its branch main only moves forward; it is never overwritten."""
-    with opened(terminal) as ws, terminal.progress() as told:
-        done = ws.push(remote, url=_seen_from_here(url), progress=told)
+    with opened(terminal) as ws, terminal.progress() as progress:
+        done = ws.push(remote, url=_seen_from_here(url), progress=progress)
     _show(terminal, done, "pushed to")
 
 
 def pull(terminal: Terminal, remote: _Remote = "", url: _Url = "") -> None:
     """Pull from a Git remote, whose history is checked first; nothing here is overwritten."""
-    with opened(terminal) as ws, terminal.progress() as told:
-        done = ws.pull(remote, url=_seen_from_here(url), progress=told)
+    with opened(terminal) as ws, terminal.progress() as progress:
+        done = ws.pull(remote, url=_seen_from_here(url), progress=progress)
     _show(terminal, done, "pulled from")
     if done.settings:
         why = Trust.read(ws.root, terminal.settings).why_restricted()

@@ -215,8 +215,8 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)
-        with terminal.progress() as told:
-            ws.settle(0.0, told)
+        with terminal.progress() as progress:
+            ws.settle(0.0, progress)
         with terminal.busy("Searching"):
             hits = ws.search(
                 encodable(query),

@@ -42,8 +42,13 @@ def list_flows(
     everything: Annotated[bool, typer.Option("--all", help="Also proposed and retired flows.")] = False,
 ) -> None:
     """List flows, proven ones first, with their success rates."""
+
+    def rank(item: MemoryItem) -> tuple[bool, int, float]:
+        detail = _detail(item)
+        return item.status != "active", _ORDER.index(standing(detail)), -effectiveness(detail).low
+
     with opened(terminal) as ws:
-        items = sorted(ws.flows.all(None if everything else "active"), key=_rank)
+        items = sorted(ws.flows.all(None if everything else "active"), key=rank)
         state = ws.state
     if terminal.json:
         terminal.document([_document(item) for item in items])
@@ -61,11 +66,6 @@ def list_flows(
 
 def _detail(item: MemoryItem) -> FlowDetail:
     return item.detail if isinstance(item.detail, FlowDetail) else FlowDetail(())
-
-
-def _rank(item: MemoryItem) -> tuple[bool, int, float]:
-    detail = _detail(item)
-    return item.status != "active", _ORDER.index(standing(detail)), -effectiveness(detail).low
 
 
 def _row(item: MemoryItem, *, everything: bool) -> tuple[Text | str, ...]:
@@ -227,19 +227,16 @@ def backtest(
     if len(proposed) <= IN_FULL:
         terminal.show(*(framed(terminal, item) for item in proposed))
     else:
-        terminal.show(table("id", "worked", "what, and how", rows=[_proposal(item) for item in proposed]), "")
+        rows: list[tuple[Text | str, ...]] = []
+        for item in found.flows:
+            steps = one_line(" → ".join(_detail(item).steps))
+            what = Text.assemble(one_line(item.text), (f"\n{steps}", "dim"))
+            rows.append((Text(item.id, "cyan"), told(_detail(item)), what))
+        rows += [(Text(item.id, "cyan"), "", one_line(item.text)) for item in found.lessons]
+        terminal.show(table("id", "worked", "what, and how", rows=rows), "")
     terminal.show(_summary(found, dry_run=dry_run))
     if found.left:
         terminal.note(f"{found.left} more; settle these, and run it again.")
-
-
-def _proposal(item: MemoryItem) -> tuple[Text | str, ...]:
-    """Return a proposal as a row of a table: a flow with its steps, or a lesson."""
-    if item.kind != "flow":
-        return Text(item.id, "cyan"), "", one_line(item.text)
-    steps = one_line(" → ".join(_detail(item).steps))
-    what = Text.assemble(one_line(item.text), (f"\n{steps}", "dim"))
-    return Text(item.id, "cyan"), told(_detail(item)), what
 
 
 def _summary(found: Backtested, *, dry_run: bool) -> str:

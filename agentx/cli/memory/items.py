@@ -101,7 +101,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
     rows += [
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
-        ("until", item.until or ("told otherwise" if "for now" in marks(item) else "")),
+        ("until", item.until or ("revoked" if "for now" in marks(item) else "")),
         ("links", ", ".join(f"{link.relation} {link.target}" for link in item.links)),
         ("why", item.reason),
         ("pinned", "always shown" if item.pinned else ""),

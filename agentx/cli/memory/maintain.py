@@ -97,20 +97,14 @@ def _rows(done: Sequence[Done]) -> list[tuple[Text, ...]]:
         of_it = [one for one in done if one.what == what]
         if what == "used":
             continue
-        rows += [
-            (Text(one.item.id, "cyan"), Text(words, colour), Text(_score(one)), _words(one.item))
-            for one in of_it[:_MOST]
-        ]
+        for one in of_it[:_MOST]:
+            before, after = one.score, one.item.score
+            score = f"{after:g}" if before == after else f"{before:g} → {after:g}"
+            score = "" if what in ("merged", "archived") else score
+            rows.append((Text(one.item.id, "cyan"), Text(words, colour), Text(score), _words(one.item)))
         if more := of_it[_MOST:]:
             rows.append((Text(""), Text(words, colour), Text(""), Text(f"and {len(more)} more", "dim")))
     return rows
-
-
-def _score(one: Done) -> str:
-    before, after = one.score, one.item.score
-    if one.what in ("merged", "archived"):
-        return ""
-    return f"{after:g}" if before == after else f"{before:g} → {after:g}"
 
 
 def _words(item: MemoryItem) -> Text:

@@ -133,8 +133,8 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
     except KeyboardInterrupt:
         terminal.show("")
     left = len(ws.memory(status="proposed"))
-    goes_on = ": `agentx memory review` goes on." if left else "."
-    terminal.show(Text(f"{settled} settled, {left} left{goes_on}", "dim"))
+    rest = ": `agentx memory review` continues." if left else "."
+    terminal.show(Text(f"{settled} settled, {left} left{rest}", "dim"))
 
 
 def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:

@@ -28,20 +28,14 @@ _CELL_COLUMNS = 5
 """Width of a cell: a mark, with its seconds or its round."""
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 24
-_TOLD = 6
+_NAMED = 6
 """Maximum number of working agents, and of failures, to name."""
 
 _REASON_WORDS = 40
 
 
 def shown(board: Board, width: int, now: datetime) -> Group:
-    """Return the current state of a pipeline.
-
-    Args:
-        board: The pipeline.
-        width: Available columns.
-        now: Current time in UTC, for elapsed seconds.
-    """
+    """Return the state of a pipeline at a time in UTC, within a width in columns."""
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
     for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
@@ -51,7 +45,7 @@ def shown(board: Board, width: int, now: datetime) -> Group:
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
         else:
             parts.append(_counts(list(rows), for_each, len(items), names))
-    if named := [*_at_work(board, now), *_in_trouble(board)]:
+    if named := list(_named(board, now)):
         parts += [Text(), facts(named)]
     return Group(*parts)
 
@@ -154,21 +148,18 @@ def _counts(rows: list[Row], for_each: str, items: int, names: int) -> Table:
     return made
 
 
-def _at_work(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
-    found = [cell for row in board.rows for cell in row.cells if cell.mark == "running"]
-    for cell in found[:_TOLD]:
-        again = f", round {cell.round}" if cell.round > 1 else ""
-        since = (f"  {_since(cell, now)}", "dim")
-        yield cell.key, Text.assemble(("▶ ", "cyan"), f"{plain(cell.role)}{again}", since)
-    if len(found) > _TOLD:
-        yield "", Text(f"  and {len(found) - _TOLD} more at work", "dim")
-
-
-def _in_trouble(board: Board) -> Iterator[tuple[str, Text]]:
-    found = [cell for row in board.rows for cell in row.cells if cell.mark in ("asks", "failed")]
-    for cell in found[:_TOLD]:
-        mark, style = _MARKS[cell.mark]
-        reason = shorten(one_line(plain(cell.reason)), _REASON_WORDS)
-        yield cell.key, Text.assemble((f"{mark} ", style), f"{plain(cell.role)}: {reason}")
-    if len(found) > _TOLD:
-        yield "", Text(f"  and {len(found) - _TOLD} more", "dim")
+def _named(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
+    """Yield the agents at work, then the steps that failed or ask; of many, only their number."""
+    cells = [cell for row in board.rows for cell in row.cells]
+    for marks, more in ((("running",), " more at work"), (("asks", "failed"), " more")):
+        found = [cell for cell in cells if cell.mark in marks]
+        for cell in found[:_NAMED]:
+            mark, style = _MARKS[cell.mark]
+            again, since = f", round {cell.round}" if cell.round > 1 else "", ""
+            if cell.mark == "running":
+                since = f"  {_since(cell, now)}"
+            else:
+                again = f": {shorten(one_line(plain(cell.reason)), _REASON_WORDS)}"
+            yield cell.key, Text.assemble((f"{mark} ", style), f"{plain(cell.role)}{again}", (since, "dim"))
+        if len(found) > _NAMED:
+            yield "", Text(f"  and {len(found) - _NAMED}{more}", "dim")

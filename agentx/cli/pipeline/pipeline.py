@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
-from agentx.cli.pipeline.matrix import planned
+from agentx.cli.pipeline.plan import planned
 from agentx.cli.pipeline.run import started_plan
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of

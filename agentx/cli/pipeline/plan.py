@@ -1,4 +1,4 @@
-"""``agentx pipeline plan``: a dry run that shows file access, token budgets and costs."""
+"""``agentx pipeline plan`` and ``matrix``: a dry run that shows file access, token budgets and costs."""
 
 import contextlib
 import tempfile
@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.pipeline.matrix import File, by_role, planned
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.config import Config
 from agentx.core.layout import NotAWorkspace, find_root
 from agentx.engine import models
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
-from agentx.pipelines.matrix import matrix_of
+from agentx.pipelines.matrix import Access, Matrix, RoleRow, matrix_of
 from agentx.pipelines.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.artifacts import Artifacts
@@ -27,6 +26,8 @@ from agentx.storage.text import plain
 from agentx.synthesis.pipelines.definition.faults import hint
 from agentx.synthesis.pipelines.definition.pipeline import Bounds
 from agentx.synthesis.pipelines.definition.plan import Plan
+from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.dispatching.estimates import Budget
 from agentx.synthesis.pipelines.running.due_steps import Schedule
 
@@ -34,9 +35,24 @@ _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
 _WIDE = 80
 """In a narrower terminal there is no bar beside a share."""
 
-_TOLD = 6
+_NAMED = 6
 _FULL = 0.8
 """A context window filled beyond this share is shown in yellow."""
+
+
+_CELLS: dict[Access, tuple[str, str, str]] = {
+    "reads": ("r", "cyan", "reads"),
+    "writes": ("w", "bold green", "writes"),
+    "appends": ("a", "bold yellow", "is appended to when done"),
+    "does_not_read": ("×", "red", "does not read"),
+}
+"""Letter, colour and wording of each kind of access in the matrix."""
+
+_NOTHING = Text("·", "bright_black")
+_PATH_COLUMNS = 24
+"""Minimum width of paths beside the matrix."""
+
+File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")]
 
 
 def show_plan(
@@ -98,15 +114,14 @@ def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]
     steps = f"{outlook.steps:,} step{'s' * (outlook.steps != 1)}"
     yield Text(plain(plan.pipeline.title or plan.pipeline.pipeline), "bold")
     yield Text(" · ".join([*items, steps, *proved]), "dim")
-    yield from _headed("Who reads and writes what", by_role(matrix_of(plan.pipeline)))
+    yield from _headed("Who reads and writes what", _by_role(matrix_of(plan.pipeline)))
     if outlook.planned:
         yield from _headed(
             "What the largest dispatch of each stage takes, in tokens", _budgets(outlook, bar=width >= _WIDE)
         )
-    told = [*_told(outlook)]
-    if told:
+    if remarks := list(_remarks(outlook)):
         yield Text()
-        yield facts(told)
+        yield facts(remarks)
     yield from _headed("What it takes in all", facts(_costs(outlook, plan.pipeline.limits)))
 
 
@@ -148,7 +163,7 @@ def _fill(budget: Budget, *, bar: bool) -> Text:
     return (drawn if bar else Text()).append(f"{share:.0%}", style if budget.problem or not bar else "")
 
 
-def _told(outlook: Outlook) -> Iterator[tuple[str, Text]]:
+def _remarks(outlook: Outlook) -> Iterator[tuple[str, Text]]:
     """Yield what cannot be sent and what is cut, once for each stage."""
     if any(one.budget.is_estimated for one in outlook.planned):
         yield ("~", Text("some of these files do not exist yet or will grow; their size is estimated", "dim"))
@@ -215,11 +230,11 @@ def _cost(outlook: Outlook) -> Text:
         return Text(
             f"not known ({whose}); `price` in the pipeline's file says what a million tokens cost", "yellow"
         )
-    told = Text(f"about {_between(_dollars(least), _dollars(most))}")
+    text = Text(f"about {_between(_dollars(least), _dollars(most))}")
     for name, price in outlook.prices.items():
         whose = "" if name == "?" else f"{plain(name)}: "
-        told.append(f"\n{whose}{_dollars(price.prompt)} and {_dollars(price.output)} a million", "dim")
-    return told
+        text.append(f"\n{whose}{_dollars(price.prompt)} and {_dollars(price.output)} a million", "dim")
+    return text
 
 
 def _dollars(amount: float) -> str:
@@ -235,7 +250,7 @@ def _show_one(terminal: Terminal, outlook: Outlook, key: str) -> None:
         known = [one.key for one in outlook.planned]
         same = [one.key for one in outlook.planned if one.stage == key]
         meant = (
-            f"; of {key} there is {', '.join(same[:_TOLD])}{', …' * (len(same) > _TOLD)}"
+            f"; of {key} there is {', '.join(same[:_NAMED])}{', …' * (len(same) > _NAMED)}"
             if same
             else hint(key, known)
         )
@@ -275,4 +290,71 @@ def _ledger(budget: Budget) -> Table:
         Text(_about(budget.total, budget.is_estimated), "bold"),
         f"of {budget.window:,}, {budget.total / budget.window:.0%}",
     )
+    return made
+
+
+# --- the matrix ---------------------------------------------------------------------------------------------
+
+
+def planned(path: Path) -> Plan:
+    """Read and resolve a pipeline's file.
+
+    Raises:
+        PipelineInvalid: The file is not a valid pipeline; the error lists all faults by line.
+    """
+    return resolve(*read(path))
+
+
+def show_matrix(terminal: Terminal, file: File) -> None:
+    """Show which role reads and writes which file."""
+    matrix = matrix_of(planned(file).pipeline)
+    heading = Text.assemble((plain(matrix.title or matrix.pipeline), "bold"), "\n")
+    for letter, style, words in _CELLS.values():
+        heading.append(letter, style).append(f" {words}   ", "dim")
+    heading.rstrip()
+    terminal.result(matrix, heading, Text(), *_grids(matrix, terminal.out.width), Text(), _by_role(matrix))
+
+
+def _grids(matrix: Matrix, width: int) -> list[RenderableType]:
+    """Return the matrix, files by roles; in parts if not all roles fit."""
+    names = max(len(row.file) for row in matrix.files) + 3
+    wide = [max(2, *map(len, role.files.values())) + 1 for role in matrix.roles]
+    count = -(-sum(wide) // max(width - names, 1))  # parts
+    most = -(-len(wide) // min(count, len(wide)))
+    grids: list[RenderableType] = []
+    for at in range(0, len(wide), most):
+        with_path = width - names - sum(wide[at : at + most]) >= _PATH_COLUMNS
+        roles = list(enumerate(matrix.roles, start=1))[at : at + most]
+        grids += [Text(), _grid(matrix, roles, with_path=with_path and count == 1)]
+    return grids[1:]
+
+
+def _grid(matrix: Matrix, roles: list[tuple[int, RoleRow]], *, with_path: bool) -> Table:
+    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    made.add_column("file", no_wrap=True)
+    for number, _ in roles:
+        made.add_column(str(number), justify="center", min_width=2, no_wrap=True)
+    if with_path:
+        made.add_column("path", style="dim", overflow="ellipsis", no_wrap=True)
+    sort = ""
+    for file in matrix.files:
+        if file.sort != sort:
+            made.add_row(Text(file.sort, "magenta"))
+            sort = file.sort
+        found = [role.files.get(file.file, ()) for _, role in roles]
+        cells = [Text.assemble(*(_CELLS[one][:2] for one in access)) or _NOTHING for access in found]
+        made.add_row(Text(f"  {plain(file.file)}"), *cells, *([Text(plain(file.path))] if with_path else []))
+    return made
+
+
+def _by_role(matrix: Matrix) -> Table:
+    """Return a table of the roles with the files that each reads and writes."""
+    rows = []
+    for number, role in enumerate(matrix.roles, start=1):
+        writes = [*role.named("writes"), *(f"{file} (added to)" for file in role.named("appends"))]
+        who = Text.assemble(plain(role.title), (f"\n{plain(role.played_by)}", "dim"))
+        rows.append((str(number), who, ", ".join(role.named("reads")), ", ".join(writes)))
+    made = table("#>", "role", "reads", "writes", rows=rows)
+    for column in made.columns[2:]:
+        column.no_wrap, column.overflow, column.ratio = False, "fold", 1
     return made

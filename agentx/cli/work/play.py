@@ -6,8 +6,10 @@ the terminal: the story provides the answer.
 """
 
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import msgspec
@@ -16,10 +18,22 @@ from rich.text import Text
 
 from agentx.cli.app import execute
 from agentx.cli.setup.config import flat
-from agentx.cli.terminal import Terminal, counted, facts, panel
-from agentx.cli.work.play_runs import compared, play_runs, show_rows
-from agentx.cli.work.play_talks import play_talk
-from agentx.cli.work.samples import Sample, StoryStep, find_sample, near, read_past
+from agentx.cli.terminal import Terminal, counted, facts, panel, table
+from agentx.cli.work.samples import (
+    Directed,
+    Sample,
+    SampleInvalid,
+    StoryStep,
+    TalkMessage,
+    find_sample,
+    load_code,
+    near,
+    read_past,
+    read_talk,
+)
+from agentx.cognition.agent import Answer, CognitiveAgent
+from agentx.directing.directed_runs import DirectedRun, run_directed
+from agentx.directing.executors import Command
 from agentx.storage.events.types import AgentMessageSent, ContextProvided, Draft, UserMessageSent
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
@@ -44,14 +58,15 @@ _COMMITS = 40
 _WHOLE_LOG = 10_000_000
 """A token budget that fits any log."""
 
+_ANSWER_CHARACTERS = 150
+"""Characters shown of an answer."""
+
+TableRow = dict[str, str | int]
+"""A row of the table that ends a story: cells by their headings."""
+
 
 def play(terminal: Terminal, name: str, into: Path | None) -> None:
-    """Play a sample, and show the result.
-
-    Args:
-        terminal: The terminal.
-        name: The sample.
-        into: A directory that is new or empty; a temporary one by default.
+    """Play a sample in a new or empty directory (by default a temporary one), and show the result.
 
     Raises:
         SampleInvalid: There is no such sample, or it is not well-formed.
@@ -107,10 +122,10 @@ def _played(terminal: Terminal, sample: Sample, step: StoryStep, root: Path, num
         _record_past(terminal, sample, step, root)
         return 0
     if step.talk:
-        play_talk(terminal, sample, step, root)
+        _play_talk(terminal, sample, step, root)
         return 0
     if step.direct:
-        return play_runs(terminal, sample, step, root)
+        return _play_runs(terminal, sample, step, root)
     if step.run and not terminal.json:
         terminal.show(Text.assemble(("$ ", "green"), (step.run, "bold"), "\n"))
     return execute(_words(terminal, sample, step, root), terminal)
@@ -165,7 +180,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
     commits = [(info.id[:7], one_line(info.subject)) for info in repo.log()][::-1]
     log = _log_tokens(ws)
     shown = [event.data.tokens for event in ws.events() if isinstance(event.data, ContextProvided)]
-    rows = compared(sample.directed, Path(sample.folder), ws) if sample.directed else []
+    rows = _compared(sample.directed, Path(sample.folder), ws) if sample.directed else []
     if terminal.json:
         story = {
             "root": str(ws.root),
@@ -186,7 +201,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         terminal.show(Text(f"  … {counted(len(commits) - _COMMITS, 'commit')} before", "dim"))
     for name, subject in commits[-_COMMITS:]:
         terminal.show(Text.assemble((f"  {name}  ", "yellow"), subject))
-    terminal.show(Text("\nWhat stands", "bold"), facts(list(_standing(ws)) or [("  rules", "none")]))
+    terminal.show(Text("\nWhat applies now", "bold"), facts(list(_standing(ws)) or [("  rules", "none")]))
     if shown:
         costs = [
             ("  memory", f"{shown[-1]:,} tokens in the agent's last prompt"),
@@ -194,7 +209,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
         ]
         terminal.show(Text("\nCost of that knowledge", "bold"), facts(costs))
     if rows:
-        show_rows(terminal, rows)
+        _show_rows(terminal, rows)
     where = shlex.quote(near(ws.root))
     commands = [
         (f"  agentx -C {where} status", "how it stands"),
@@ -221,3 +236,186 @@ def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
 def _record(item: MemoryItem) -> str:
     record = told(item.detail) if isinstance(item.detail, FlowDetail) else ""
     return record if record == "never used" else f"worked in {record}"
+
+
+# --- directed runs ------------------------------------------------------------------------------------------
+
+
+def _play_runs(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> int:
+    """Direct and carry out the runs of a step, until one does not complete.
+
+    Returns:
+        Exit status: 0 if all runs completed, otherwise 1.
+
+    Raises:
+        SampleInvalid: The tools cannot be imported, or there are none.
+    """
+    assert sample.directed is not None  # validated: a sample with such a step has it
+    folder, world = Path(sample.folder).resolve(), _world(root)
+    program = Command((sys.executable, "-I", str(folder / sample.directed.executor)), "jsonl")
+    code = load_code(folder / sample.directed.tools, "tools")
+    for _ in range(step.direct):
+        with Workspace.open(root, settings=terminal.settings) as ws:
+            number = ws.state.counts.get("RunStarted", 0) + 1
+            made = run_directed(ws.engine, program, code.tools(world, number))
+        assert made is not None  # None only for a due time that was already run
+        _show_run(terminal, number, made)
+        if made.outcome.status != "COMPLETED":
+            return 1
+    return 0
+
+
+def _compared(directed: Directed, folder: Path, ws: Workspace) -> list[TableRow]:
+    """Return the rows of the table that ends the story; none if the sample has no such table.
+
+    Raises:
+        SampleInvalid: The code cannot be imported, or returns something else.
+    """
+    if not directed.compare:
+        return []
+    path = folder.resolve() / directed.compare
+    try:
+        return msgspec.convert(load_code(path, "compare").compare(ws, _world(ws.root)), list[TableRow])
+    except msgspec.ValidationError as error:
+        raise SampleInvalid(f"{path} has no rows: {error}.") from error
+
+
+def _show_rows(terminal: Terminal, rows: list[TableRow]) -> None:
+    """Show the rows as a table; numbers are right-aligned."""
+    headings = [name + ">" * isinstance(cell, int) for name, cell in rows[0].items()]
+    cells = [[_cell(row.get(name, "")) for name in rows[0]] for row in rows]
+    made = table(*headings, rows=cells, title="What it comes to")
+    for column in made.columns:  # a truncated number would be wrong, so words wrap instead
+        column.no_wrap = False
+    terminal.show("", made)
+
+
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _world(root: Path) -> Path:
+    """Return the directory that represents the world outside the workspace.
+
+    It is deleted with the copy, and no agent sees it.
+    """
+    world = root / ".agentx" / "world"
+    world.mkdir(parents=True, exist_ok=True)
+    return world
+
+
+def _show_run(terminal: Terminal, number: int, made: DirectedRun) -> None:
+    if terminal.json:
+        terminal.line({"type": "DirectedRun", "data": made})
+        return
+    outcome, good = made.outcome, made.outcome.status == "COMPLETED"
+    if made.decision.direct:
+        terminal.show(Text(f"        the director writes a prompt: {one_line(made.decision.why)}", "cyan"))
+    terminal.show(
+        Text.assemble(
+            (f"run {number:3d}", "dim"),
+            " ",
+            one_line(outcome.summary)
+            if good
+            else (f"{outcome.status} {one_line(outcome.reason)}", "bold red"),
+        )
+    )
+
+
+# --- a talk -------------------------------------------------------------------------------------------------
+
+
+class TalkResult(msgspec.Struct, kw_only=True):
+    """The result of a talk.
+
+    Attributes:
+        asked: Number of questions for which the sample states the expected content.
+        held: Number of those whose answers held it.
+        memories: Number of memories made from the messages, including topics.
+        left: How often a memory left the buffer.
+        came_back: How often a memory that had left came back with a question.
+        in_buffer: Number of memories in the buffer at the end.
+        missed: The questions answered without the expected content.
+    """
+
+    messages: int = 0
+    asked: int = 0
+    held: int = 0
+    memories: int = 0
+    left: int = 0
+    came_back: int = 0
+    in_buffer: int = 0
+    missed: list[str] = []
+
+
+def _play_talk(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) -> None:
+    """Say each message of a talk to a cognitive agent, and show the questions with their answers.
+
+    Raises:
+        SampleInvalid: A line of the talk is not a message.
+    """
+    talk, result = read_talk(sample, step), TalkResult()
+    gone = set[str]()
+    with Workspace.open(root, settings=terminal.settings) as ws:
+        agent = CognitiveAgent(ws)
+        for message in talk:
+            before = agent.mind.buffer.keys()
+            answer = agent.answer(message.say)
+            back = (agent.mind.buffer.keys() - before) & gone
+            gone = (gone - back) | set(answer.metrics.evicted_memory_ids)
+            _count(result, message, answer, back)
+            _show_answer(terminal, message, answer, len(back))
+        result.in_buffer = len(agent.mind.buffer)
+    if terminal.json:
+        terminal.line({"type": "TalkEnded", "data": result})
+        return
+    rows = [
+        ("  messages", f"{result.messages:,}"),
+        ("  questions", f"{result.held:,} of {result.asked:,} answers hold what they should"),
+        ("  memories", f"{result.memories:,} made, {result.in_buffer:,} at hand in the end"),
+        ("  faded", f"{result.left:,} times one left the buffer, {result.came_back:,} times one came back"),
+    ]
+    terminal.show("", facts(rows))
+
+
+def _holds(message: TalkMessage, answer: Answer) -> bool:
+    return all(words.casefold() in answer.text.casefold() for words in message.holds)
+
+
+def _count(result: TalkResult, message: TalkMessage, answer: Answer, back: AbstractSet[str]) -> None:
+    result.messages += 1
+    result.memories += len(answer.metrics.new_memories_stored)
+    result.left += len(answer.metrics.evicted_memory_ids)
+    result.came_back += len(back)
+    if message.holds:
+        result.asked += 1
+        result.held += _holds(message, answer)
+        result.missed += [] if _holds(message, answer) else [message.say]
+
+
+def _show_answer(terminal: Terminal, message: TalkMessage, answer: Answer, back: int) -> None:
+    """Show a question with its answer. Other messages are shown only as JSON."""
+    if terminal.json:
+        row = {
+            "interaction": answer.interaction,
+            "say": message.say,
+            "answer": answer.text,
+            "input_type": answer.metrics.input_type,
+            "holds": _holds(message, answer) if message.holds else None,
+            "left": len(answer.metrics.evicted_memory_ids),
+            "came_back": back,
+        }
+        terminal.line({"type": "TalkAnswered", "data": row})
+        return
+    if answer.metrics.input_type != "question":
+        return
+    mark = ("  ", "") if not message.holds else ("✓ ", "green") if _holds(message, answer) else ("✗ ", "red")
+    text = one_line(answer.text)
+    terminal.show(
+        Text.assemble((f"{answer.interaction:4d} ", "dim"), mark, (one_line(message.say), "bold")),
+        Text.assemble(
+            "       ",
+            text if len(text) <= _ANSWER_CHARACTERS else f"{text[:_ANSWER_CHARACTERS].rstrip()}…",
+            (f"  ({back:,} had faded and came back)" if back else "", "cyan"),
+        ),
+    )

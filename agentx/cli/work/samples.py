@@ -216,11 +216,7 @@ def near(path: Path) -> str:
 
 
 def load_code(path: Path, *functions: str) -> ModuleType:
-    """Load a Python module of a sample.
-
-    Args:
-        path: Path of the file.
-        functions: Names of functions that it must define.
+    """Load a Python module of a sample, which must define some functions.
 
     Raises:
         SampleInvalid: It cannot be imported, or lacks one of them.

@@ -79,10 +79,10 @@ def rebuild(
     The state digest never changes by this; `agentx status` shows it too.
     """
     with opened(terminal) as ws:
-        with terminal.progress() as told:
+        with terminal.progress() as progress:
             concluded = ws.resynthesize() if resynthesize else []
-            built = ws.rebuild(told)
-            ws.settle(EMBED_S, told)
+            built = ws.rebuild(progress)
+            ws.settle(EMBED_S, progress)
         scan_sources(terminal, ws)
         lexical = ws.engine.indexer.why_lexical
     same = built.state_digest == built.digest_before

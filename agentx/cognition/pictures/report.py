@@ -65,12 +65,7 @@ def write_report(seen: Overview, folder: Path) -> list[Path]:
 
 
 def page(seen: Overview, drawn: Mapping[str, str]) -> str:
-    """Return the self-contained page.
-
-    Args:
-        seen: The session.
-        drawn: Its pictures, as :func:`agentx.cognition.pictures.pictures` draws them.
-    """
+    """Return the self-contained page."""
     template = Template((files("agentx.cognition.pictures") / "report.html").read_text("utf-8"))
     top = summary(seen)
     return template.substitute(

@@ -139,7 +139,7 @@ def _topics(figure: "Figure", seen: Overview) -> None:
         axes.barh(-number - 0.24, one.triggered, height=0.22, color=LIGHT["amber"], lw=0)
         (line,) = wrapped(seen.text(one.topic), WIDTH - _RIGHT - 20, 11, lines=1)
         axes.text(0, -number - 0.02, line, va="bottom", fontsize=11)
-        told = f"{one.triggered:,} of {one.assessed:,}"
-        axes.text(one.assessed + most * 0.03, -number - 0.25, told, va="center", color=LIGHT["soft"])
+        share = f"{one.triggered:,} of {one.assessed:,}"
+        axes.text(one.assessed + most * 0.03, -number - 0.25, share, va="center", color=LIGHT["soft"])
     axes.set(xlim=(0, most), ylim=(-len(rows) + 0.45, 0.5))
     axes.axis("off")

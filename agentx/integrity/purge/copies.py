@@ -68,10 +68,6 @@ class Closure(msgspec.Struct, frozen=True):
 def follow(events: Events, seeds: Iterable[int]) -> Closure:
     """Return what must be purged with some events.
 
-    Args:
-        events: The history; it is read one or several times.
-        seeds: Seqs of the requested events.
-
     Raises:
         PurgeRefused: There is no such event, or the history cannot be read without it.
     """
@@ -134,7 +130,7 @@ class _Following:
 
     @staticmethod
     def _named(event: Event) -> set[str]:
-        named = {*named_blobs(event.data), *(made.after for made in changes_of(event))}
+        named = {*named_blobs(event.data), *(change.after for change in changes_of(event))}
         return named - {"", _EMPTY}
 
     def _rests(self, change: Change) -> bool:
@@ -160,11 +156,11 @@ class _Following:
         self.grows = True
         for oid in sorted(self._named(event)):
             self._contents.setdefault(oid, event.seq)
-        self._paths |= {made.path for made in changes_of(event)}
+        self._paths |= {change.path for change in changes_of(event)}
         if isinstance(event.data, UserMessageSent):
             self._messages.add(event.data.body)
         elif isinstance(event.data, Concluded):
-            self._items |= {made.item.id: None for made in event.data.changes if isinstance(made, Add)}
+            self._items |= {change.item.id: None for change in event.data.changes if isinstance(change, Add)}
             if event.seq not in self._seeds and not all(map(self._rests, event.data.changes)):
                 self._mixed.add(event.seq)
 

@@ -103,10 +103,7 @@ class PurgeReport(msgspec.Struct, frozen=True, kw_only=True):
 def plan(engine: Engine, events: Sequence[int], *, also: bool = False) -> PurgePlan:
     """Return what a purge would do; unrecorded edits are recorded first.
 
-    Args:
-        engine: The workspace.
-        events: Seqs of the events to purge.
-        also: Include the events that repeat the content.
+    With ``also``, the events that repeat the content are purged too.
 
     Raises:
         PurgeRefused: The purge is not possible; the message says why.
@@ -251,7 +248,11 @@ class _Look:
         falling = (event for event in self._events() if event.seq in closure.events)
         told = tuple(Falling(event.seq, event.type, event.describe()) for event in falling)
         commits, first = self._commits(min(closure.events, default=0))
-        manifest, refs = self._write_path.git.manifest(), self._refs()
+        manifest, all_refs = self._write_path.git.manifest(), other_refs(self._git_dir)
+        refs = tuple(all_refs)  # those that lead to what is purged
+        if tips := sorted({commit for commit in all_refs.values() if commit}):
+            rewritten = survey(self._engine.root, self._journal((), "", ""), tips)
+            refs = tuple(name for name, commit in all_refs.items() if not commit or rewritten[commit])
         return PurgePlan(
             events=told,
             purged=closure.purged,
@@ -275,15 +276,6 @@ class _Look:
                 break
             count, oldest = count + 1, commit.id
         return count, oldest
-
-    def _refs(self) -> tuple[str, ...]:
-        """Return the refs that lead to what is purged."""
-        refs = other_refs(self._git_dir)
-        tips = sorted({commit for commit in refs.values() if commit})
-        if not tips:
-            return tuple(refs)
-        anew = survey(self._engine.root, self._journal((), "", ""), tips)
-        return tuple(name for name, commit in refs.items() if not commit or anew[commit])
 
     def journal(self, made: PurgePlan, actor: str, reason: str) -> Journal:
         """Return the plan in the form of a journal."""

@@ -46,12 +46,7 @@ class Quoting(msgspec.Struct, frozen=True):
 
 
 class QuotedText:
-    """The text to purge, indexed by pieces.
-
-    Args:
-        texts: The texts to purge.
-        usual: Texts whose content counts as common.
-    """
+    """The text to purge, indexed by pieces, without the pieces that are usual."""
 
     def __init__(self, texts: Iterable[str], usual: Iterable[str]) -> None:
         self._pieces = {piece for text in texts for piece in _pieces(text)}
@@ -65,19 +60,16 @@ class QuotedText:
         """Return the first quote in a text; empty if there is none."""
         pieces, text = self._pieces, text[:LONGEST]
         for start in range(0, len(text) - _PIECE + 1, _PIECE):
-            if text[start : start + _PIECE] in pieces:
-                first, last = self._grow(text, start)
-                if last - first >= RUN:
-                    return text[first:last]
+            if text[start : start + _PIECE] not in pieces:
+                continue
+            first, last = start, start + _PIECE
+            while first > 0 and text[first - 1 : first - 1 + _PIECE] in pieces:
+                first -= 1
+            while last < len(text) and text[last + 1 - _PIECE : last + 1] in pieces:
+                last += 1
+            if last - first >= RUN:
+                return text[first:last]
         return ""
-
-    def _grow(self, text: str, start: int) -> tuple[int, int]:
-        pieces, first, last = self._pieces, start, start + _PIECE
-        while first > 0 and text[first - 1 : first - 1 + _PIECE] in pieces:
-            first -= 1
-        while last < len(text) and text[last + 1 - _PIECE : last + 1] in pieces:
-            last += 1
-        return first, last
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -107,9 +99,9 @@ def all_texts(event: Event, read: ReadBlob) -> Iterator[str]:
     yield from strings(msgspec.to_builtins(event.data))
     for oid in named_blobs(event.data):
         yield read(oid)
-    for made in changes_of(event):
-        if made.after and made.size_bytes <= LONGEST:
-            yield read(made.after)
+    for change in changes_of(event):
+        if change.after and change.size_bytes <= LONGEST:
+            yield read(change.after)
 
 
 def find(words: QuotedText, events: Iterable[Event], read: ReadBlob) -> list[Quoting]:
