@@ -166,7 +166,7 @@ class Runner:
         """
         for name in {role.model for role in self.plan.pipeline.roles.values() if is_by_model(role)}:
             self._models(name)
-        self._engine.write_path.scan()
+        self._engine.edits.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
@@ -188,7 +188,7 @@ class Runner:
 
         These are the pipeline's file and the programs beside it, where they lie within the agents' reach.
         """
-        root = self._engine.write_path.artifacts.root.resolve()
+        root = self._engine.artifacts.root.resolve()
         words = (word for role in self.plan.pipeline.roles.values() for word in role.by)
         for path in dict.fromkeys((self._path, *((self._path.parent / word).resolve() for word in words))):
             if path.is_file() and path.is_relative_to(root):
@@ -200,7 +200,7 @@ class Runner:
         That is so where a file of the step is gone, has lost its marker, or is not one that the step was
         proved with.
         """
-        known = {path: entry.oid for path, entry in self._engine.write_path.manifest().items()}
+        known = {path: entry.oid for path, entry in self._engine.git.manifest().items()}
         mine, others = _written(self.plan, progress)
         reopened = []
         for key, proof in progress.proved.items():
