@@ -114,7 +114,11 @@ def _command(folder: str, paths: Sequence[str], files: Files) -> str:
     """
     whole = bool(folder) and (len(paths) > _TOLD or any("**" in path for path in paths))
     wanted, to = ([folder], folder.rpartition("/")[0]) if whole else (list(paths), folder)
-    found = [_found(path, files) for path in wanted]
+    found: list[Path | None] = []
+    for path in wanted:  # where it lies beside the pipeline's file
+        names = [re.sub(r"\*+", "*", name) for name in (path, PurePosixPath(path).name)]
+        places = (files.folder / name for name in names if any(files.folder.glob(name)))
+        found.append(next(places, None))
     root = files.artifacts.root.parent
     if all(one and one.resolve().is_relative_to(root) for one in found):
         place = shlex.quote(os.path.relpath(files.artifacts.root / to))
@@ -122,12 +126,6 @@ def _command(folder: str, paths: Sequence[str], files: Files) -> str:
     at = "" if Path.cwd().is_relative_to(root) else f" -C {shlex.quote(str(root))}"
     named = [one or Path("FOLDER", PurePosixPath(path).name) for one, path in zip(found, wanted, strict=True)]
     return f"agentx{at} add {_words(named)}" + (f" --to {shlex.quote(to)}" if to else "")
-
-
-def _found(path: str, files: Files) -> Path | None:
-    """Return where a file lies beside the pipeline's file; ``None`` where it does not."""
-    names = [re.sub(r"\*+", "*", name) for name in (path, PurePosixPath(path).name)]
-    return next((files.folder / name for name in names if any(files.folder.glob(name))), None)
 
 
 def _words(paths: Sequence[Path | None]) -> str:

@@ -133,7 +133,6 @@ class Runner:
             "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
-            self._prepare()
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
@@ -159,8 +158,8 @@ class Runner:
 
     # --- beginning ------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
-        """Report before any dispatch what would stop it.
+    def _start(self, *, retry: bool) -> None:
+        """Record the start, after reporting what would stop the pipeline before any dispatch.
 
         That is an unusable model, a change that people made to a file with a class, or a missing input that
         no role will write.
@@ -174,8 +173,6 @@ class Runner:
         if missed := missing(self.plan, self._dispatcher.files, done):
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
-
-    def _start(self, *, retry: bool) -> None:
         definition = self._source.text
         started = PipelineStarted(
             name=self.name,

@@ -152,13 +152,7 @@ def run_in_copy(
     Python that runs AgentX, a private home and temporary directory, and no input. Without isolation it can
     still read what the user can read, write outside its copy by an absolute path, and use the network.
 
-    Args:
-        root: The tree; it is only read.
-        command: What to run.
-        timeout_s: After this time the command is killed, with all it started.
-        max_output_bytes: How much of its output is kept.
-        policy: What it may see.
-        collect_changes: Whether to collect what it changed.
+    The tree is only read. After ``timeout_s``, the command is killed, with all it started.
 
     Raises:
         UsageError: The command is empty, or a shell cannot accept it.
@@ -285,16 +279,12 @@ def _box() -> Iterator[Path]:
             (box / name).mkdir()
         yield box
     finally:
-        _remove(box)
-
-
-def _remove(box: Path) -> None:
-    # A command may leave directories nested deeper than Python's recursion limit, or without permissions.
-    with suppress(RecursionError):
-        shutil.rmtree(box, ignore_errors=True)
-    if box.exists():
-        subprocess.run(["chmod", "-R", "u+rwX", "--", str(box)], capture_output=True, check=False)
-        subprocess.run(["rm", "-rf", "--", str(box)], capture_output=True, check=False)
+        # A command may leave directories nested deeper than Python's recursion limit, or without permissions.
+        with suppress(RecursionError):
+            shutil.rmtree(box, ignore_errors=True)
+        if box.exists():
+            subprocess.run(["chmod", "-R", "u+rwX", "--", str(box)], capture_output=True, check=False)
+            subprocess.run(["rm", "-rf", "--", str(box)], capture_output=True, check=False)
 
 
 def _search_path(policy: SandboxPolicy, box: Path) -> str:

@@ -192,7 +192,11 @@ class _Picture:
 
     def _drawn_stage(self, box: Box, stage: Stage) -> Iterator[str]:
         role = self.pipeline.roles[stage.role]
-        yield f'<g id="{escape(stage.id)}"><title>{escape(self._told(stage, role))}</title>'
+        files = self.pipeline.files
+        uses = [f"reads {shown_path(files[one.file])}" for one in role.reads]
+        uses += [f"writes {shown_path(files[one.file])}" for one in role.writes]
+        tooltip = "\n".join([f"{stage.id}: {_who(stage.role, role)}", *uses])
+        yield f'<g id="{escape(stage.id)}"><title>{escape(tooltip)}</title>'
         marks = {cell.mark for cell in self.rows[stage.id].cells} if stage.id in self.rows else set()
         # The colour is that of the most urgent status among its items.
         colour = next((mark for mark in ("failed", "asks", "running") if mark in marks), "waiting")
@@ -242,13 +246,6 @@ class _Picture:
         if is_by_model(role):
             return "reader" if agent_types(self.pipeline)[role.agent].read_only else "model"
         return "engine" if is_by_engine(role) else "program"
-
-    def _told(self, stage: Stage, role: Role) -> str:
-        """Return the tooltip of a stage."""
-        files = self.pipeline.files
-        reads = [f"reads {shown_path(files[one.file])}" for one in role.reads]
-        writes = [f"writes {shown_path(files[one.file])}" for one in role.writes]
-        return "\n".join([f"{stage.id}: {_who(stage.role, role)}", *reads, *writes])
 
     def _returns(self) -> Iterator[tuple[str, str]]:
         """Yield for each entry that waits for the previous item: what it waits for, and its own name."""

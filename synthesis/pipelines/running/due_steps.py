@@ -195,16 +195,15 @@ class Schedule:
 
     def ready(self) -> Iterator[Due]:
         """Yield the steps that can be done now, each once."""
+        reopened = self.progress.reopened
         while self._ready:
             key = self._ready.popleft()
+            step, proof = self.plan.steps[key], self.progress.proved.get(key)
+            names = [name for name in (key, step.stage) if name in reopened]
+            latest = max(names, key=reopened.__getitem__, default="")
+            wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
-            yield Due(self.plan.steps[key], self.rounds[key], *self.tries(key), self._wish(key), earlier)
-
-    def _wish(self, key: str) -> str:
-        proof, reopened = self.progress.proved.get(key), self.progress.reopened
-        names = [name for name in (key, self.plan.steps[key].stage) if name in reopened]
-        latest = max(names, key=reopened.__getitem__, default="")
-        return self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
+            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
 
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""

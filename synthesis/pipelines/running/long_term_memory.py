@@ -118,7 +118,7 @@ def appending(
 
 def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
     blocks = list(_blocks(_section(written, fill(append.rule.section, values))))
-    new = [block for block in blocks if isinstance(block, str) or not _stands_in(block, known)]
+    new = [one for one in blocks if isinstance(one, str) or "\n".join(["", *one.lines, ""]) not in known]
     said = [block for block in new if isinstance(block, MarkdownEntry)]
     if all(_says_nothing(entry.text) for entry in said):
         return
@@ -130,7 +130,10 @@ def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, An
 
 
 def _title(append: AppendFile, values: Mapping[str, Any]) -> str:
-    return one_line(fill(append.rule.under, values)).lstrip("# ") or _name(values)
+    """Return the heading of what is added; by default the name of the item, like ``Chapter 03``."""
+    items = ((kind, one) for kind, one in values.items() if isinstance(one, Mapping) and "id" in one)
+    name = next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")
+    return one_line(fill(append.rule.under, values)).lstrip("# ") or name
 
 
 def _said(lines: Iterable[str]) -> list[str]:
@@ -171,10 +174,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[MarkdownEntry | str]:
         if section.line:
             yield f"{'#' * section.level} {section.title}"
         yield from entries(section.own, section.first)
-
-
-def _stands_in(entry: MarkdownEntry, known: str) -> bool:
-    return "\n".join(["", *entry.lines, ""]) in known
 
 
 def _says_nothing(text: str) -> bool:
@@ -238,12 +237,6 @@ def _behind(before: str, standing: str, title: str, body: list[str]) -> str:
         heads = [] if last and lines[last[0].line].strip() == own and not open_fence else [own]
     text = "\n".join([*heads, *body] if heads else body).strip("\n")
     return f"{begin}{chr(10) if before else ''}{text}\n"
-
-
-def _name(values: Mapping[str, Any]) -> str:
-    """Return the default name of an item: ``Chapter 03``."""
-    items = ((kind, one) for kind, one in values.items() if isinstance(one, Mapping) and "id" in one)
-    return next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")
 
 
 # --- facts --------------------------------------------------------------------------------------------------
