@@ -354,8 +354,9 @@ def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]
     except FileNotFoundError:
         return
     for folder in filter(_LOOSE_FOLDER.fullmatch, folders):
+        path = f"{objects}/{folder}"  # joining with `/` would take as long as listing it
         try:
-            with nofollow.entries(objects / folder) as found:
+            with nofollow.entries(path) as found:
                 names = []
                 for one in found:
                     with contextlib.suppress(FileNotFoundError):
@@ -364,7 +365,7 @@ def loose_objects(objects: Path, since_ns: int = 0) -> Iterator[tuple[str, Path]
         except (FileNotFoundError, NotADirectoryError):  # `git gc` removes directories that became empty
             continue
         for name in filter(_LOOSE_NAME.fullmatch, names):
-            yield folder + name, objects / folder / name
+            yield folder + name, Path(f"{path}/{name}")
 
 
 def _lines(path: Path) -> list[str]:

@@ -28,7 +28,7 @@ def test_ctrl_c_anywhere_in_a_write_leaves_nothing_halfway_and_holds_up_no_other
                 thread.start()
                 thread.join(10)
                 assert not thread.is_alive()
-            number += draw.randrange(1, 30)
+            number += draw.randrange(1, 60)
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard > 20

@@ -27,22 +27,34 @@ from agentx.trust.trusted_items import of_schedule
 from tests.simulate_year import settings
 
 ROOT = Path(__file__).resolve().parents[2]
-DUE = 4
+LOOKING_OFTEN = """
+import sys
+from agentx.cli.main import main
+from agentx.scheduling import daemon
+daemon.LOOK_S = 0.05
+sys.exit(main())
+"""
+"""The program, which would look four times a second."""
+
+DUE = 2
 
 
 class Earlier(datetime):
     """A clock that is some minutes slow."""
 
+    minutes = DUE
+
     @classmethod
     def now(cls, tz=None):
-        return datetime.now(tz) - timedelta(minutes=DUE)
+        return datetime.now(tz) - timedelta(minutes=cls.minutes)
 
 
 @pytest.fixture
 def agents(tmp_path, monkeypatch):
     """Make workspaces in which runs are due, one for each of the last minutes."""
 
-    def make(count, does="echo done", **rule):
+    def make(count, does="echo done", due=DUE, **rule):
+        monkeypatch.setattr(Earlier, "minutes", due)
         for number in range(count):
             root = tmp_path / "agents" / f"agent-{number}"
             own = msgspec.structs.replace(settings(root), state_dir=tmp_path / "state")
@@ -72,8 +84,8 @@ def start(tmp_path):
         "AGENTX_CACHE_DIR": str(tmp_path / "no-models"),
     }
 
-    def start(folder, *options, program=("-m", "agentx")):
-        command = [sys.executable, *program, "daemon", str(folder), "--json", *options]
+    def start(folder, *options, before=""):
+        command = [sys.executable, "-c", before + LOOKING_OFTEN, "daemon", str(folder), "--json", *options]
         started.append(subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -136,14 +148,14 @@ def test_no_more_runs_begin_in_a_minute_than_the_rate_of_their_model_allows(agen
     process = start(folder, "--rate", "sh=2")
     for _ in range(2):
         assert process.stdout.readline()
-    time.sleep(1.5)  # long enough for four looks
+    time.sleep(0.5)  # long enough for many looks
     process.send_signal(signal.SIGTERM)
     process.communicate()
     assert starts(folder).total() == 2
 
 
 def test_killed_at_any_moment_and_without_its_database_it_starts_no_due_time_twice(agents, start, tmp_path):
-    folder, chance = agents(2, does="sleep 0.1; echo done", resume=True), random.Random(4)
+    folder, chance = agents(2, does="sleep 0.1; echo done", due=4, resume=True), random.Random(4)
     for killed in (True, False):
         process = start(folder)
         assert process.stdout.readline()
@@ -203,8 +215,6 @@ made = dbos._migration.sqlite_migrations
 made[:] = [one.replace("strftime('%s','now')", "unixepoch('subsec')") for one in made]
 assert "unixepoch('subsec')" in made[0]
 dbos._sys_db.sys = SimpleNamespace(version_info=(3, 12))
-from agentx.cli.main import main
-main()
 """
 """What DBOS chooses by Python's version, chosen under every version."""
 
@@ -212,7 +222,7 @@ main()
 def test_the_daemon_works_with_the_clock_that_dbos_takes_from_python_3_12_on(agents, start):
     """An SQLite before 3.42 gives NULL for it, which the tables refuse."""
     folder = agents(1)
-    told, _ = start(folder, "--once", program=("-c", AS_UNDER_3_12)).communicate()
+    told, _ = start(folder, "--once", before=AS_UNDER_3_12).communicate()
     *lines, end = [json.loads(line) for line in told.splitlines()]
     assert end == {"workspaces": 1, "runs": len(lines)}
     assert {line["status"] for line in lines} == {"COMPLETED"}

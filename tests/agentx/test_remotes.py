@@ -335,7 +335,7 @@ def test_a_pull_that_was_cut_off_is_finished_by_whoever_comes_next(
     there.tools.write_file("b.txt", "two\n")
     there.tools.write_file("a.txt", "changed\n")
     for number in range(16):
-        there.say(f"{number} " + ("word " if number % 2 else "longer ") * 1_100)
+        there.say(f"{number} " + "xy"[number % 2] * 6_600)
     there.say("Always write British English.")  # concluded, so opening has nothing to read again
     there.tools.delete_file("a.txt")
     there.push()

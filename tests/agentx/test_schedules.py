@@ -207,7 +207,7 @@ def test_what_cannot_be_a_schedule_is_refused_and_nothing_is_recorded(ws):
 
 
 def test_some_days_with_crashes_at_random_leave_no_due_time_missed_or_doubled(tmp_path):
-    lived = simulate(tmp_path, agents=3, days=5, crashes=5)
+    lived = simulate(tmp_path, agents=3, days=3, crashes=4)
     assert (lived.missed, lived.doubled, lived.replays_that_differ) == (0, 0, 0)
     assert lived.crashes
     assert lived.started > 5

@@ -232,7 +232,8 @@ def test_a_lock_that_a_dead_engine_left_on_the_branch_is_removed(repo, tmp_path)
     assert not left.exists()
 
 
-def test_a_scratch_file_that_a_crash_left_behind_a_move_never_changes_the_branch(repo, tmp_path):
+def test_a_scratch_file_that_a_crash_left_behind_a_move_never_changes_the_branch(repo, tmp_path, monkeypatch):
+    monkeypatch.setattr(branch, "_WAIT_S", 0.1)
     first = _commit(repo, repo.update_tree("", {"a": _put(repo, b"1")}))
     os.link(tmp_path / ".git" / BRANCH, tmp_path / ".git/agentx-ref")
     (tmp_path / ".git" / f"{BRANCH}.lock").write_text("")  # a git command's

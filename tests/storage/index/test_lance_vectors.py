@@ -108,7 +108,7 @@ def test_single_rows_are_brought_to_the_indexes_many_at_a_time(filled):
 
 
 @pytest.mark.parametrize(
-    ("mode", "rounds"), [("single", 60), ("burst", 40), ("close", 120), ("delete and put", 60)]
+    ("mode", "rounds"), [("single", 40), ("burst", 30), ("close", 60), ("delete and put", 40)]
 )
 @pytest.mark.timeout(400)
 def test_fragments_parts_and_versions_stay_bounded_under_any_pattern(filled, monkeypatch, mode, rounds):
