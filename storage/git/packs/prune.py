@@ -134,8 +134,10 @@ def sweep(git_dir: Path, progress: Progress) -> None:
     """
     objects, fresh = git_dir / "objects", git_dir / _NEW
     repo = pygit2.Repository(str(git_dir))
-    tips = [target for name in repo.references if (target := _target(repo, name))]
-    repo.free()
+    try:
+        tips = [target for name in repo.references if (target := _target(repo, name))]
+    finally:
+        repo.free()
     nofollow.remove_tree(fresh, ignore_errors=True)
     old = list(nofollow.tree(objects))
     nofollow.make_directory(fresh / "objects", parents=True)
