@@ -182,10 +182,9 @@ def test_a_log_that_ends_before_its_commits_do_is_not_pushed(filled, bare):
     ).stdout.strip()  # fmt: skip
     commit = git(root, *engine, "commit-tree", tree, "-p", "HEAD", "-m", message).strip()
     log.write_bytes(kept)
-    from agentx.transfer.push_pull import _check_ours
-
+    filled.engine.settle = lambda: (commit, filled.state.seq)
     with pytest.raises(HistoryDamaged, match="nothing was pushed"):
-        _check_ours(filled.engine.git.repo, commit)
+        filled.push(url=str(bare))
 
 
 # --- where it goes ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from agentx import Workspace
 from agentx.context.context_replay import replay
 from agentx.core.layout import FORMAT
-from agentx.recording import write_path
+from agentx.recording import recorded_log
 from agentx.recording.write_path import ReadOnly
 from agentx.storage.events.codec import DamagedLine
 from agentx.storage.events.types import ContextProvided, WorkspaceCreated
@@ -117,7 +117,7 @@ def test_a_rebuild_a_snapshot_and_a_fold_from_zero_give_the_same_digest(task, le
     with Workspace.open(task, settings=lexical) as ws:
         digest = ws.state.digest
         assert ws.rebuild().state_digest == digest
-    monkeypatch.setattr(write_path, "SNAPSHOT_EVENTS", 1)
+    monkeypatch.setattr(recorded_log, "SNAPSHOT_EVENTS", 1)
     with Workspace.open(task, settings=lexical) as ws:
         ws.say("Hello.")
         ws.flush()

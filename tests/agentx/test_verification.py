@@ -322,6 +322,7 @@ def test_an_index_that_lacks_something_is_found_and_none_is_no_finding(root, lex
     assert "no index yet" in verify(root).checks[-1].what
     with Workspace.open(root, settings=lexical) as ws:
         ws.search("word")
+        ws.engine.indexer.close()  # otherwise it may write again meanwhile
         ws.engine.indexer.index.clear()
         seq = ws.state.seq
         ws.engine.indexer.index.write_meta("seq", f"{seq - 3} {'0' * 64}")
@@ -359,10 +360,11 @@ def test_a_writer_beside_it_brings_no_finding(root, lexical):
         writer.stdout.readline()
         try:
             looked = [verify(root) for _ in range(5)]
+            while len({one.seq for one in looked}) == 1:  # a busy machine may not let it write yet
+                looked.append(verify(root))
         finally:
             writer.kill()
-    assert [one.findings for one in looked] == [()] * 5
-    assert len({one.seq for one in looked}) > 1
+    assert not any(one.findings for one in looked)
 
 
 def test_a_dry_run_changes_nothing_and_tells(root):
