@@ -119,13 +119,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
-    repo = engine.write_path.repo
-    named, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
-    if last is None or last.seq != named:
-        raise HistoryDamaged(
-            f"The log ends at event {last.seq if last else 0} but its commits end at event {named}, so "
-            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
-        )
+    _check_ours(engine.write_path.repo, head)
     theirs = remote.fetch(progress)
     engine.write_path.git.refuse_damaged(recovery.last_recorded(engine.write_path.repo, theirs).seq)
     _check_push(engine.write_path.repo, remote, head, theirs)
@@ -140,6 +134,20 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
             raise
     done = _exchanged(engine.write_path.repo, remote, theirs, head)
     return msgspec.structs.replace(done, restored=restored)
+
+
+def _check_ours(repo: GitRepository, head: str) -> None:
+    """Refuse to push a damaged history, before anything is sent.
+
+    Raises:
+        HistoryDamaged: The log does not end with the last event of its commits.
+    """
+    named, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
+    if last is None or last.seq != named:
+        raise HistoryDamaged(
+            f"The log ends at event {last.seq if last else 0} but its commits end at event {named}, so "
+            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
+        )
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:
