@@ -77,7 +77,7 @@ def undo(engine: Engine, actor: str) -> Event:
         NothingToUndo: There is none.
     """
     with engine.write_path.exclusive():
-        engine.write_path.scan()
+        engine.edits.scan()
         undone = _last_change(engine)
         then = files_between(engine, undone.seq - 1).then
         paths = dict.fromkeys(made.path for made in undone.files)
@@ -94,13 +94,13 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         NoSuchMoment: There is no such event, or nothing of that name existed then or since.
     """
     with engine.write_path.exclusive():
-        engine.write_path.scan()
-        last = engine.write_path.state.seq
+        engine.edits.scan()
+        last = engine.log.state.seq
         if not 0 < at <= last:
             raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
         files = files_between(engine, at)
         back = {name for name in files.then if _at_or_below(name, path)}
-        gone = {name for name in engine.write_path.manifest() if _at_or_below(name, path)}
+        gone = {name for name in engine.git.manifest() if _at_or_below(name, path)}
         for name, before in files.moved.items():
             if (name in gone and name not in back) or (before in back and before not in files.now):
                 gone.add(name)
@@ -143,10 +143,10 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
     The event is 0 if there is none. It is also 0 if a crash ever interrupted a write, because then only the
     events record the outcome.
     """
-    repo = engine.write_path.repo
+    repo = engine.git.repo
     if engine.snapshot().counts.get(WriteReverted.__name__):
         return 0, {}
-    for commit in repo.log(engine.write_path.head):
+    for commit in repo.log(engine.git.head):
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if not 0 < through <= seq:
             continue
@@ -196,7 +196,7 @@ def moves(files: Iterable[FileChange]) -> dict[str, str]:
 
 def changes(engine: Engine, after: int = 0) -> Iterator[Change]:
     """Yield each change to artifacts after an event, in order."""
-    history = engine.write_path.history
+    history = engine.log.history
     reverted: set[tuple[int, str]] = set()
     if engine.snapshot().counts.get(WriteReverted.__name__):
         events = history.read(after, told_already)
@@ -221,7 +221,7 @@ def _change(events: list[Event], reverted: set[tuple[int, str]]) -> Change:
 
 def _last_change(engine: Engine) -> Change:
     """Return the latest change that was not undone, searching from the end of the history."""
-    window, last = _WINDOW, engine.write_path.state.seq
+    window, last = _WINDOW, engine.log.state.seq
     while True:
         after = max(0, last - window)
         candidates: list[Change] = []
@@ -252,11 +252,11 @@ def _goes_on(last: Event, event: Event) -> bool:
 
 def _content(engine: Engine, made: FileChange) -> Content:
     """Return the content that a change gave to a file."""
-    return Content(engine.write_path.repo.read_blob(made.after), made.executable, made.link)
+    return Content(engine.git.repo.read_blob(made.after), made.executable, made.link)
 
 
 def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:
-    call_id = f"{tool}-{engine.write_path.state.seq + 1}"
+    call_id = f"{tool}-{engine.log.state.seq + 1}"
     events: list[Event] = []
     for step in _steps(contents):
         events += engine.write_path.write(

@@ -119,10 +119,10 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
-    _check_ours(engine.write_path.repo, head)
+    _check_ours(engine.git.repo, head)
     theirs = remote.fetch(progress)
-    engine.write_path.git.refuse_damaged(recovery.last_recorded(engine.write_path.repo, theirs).seq)
-    _check_push(engine.write_path.repo, remote, head, theirs)
+    engine.git.refuse_damaged(recovery.last_recorded(engine.git.repo, theirs).seq)
+    _check_push(engine.git.repo, remote, head, theirs)
     restored = remote.complete(theirs, progress)
     if theirs != head:
         try:
@@ -130,9 +130,9 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         except PushRefused:
             now = remote.fetch(progress)
             if now != theirs:
-                _check_push(engine.write_path.repo, remote, head, now)
+                _check_push(engine.git.repo, remote, head, now)
             raise
-    done = _exchanged(engine.write_path.repo, remote, theirs, head)
+    done = _exchanged(engine.git.repo, remote, theirs, head)
     return msgspec.structs.replace(done, restored=restored)
 
 
@@ -187,7 +187,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         RemoteRefused: Its content is damaged, or forged.
     """
     write_path = engine.write_path
-    repo = write_path.repo
+    repo = write_path.git.repo
     remote = _remote(engine, name, url)
     theirs = remote.fetch(progress)
     if not theirs:
@@ -215,7 +215,7 @@ def _check_pull(engine: Engine, remote: Remote, head: str, theirs: str) -> None:
         RemoteRefused: It is not.
         HistoriesDiverged: It belongs to a fork.
     """
-    repo, state = engine.write_path.repo, engine.write_path.state
+    repo, state = engine.git.repo, engine.log.state
     try:
         layout.check_commit(repo, theirs, head)
         ours, log = CommittedLog(repo, head, _CODEC), CommittedLog(repo, theirs, _CODEC)
@@ -289,7 +289,7 @@ def _artifacts(repo: GitRepository, commit: str) -> dict[str, TreeEntry | None]:
 
 def _check_settings(engine: Engine, theirs: str) -> None:
     """Check that ``agentx.toml`` can be read, and does not move the artifacts."""
-    repo = engine.write_path.repo
+    repo = engine.git.repo
     entry = repo.entry(repo.tree_of(theirs), CONFIG_FILE)
     try:
         text = repo.read_blob(entry.oid).decode() if entry else ""

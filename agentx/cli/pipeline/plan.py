@@ -101,7 +101,7 @@ def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[F
     with opened(terminal) as ws:
         schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
         done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
-        files = Files(ws.engine.write_path.artifacts, plan, folder, ws.engine.trust)
+        files = Files(ws.engine.artifacts, plan, folder, ws.engine.trust)
         yield files, done, models.model_name(ws.engine)
 
 
