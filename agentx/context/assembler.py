@@ -292,7 +292,9 @@ class _Draft(Page):
             return
         brief = self.request.tier == 0
         tokens = _SHORT_PASSAGE_TOKENS if brief else _PASSAGE_TOKENS
-        kept = self._latest_tokens()
+        # Reserved for the latest messages, so that passages do not take all the room
+        latest = sum(said(message).tokens for message in self._latest()) if self.asks else 0
+        kept = min(latest, int(max(self.free, 0) * _LATEST_SHARE))
         self.held += kept
         taken = 0
         for number, hit in enumerate(self._recollected(self._fresh(found), tokens)):
@@ -314,13 +316,6 @@ class _Draft(Page):
         least = max(memories, RECALLED) + (MORE_RECALLED if self.request.tier else 0)
         asked = min(self.free // _LEAST_PASSAGE_TOKENS, MOST_RECALLED) if self.asks else 0
         return max(least, asked)
-
-    def _latest_tokens(self) -> int:
-        """Return the tokens reserved for the latest messages, so that passages do not take all the room."""
-        if not self.asks:
-            return 0
-        latest = sum(said(message).tokens for message in self._latest())
-        return min(latest, int(max(self.free, 0) * _LATEST_SHARE))
 
     def _latest(self) -> list[Message]:
         return list(self.state.messages)[-LATEST:]

@@ -236,7 +236,13 @@ class Command(msgspec.Struct, frozen=True):
             if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
                 done = msgspec.structs.replace(done, status="FAILED")
             if done.status == "FAILED" and not done.reason:
-                done = msgspec.structs.replace(done, reason=_ended(program))
+                # The end of what it printed on stderr, without the marks of a traceback
+                lines = (line for line in program.aside.text().splitlines() if line.strip(" ^~"))
+                shown = one_line(" ".join(lines))
+                if len(shown) > _REASON_CHARACTERS:
+                    shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
+                reason = f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
+                done = msgspec.structs.replace(done, reason=reason)
             return done
 
 
@@ -283,17 +289,6 @@ def _heard(line: bytes) -> _Spoken:
 
 def _line(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
-
-
-def _ended(program: Program) -> str:
-    """Return how a program without a reported result ended, with the end of what it printed on stderr."""
-    lines = program.aside.text().splitlines()
-    shown = one_line(
-        " ".join(line for line in lines if line.strip(" ^~"))
-    )  # without the marks of a traceback
-    if len(shown) > _REASON_CHARACTERS:
-        shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
-    return f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
 
 
 def outside_environ(environ: Mapping[str, str], root: Path) -> dict[str, str]:

@@ -148,16 +148,13 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
         return 0, {}
     for commit in repo.log(engine.git.head):
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
-        if 0 < through <= seq and not _cut_apart(engine, through):
+        if not 0 < through <= seq:
+            continue
+        last, following = event_at(engine, through), event_at(engine, through + 1)
+        if last is None or following is None or not _goes_on(last, following):  # no change is cut apart
             files = repo.files(repo.subtree(commit.tree, layout.ARTIFACTS))
             return through, {path: change_of(path, None, entry) for path, entry in files}
     return 0, {}
-
-
-def _cut_apart(engine: Engine, seq: int) -> bool:
-    """Return whether a change continues after an event."""
-    last, event = event_at(engine, seq), event_at(engine, seq + 1)
-    return last is not None and event is not None and _goes_on(last, event)
 
 
 def _moved_on(moved: dict[str, str], files: tuple[FileChange, ...]) -> dict[str, str]:

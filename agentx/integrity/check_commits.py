@@ -308,15 +308,12 @@ class CommitChain:
             if event is not None:
                 events.append(event)
                 seq, own_hash, wrong = event.seq, event.hash, ""
-            elif not wrong and not self._is_before(line, seq):
+            elif not wrong:
+                with contextlib.suppress(DamagedLine):
+                    if self._codec.decode(line).seq <= seq:
+                        continue
                 wrong = f"event {seq + 1} is damaged or missing"
         return events, wrong
-
-    def _is_before(self, line: bytes, seq: int) -> bool:
-        try:
-            return self._codec.decode(line).seq <= seq
-        except DamagedLine:
-            return False
 
     # --- the contents that events name ----------------------------------------------------------------------
 

@@ -117,13 +117,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
-    repo = engine.git.repo
-    named, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
-    if last is None or last.seq != named:
-        raise HistoryDamaged(
-            f"The log ends at event {last.seq if last else 0} but its commits end at event {named}, so "
-            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
-        )
+    _check_ours(engine.git.repo, head)
     theirs = remote.fetch(progress)
     engine.git.refuse_damaged(recovery.last_recorded(engine.git.repo, theirs).seq)
     _check_push(engine.git.repo, remote, head, theirs)
@@ -138,6 +132,20 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
             raise
     done = _exchanged(engine.git.repo, remote, theirs, head)
     return msgspec.structs.replace(done, restored=restored)
+
+
+def _check_ours(repo: GitRepository, head: str) -> None:
+    """Refuse to push a damaged history, before anything is sent.
+
+    Raises:
+        HistoryDamaged: The log does not end with the last event of its commits.
+    """
+    named, last = recovery.last_recorded(repo, head).seq, CommittedLog(repo, head, _CODEC).last
+    if last is None or last.seq != named:
+        raise HistoryDamaged(
+            f"The log ends at event {last.seq if last else 0} but its commits end at event {named}, so "
+            "nothing was pushed. Run `agentx verify`, then `agentx repair`."
+        )
 
 
 def _check_push(repo: GitRepository, remote: Remote, head: str, theirs: str) -> None:

@@ -115,10 +115,18 @@ def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]
     yield Text(plain(plan.pipeline.title or plan.pipeline.pipeline), "bold")
     yield Text(" · ".join([*items, steps, *proved]), "dim")
     yield from _headed("Who reads and writes what", _by_role(matrix_of(plan.pipeline)))
-    if outlook.planned:
-        yield from _headed(
-            "What the largest dispatch of each stage takes, in tokens", _budgets(outlook, bar=width >= _WIDE)
-        )
+    rows: list[tuple[str | Text, ...]] = []
+    for one, count in _largest(outlook):
+        budget = one.budget
+        times = f"{count:,}" if one.rounds == 1 else f"{count:,}–{count * one.rounds:,}"
+        own = [f"{number:,}" for number in (budget.prompt, budget.system, budget.output)]
+        name = one.stage if len(one.stage) <= _NAME_COLUMNS else f"{one.stage[: _NAME_COLUMNS - 1]}…"
+        window = _fill(budget, bar=width >= _WIDE)
+        rows.append((name, times, _about(budget.reads, budget.is_estimated), *own, window))
+    if rows:
+        columns = ("stage", "×>", "reads>", "prompt>", "system>", "answer>", "of its window")
+        title = "What the largest dispatch of each stage takes, in tokens"
+        yield from _headed(title, table(*columns, rows=rows))
     if remarks := list(_remarks(outlook)):
         yield Text()
         yield facts(remarks)
@@ -138,17 +146,6 @@ def _largest(outlook: Outlook) -> Iterator[tuple[Planned, int]]:
         stages.setdefault(one.stage, []).append(one)
     for same in stages.values():
         yield max(same, key=lambda one: (bool(one.budget.problem), one.budget.total)), len(same)
-
-
-def _budgets(outlook: Outlook, *, bar: bool) -> Table:
-    rows: list[tuple[str | Text, ...]] = []
-    for one, count in _largest(outlook):
-        budget = one.budget
-        times = f"{count:,}" if one.rounds == 1 else f"{count:,}–{count * one.rounds:,}"
-        own = [f"{number:,}" for number in (budget.prompt, budget.system, budget.output)]
-        name = one.stage if len(one.stage) <= _NAME_COLUMNS else f"{one.stage[: _NAME_COLUMNS - 1]}…"
-        rows.append((name, times, _about(budget.reads, budget.is_estimated), *own, _fill(budget, bar=bar)))
-    return table("stage", "×>", "reads>", "prompt>", "system>", "answer>", "of its window", rows=rows)
 
 
 def _about(tokens: int, estimated: bool) -> str:  # noqa: FBT001 - the two parts of one number
