@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -114,6 +115,7 @@ def test_every_error_has_its_row():
     assert named(page("troubleshooting.md")) >= _error_names()
 
 
+@cache
 def _error_names() -> set[str]:
     """Every class that descends from AgentXError, over the syntax tree, so that nothing need be imported."""
     bases: dict[str, set[str]] = {}

@@ -24,7 +24,7 @@ from .runs import Outcome
 
 _ROOT = Path(__file__).parents[2]
 
-SAMPLE = 6
+SAMPLE = 4
 """How much of each section is done; the full amount is ``plan.WHOLE``."""
 
 PARTS = {"steps": 4, "power": 2, "locks": 3, "errors": 2, "pipelines": 2, "backups": 6}

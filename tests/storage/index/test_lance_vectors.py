@@ -157,7 +157,7 @@ def test_an_owner_that_is_killed_while_it_makes_the_index_is_followed_by_the_nex
     index.put(chunks(0, 2_000), vectors(0, 2_000))
     index.flush()
     dice = random.Random(5)
-    for _ in range(4):
+    for _ in range(3):
         process = subprocess.Popen(
             [sys.executable, "-c", MAINTAIN, str(directory)], stdout=subprocess.PIPE, text=True
         )
