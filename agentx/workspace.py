@@ -248,7 +248,7 @@ class Workspace:
             follow: Continue with future events.
             timeout_s: With ``follow``: end after this time without a new event; ``None`` waits forever.
         """
-        return event_stream.events(self.engine, after, follow=follow, timeout_s=timeout_s)
+        return event_stream.events(self.engine.log, after, follow=follow, timeout_s=timeout_s)
 
     def on(self, name: str, receiver: Callable[[Any], object]) -> Callable[[], None]:
         """Subscribe ``receiver`` to a name from now on: an event type, ``MemoryChanged`` or ``*``.

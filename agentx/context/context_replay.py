@@ -15,6 +15,7 @@ from agentx.context.assembler import FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine.daily_recap import Told, day_at, log_at
 from agentx.engine.engine import Engine, last_user_message
 from agentx.engine.moment_parser import NoSuchMoment, as_it_was, event_at
+from agentx.recording.recorded_log import RecordedLog
 from agentx.search.background_worker import SearchLate
 from agentx.search.event_chunks import Passages
 from agentx.storage.events.actor import Actor
@@ -53,16 +54,16 @@ _FROM_EVENTS: dict[str, ChunkKind] = {"a": "artifact", "m": "message", "t": "too
 _ITEM = re.compile(r"([a-z])-[0-9]+(?:\.[0-9]+)?")
 
 
-def shown_at(engine: Engine, seq: int) -> Event | None:
+def shown_at(log: RecordedLog, seq: int) -> Event | None:
     """Return the record of the context shown at an event, or just before it in the same run.
 
     Returns:
         The ``ContextProvided`` event; ``None`` if there is none.
     """
-    event = event_at(engine, seq)
+    event = event_at(log, seq)
     if event is None or isinstance(event.data, ContextProvided):
         return event
-    before = event_at(engine, seq - 1)
+    before = event_at(log, seq - 1)
     if before and event.run and before.run == event.run and isinstance(before.data, ContextProvided):
         return before
     return None
@@ -81,7 +82,7 @@ def replay(engine: Engine, shown: Event) -> Context:
     data = shown.data
     if not isinstance(data, ContextProvided):
         raise NoSuchMoment(f"Event {shown.seq} is a {shown.type}; no context was shown in it.")
-    state = _state_then(engine, data.as_of or shown.seq - 1)
+    state = _state_then(engine.log, data.as_of or shown.seq - 1)
     for name in data.items:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
             kind, sort = _KINDS.get(letter[1], ("situation", ""))  # its conclusion was purged
@@ -131,10 +132,10 @@ def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:
         raise SearchLate("The deadline left no time to read further back.")
 
 
-def _state_then(engine: Engine, seq: int) -> State:
+def _state_then(log: RecordedLog, seq: int) -> State:
     """Return the state that the context was made from, with placeholders for what was purged since."""
     state = State()
-    for event in engine.log.history.read(on_damage=told_already):
+    for event in log.history.read(on_damage=told_already):
         if event.seq > seq:
             break
         state.apply(event)
@@ -147,7 +148,7 @@ def _state_then(engine: Engine, seq: int) -> State:
 def _message(engine: Engine, state: State) -> str:
     """Return the message that the context was for: the user's latest message, in full."""
     seq = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
-    event = event_at(engine, seq)
+    event = event_at(engine.log, seq)
     if event is None or not isinstance(event.data, UserMessageSent):
         return last_user_message(state)
     try:
@@ -164,7 +165,7 @@ def _passage(engine: Engine, state: State, name: str) -> SearchHit:
         return as_it_was(engine, hit, state) or hit
     chunk: Chunk | None = None
     seq = place.partition(":")[0]
-    event = event_at(engine, int(seq)) if letter in _FROM_EVENTS and seq.isdigit() else None
+    event = event_at(engine.log, int(seq)) if letter in _FROM_EVENTS and seq.isdigit() else None
     if event is None:
         chunk = next(iter(engine.indexer.index.get([name]).values()), None)
     else:

@@ -88,7 +88,7 @@ def relevant_context(
     """
     if tier not in range(len(BUDGETS)):
         raise UsageError(f"Unknown tier {tier}; use 0, 1, 2 or 3.")
-    if seq is not None and not message and (shown := context_replay.shown_at(engine, seq)):
+    if seq is not None and not message and (shown := context_replay.shown_at(engine.log, seq)):
         return context_replay.replay(engine, shown)
     clock = _Clock.of(deadline_ms)
     state, late = _state(engine, seq, clock)

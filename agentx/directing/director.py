@@ -187,7 +187,7 @@ class Director:
 
     def _events(self, seqs: Sequence[int]) -> list[Event]:
         """Return the events with these seqs; damaged and purged ones are skipped."""
-        return [event for seq in seqs if (event := event_at(self._engine, seq)) is not None]
+        return [event for seq in seqs if (event := event_at(self._engine.log, seq)) is not None]
 
     def _serving(self) -> tuple[int, DirectiveIssued, str]:
         """Return the seq of the current directive, the directive, and its prompt.
@@ -196,7 +196,7 @@ class Director:
         """
         for again in (True, False):
             serving = self._engine.snapshot().directive
-            event = event_at(self._engine, serving.seq) if serving else None
+            event = event_at(self._engine.log, serving.seq) if serving else None
             if event is not None and isinstance(event.data, DirectiveIssued):
                 with suppress(BlobDamaged):
                     return event.seq, event.data, self._engine.read_body(event.data.prompt)

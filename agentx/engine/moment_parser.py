@@ -8,6 +8,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.recording import commit_message
+from agentx.recording.recorded_log import RecordedLog
 from agentx.recording.recovery import is_ours, last_recorded
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ArtifactChanged, Event
@@ -59,9 +60,9 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
         return int(text)
     if ago := _AGO.fullmatch(text):
         at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        return _at_time(engine, _as_recorded(at), text)
+        return _at_time(engine.log, _as_recorded(at), text)
     if time := _TIME.fullmatch(text):
-        return _at_time(engine, _as_recorded(_parse(text))[: len(time[1])], text)
+        return _at_time(engine.log, _as_recorded(_parse(text))[: len(time[1])], text)
     return _at_commit(engine, text)
 
 
@@ -78,9 +79,9 @@ def _as_recorded(at: datetime) -> str:
     return at.isoformat(timespec="microseconds")[:26]
 
 
-def _at_time(engine: Engine, until: str, said: str) -> int:
+def _at_time(log: RecordedLog, until: str, said: str) -> int:
     found = 0
-    for event in engine.log.history.read(on_damage=told_already):
+    for event in log.history.read(on_damage=told_already):
         if event.at[: len(until)] > until:
             break
         found = event.seq
@@ -108,15 +109,15 @@ def _at_commit(engine: Engine, text: str) -> int:
     for commit in repo.log(head):
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if commit.id == wanted:
-            return through or _taken_on_record(engine, last_recorded(repo, wanted).seq, above)
+            return through or _taken_on_record(engine.log, last_recorded(repo, wanted).seq, above)
         above = through or above
     raise NoSuchMoment(f"The commit {text[:_SHOWN]!r} is not on the branch main, which holds the history.")
 
 
-def _taken_on_record(engine: Engine, below: int, above: int) -> int:
+def _taken_on_record(log: RecordedLog, below: int, above: int) -> int:
     """Return the event that recorded a user's commit: between the engine's commits below and above it."""
     found = below
-    for event in engine.log.history.read(below, told_already):
+    for event in log.history.read(below, told_already):
         taken = isinstance(event.data, ArtifactChanged) and event.data.noticed == "git"
         if event.seq > above or (found > below and not taken):
             break
@@ -127,9 +128,9 @@ def _taken_on_record(engine: Engine, below: int, above: int) -> int:
 # --- what was known at that time ------------------------------------------------------------------
 
 
-def event_at(engine: Engine, seq: int) -> Event | None:
+def event_at(log: RecordedLog, seq: int) -> Event | None:
     """Return the event with a seq; ``None`` if its line is damaged or missing."""
-    event = next(engine.log.history.read(seq - 1, told_already), None) if seq > 0 else None
+    event = next(log.history.read(seq - 1, told_already), None) if seq > 0 else None
     return event if event is not None and event.seq == seq else None
 
 
@@ -189,6 +190,6 @@ def as_it_was(engine: Engine, hit: SearchHit, state: State) -> SearchHit | None:
     item = state.items.get(hit.symbol)
     if item is None or item.status not in STANDING:
         return None
-    changed = event_at(engine, item.changed_seq)
+    changed = event_at(engine.log, item.changed_seq)
     at = changed.at if changed else hit.at
     return msgspec.structs.replace(hit, text=item.text, seq=item.created_seq, at=at)

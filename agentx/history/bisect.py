@@ -9,6 +9,7 @@ from agentx.engine.moment_parser import event_at
 from agentx.history.diff import FieldDiff, fields_changed
 from agentx.history.undo_restore import changes, moves
 from agentx.memory.editing import find
+from agentx.recording.recorded_log import RecordedLog
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -90,7 +91,7 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     _index_commits(engine)
     item = find(engine, name)
     runs: dict[str, int] = {}
-    found = list(_item_changes(engine, name, runs))
+    found = list(_item_changes(engine.log, name, runs))
     chosen = found if every else found[-1:]
     steps = tuple(
         BisectStep(
@@ -141,14 +142,14 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
 
 
 def _item_changes(
-    engine: Engine, name: str, runs: dict[str, int]
+    log: RecordedLog, name: str, runs: dict[str, int]
 ) -> Iterator[tuple[Event, MemoryItem | None, MemoryItem]]:
     """Yield each event that changed an item, with the item before and after.
 
     On the way, ``runs`` is filled with the event at which each run began.
     """
     state = State()
-    for event in engine.log.history.read(on_damage=told_already):
+    for event in log.history.read(on_damage=told_already):
         if isinstance(event.data, RunStarted):
             runs[event.run] = event.seq
         if not isinstance(event.data, Concluded):
@@ -177,7 +178,7 @@ def _causes(
     while waiting and len(seen) <= CAUSES:
         seq = max(waiting)
         waiting.remove(seq)
-        found = None if seq in seen else event_at(engine, seq)
+        found = None if seq in seen else event_at(engine.log, seq)
         if found is not None:
             seen.add(seq)
             yield _cause(engine, found, quotes.get(seq, ""))

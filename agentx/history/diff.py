@@ -100,7 +100,7 @@ def turn_begin(engine: Engine) -> int:
     state = engine.snapshot()
     message = next((m.seq for m in reversed(state.messages) if Actor.parse(m.actor).is_user), 0)
     run = state.last_run
-    started = event_at(engine, run.seq) if run is not None and run.seq > message else None
+    started = event_at(engine.log, run.seq) if run is not None and run.seq > message else None
     return max(0, (started.cause or started.seq if started else message) - 1)
 
 
@@ -125,7 +125,7 @@ def compare(engine: Engine, first: int, last: int, *, patches: bool = False) -> 
 
 
 def _at(engine: Engine, seq: int) -> str:
-    event = event_at(engine, seq)
+    event = event_at(engine.log, seq)
     return event.at if event else ""
 
 

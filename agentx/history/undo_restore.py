@@ -9,6 +9,7 @@ from agentx.core import layout
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import NoSuchMoment, event_at
 from agentx.recording import commit_message, external_edits
+from agentx.recording.committer import Committer
 from agentx.recording.recovery import is_ours
 from agentx.recording.staging import Content
 from agentx.storage.artifacts import change as change_of
@@ -81,7 +82,7 @@ def undo(engine: Engine, actor: str) -> Event:
         undone = _last_change(engine)
         then = files_between(engine, undone.seq - 1).then
         paths = dict.fromkeys(made.path for made in undone.files)
-        contents = {path: _content(engine, then[path]) if path in then else None for path in paths}
+        contents = {path: _content(engine.git, then[path]) if path in then else None for path in paths}
         return _write(engine, contents, UNDO, undone.seq, actor)
 
 
@@ -108,7 +109,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         if not back and not gone:
             raise NoSuchMoment(f"{path!r} is not in the artifacts, neither now nor after event {at}.")
         contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
-        contents |= {name: _content(engine, files.then[name]) for name in sorted(back)}
+        contents |= {name: _content(engine.git, files.then[name]) for name in sorted(back)}
         return _write(engine, contents, RESTORE, at, actor)
 
 
@@ -150,7 +151,7 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if not 0 < through <= seq:
             continue
-        last, following = event_at(engine, through), event_at(engine, through + 1)
+        last, following = event_at(engine.log, through), event_at(engine.log, through + 1)
         if last is None or following is None or not _goes_on(last, following):  # no change is cut apart
             files = repo.files(repo.subtree(commit.tree, layout.ARTIFACTS))
             return through, {path: change_of(path, None, entry) for path, entry in files}
@@ -250,9 +251,9 @@ def _goes_on(last: Event, event: Event) -> bool:
     return full and last.data.noticed == event.data.noticed
 
 
-def _content(engine: Engine, made: FileChange) -> Content:
+def _content(git: Committer, made: FileChange) -> Content:
     """Return the content that a change gave to a file."""
-    return Content(engine.git.repo.read_blob(made.after), made.executable, made.link)
+    return Content(git.repo.read_blob(made.after), made.executable, made.link)
 
 
 def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows
+from agentx.recording.recorded_log import RecordedLog
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
@@ -47,7 +48,7 @@ def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     if name in _COMMANDS and getattr(engine.config.checks, name).command:
         yield name
     wanted = propose(lesson).check
-    for item in _active(engine):
+    for item in _active(engine.log):
         same = likeness(item.text, lesson) or (wanted and getattr(item.detail, "check", None) == wanted)
         if is_checked(item) and (item.id == name if name else same):
             yield item.id
@@ -56,7 +57,7 @@ def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
 def _flows(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     """Yield flows by ID or name, or those with a step that repeats the lesson."""
     called = Flows(engine).named(name)
-    for item in _active(engine):
+    for item in _active(engine.log):
         if isinstance(item.detail, FlowDetail):
             says = any(likeness(step, lesson) for step in item.detail.steps)
             if (item == called or item.id == name) if name else says:
@@ -73,5 +74,5 @@ def _scripts(engine: Engine, name: str, lesson: str) -> Iterator[str]:
         return
 
 
-def _active(engine: Engine) -> list[MemoryItem]:
-    return [item for item in engine.log.state.items.values() if item.status == "active"]
+def _active(log: RecordedLog) -> list[MemoryItem]:
+    return [item for item in log.state.items.values() if item.status == "active"]

@@ -10,6 +10,7 @@ import msgspec
 
 from agentx.engine import moment_parser
 from agentx.engine.engine import Engine
+from agentx.recording.recorded_log import RecordedLog
 from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
@@ -65,12 +66,12 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
         ReadOnly: The workspace was written by a newer version.
     """
     state = engine.snapshot()
-    found, recorded = _find(engine, state, now), []
+    found, recorded = _find(engine.log, state, now), []
     if not dry_run and (found.nights or found.changes):
         with engine.write_path.exclusive():
             if engine.log.state.seq != state.seq:  # others wrote meanwhile
                 state = engine.snapshot()
-                found = _find(engine, state, now)
+                found = _find(engine.log, state, now)
             if found.nights or found.changes:
                 recorded = engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq)
     items = state.items | {one.item.id: one.item for one in found.done}
@@ -86,9 +87,9 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
     )
 
 
-def _find(engine: Engine, state: State, now: str) -> Upkeep:
+def _find(log: RecordedLog, state: State, now: str) -> Upkeep:
     uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
-    for event in engine.log.history.read(state.maintained, told_already):
+    for event in log.history.read(state.maintained, told_already):
         recalled = event.data.recalled if isinstance(event.data, ContextProvided) else ()
         for name in {name.removeprefix(_MEMORY) for name in recalled if name.startswith(_MEMORY)}:
             before = uses.get(name, Use(0, ""))
@@ -138,17 +139,17 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
         NothingToTakeBack: There is no such maintenance.
     """
     with engine.write_path.exclusive():
-        for lines in reversed(_maintenances(engine)):
+        for lines in reversed(_maintenances(engine.log)):
             if patches := _taking_back(engine, lines):
                 engine.synthesizer.record(patches, PERSON, actor=actor)
                 return [engine.log.state.items[patch.id] for patch in patches]
     raise NothingToTakeBack("There is no maintenance to undo, or none of its changes is still in effect.")
 
 
-def _maintenances(engine: Engine) -> list[list[Event]]:
+def _maintenances(log: RecordedLog) -> list[list[Event]]:
     """Return the lines of each maintenance that changed something, oldest first."""
     found: list[list[Event]] = [[]]
-    for event in engine.log.history.read(on_damage=told_already):
+    for event in log.history.read(on_damage=told_already):
         if isinstance(event.data, Concluded) and event.data.extractor == MAINTENANCE:
             if event.data.changes:
                 found[-1].append(event)

@@ -207,7 +207,7 @@ class Examiner:
         self, due: Due, examined: Examined, proved: StageProved
     ) -> tuple[dict[str, Content | None], StageProved]:
         """Return the new contents of the long-term memory files, and the proof with the facts of them."""
-        before = remembered(filter(None, (event_at(self._engine, seq) for seq in due.remembered)))
+        before = remembered(filter(None, (event_at(self._engine.log, seq) for seq in due.remembered)))
         texts: dict[str, str] = {}
         made: list[Appending] = []
         for path in dict.fromkeys(append.to for append in due.step.appends):

@@ -14,6 +14,7 @@ from itertools import takewhile
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.recording.committer import Committer
 from agentx.recording.secret_report import secrets_in, tell
 from agentx.recording.staging import Content
 from agentx.recording.write_path import WritePath
@@ -180,7 +181,7 @@ def check(
         if before is None or before == after:
             continue
         if ruling.sort == "append-only":
-            _require_growth(engine, who, ruling, before, content)
+            _require_growth(engine.git, who, ruling, before, content)
         else:
             amended[ruling.path] = FileAmended(
                 path=ruling.path, before=before.oid, after=after.oid if after else ""
@@ -214,7 +215,7 @@ def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
 
 
 def _require_growth(
-    engine: Engine, who: str, ruling: Ruling, before: TreeEntry, content: Content | None
+    git: Committer, who: str, ruling: Ruling, before: TreeEntry, content: Content | None
 ) -> None:
     """Refuse new content of an append-only file unless it begins with the current content."""
     if content is None or content.link or before.mode == LINK:
@@ -223,7 +224,7 @@ def _require_growth(
             f"Denied. {who} may not delete, move or link {ruling.path}, which is {ruling}. "
             "Leave it where it is.",
         )
-    old = engine.git.repo.read_blob(before.oid)
+    old = git.repo.read_blob(before.oid)
     if not content.data.startswith(old):
         raise FileRuleBroken(
             ruling.path,

@@ -13,8 +13,9 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
-from agentx.engine.engine import Engine
+from agentx.recording.committer import Committer
 from agentx.recording.staging import Content
+from agentx.storage.artifacts import Artifacts
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused
 from agentx.storage.text import decoded, encodable
@@ -52,12 +53,12 @@ _PATH_CHARACTERS = 4_096
 Contents = dict[str, Content | None]
 
 
-def paths_of(engine: Engine, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
     given, command = _plain(arguments), command_of(arguments)
     changed = [one.path for one in effects(command)] if command else []
     named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed)
-    return tuple(dict.fromkeys(path for value in named for path in _artifacts(engine, value)))
+    return tuple(dict.fromkeys(path for value in named for path in _artifacts(artifacts, value)))
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
@@ -77,29 +78,29 @@ def words_of(arguments: Mapping[str, Any]) -> str:
     return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
 
 
-def planned(engine: Engine, tool: str, arguments: Mapping[str, Any]) -> Contents:
+def planned(artifacts: Artifacts, git: Committer, tool: str, arguments: Mapping[str, Any]) -> Contents:
     """Return the files as a call would leave them; ``None`` for a file that it would delete or move.
 
     If only the path of a file is known, its content is empty.
     """
-    made = _by_command(engine, command_of(arguments))
+    made = _by_command(artifacts, git, command_of(arguments))
     for text in arguments.values():
         if isinstance(text, str) and _PATCH.search(text):
-            made |= _by_patch(engine, text)
+            made |= _by_patch(artifacts, git, text)
     given = _plain(arguments)
-    paths = next((found for name in _PATH if (found := _artifacts(engine, given.get(name)))), ())
-    targets = next((found for name in _TARGET if (found := _artifacts(engine, given.get(name)))), ())
+    paths = next((found for name in _PATH if (found := _artifacts(artifacts, given.get(name)))), ())
+    targets = next((found for name in _TARGET if (found := _artifacts(artifacts, given.get(name)))), ())
     doing = tool.casefold()
     for path in paths:
         if any(word in doing for word in _REMOVES):
-            made |= _removed(engine, path)
+            made |= _removed(artifacts, git, path)
         elif targets:
-            away = _removed(engine, path)
+            away = _removed(artifacts, git, path)
             there = [(name.removeprefix(path), name) for name in away if name.startswith(path)]
-            made |= {f"{to}{end}": Content(_bytes(engine, name)) for to in targets for end, name in there}
+            made |= {f"{to}{end}": Content(_bytes(artifacts, name)) for to in targets for end, name in there}
             made |= away
         else:
-            made |= _written(engine, path, given, doing)
+            made |= _written(artifacts, path, given, doing)
     return made
 
 
@@ -110,7 +111,7 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
 # --- what is written, removed and moved ---------------------------------------------------------------------
 
 
-def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) -> Contents:
+def _written(artifacts: Artifacts, path: str, given: Mapping[str, Any], doing: str) -> Contents:
     whole = _text(given, _WHOLE)
     if whole is not None:
         return {path: _content(whole)}
@@ -119,7 +120,7 @@ def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) ->
         _plain(one) for one in (several if isinstance(several, list) else [given]) if isinstance(one, Mapping)
     ]
     edits = [(_text(one, _OLD) or "", new) for one in plain if (new := _text(one, _NEW)) is not None]
-    before = decoded(_bytes(engine, path)) if edits else None
+    before = decoded(_bytes(artifacts, path)) if edits else None
     if before is None:
         writes = any(word in doing for word in _WRITES) and given.get("command") not in _VIEWS
         return {path: Content(b"")} if writes else {}
@@ -128,25 +129,25 @@ def _written(engine: Engine, path: str, given: Mapping[str, Any], doing: str) ->
     return {path: _content(before)}
 
 
-def _removed(engine: Engine, path: str) -> Contents:
+def _removed(artifacts: Artifacts, git: Committer, path: str) -> Contents:
     """Return a file, everything below a directory, or the matches of a pattern, as removed."""
-    root = engine.artifacts.root
+    root = artifacts.root
     on_disk = islice(nofollow.tree(root / path), _FILES) if "*" not in path else ()
     below = [place.relative_to(root).as_posix() for place in on_disk]
-    named = [name for name in engine.git.manifest() if fnmatchcase(name, path)] if "*" in path else []
+    named = [name for name in git.manifest() if fnmatchcase(name, path)] if "*" in path else []
     return dict.fromkeys((path, *below, *named))
 
 
-def _by_command(engine: Engine, command: str) -> Contents:
+def _by_command(artifacts: Artifacts, git: Committer, command: str) -> Contents:
     made: Contents = {}
-    root = engine.artifacts.root
+    root = artifacts.root
     for one in effects(command, lambda path: path.endswith("/") or nofollow.is_directory(root / path)):
         if one.removes and os.path.realpath(root / one.path) == os.path.realpath(root):
-            made |= _removed(engine, "*")
-        for path in _artifacts(engine, one.path):
-            before = (decoded(_bytes(engine, path)) or "") if one.appends and one.text is not None else ""
+            made |= _removed(artifacts, git, "*")
+        for path in _artifacts(artifacts, one.path):
+            before = (decoded(_bytes(artifacts, path)) or "") if one.appends and one.text is not None else ""
             after = _content(f"{before}\n{one.text}" if before else one.text or "")
-            made |= _removed(engine, path) if one.removes else {path: after}
+            made |= _removed(artifacts, git, path) if one.removes else {path: after}
     return made
 
 
@@ -158,14 +159,18 @@ _PATCH = re.compile(
 """The start of a file in a patch: in the format of ``apply_patch``, and in a unified diff."""
 
 
-def _by_patch(engine: Engine, patch: str) -> Contents:
+def _by_patch(artifacts: Artifacts, git: Committer, patch: str) -> Contents:
     made: Contents = {}
     marks = list(_PATCH.finditer(patch))
     for mark, end in zip(marks, [*(one.start() for one in marks[1:]), len(patch)], strict=True):
         added = "\n".join(line[1:] for line in patch[mark.end() : end].splitlines() if line.startswith("+"))
-        for path in _artifacts(engine, mark["name"] or mark["to"] or mark["unified"]):
-            before = "" if mark["what"] == "Add" else decoded(_bytes(engine, path)) or ""
-            made |= _removed(engine, path) if mark["what"] == "Delete" else {path: _content(before + added)}
+        for path in _artifacts(artifacts, mark["name"] or mark["to"] or mark["unified"]):
+            before = "" if mark["what"] == "Add" else decoded(_bytes(artifacts, path)) or ""
+            made |= (
+                _removed(artifacts, git, path)
+                if mark["what"] == "Delete"
+                else {path: _content(before + added)}
+            )
     return made
 
 
@@ -180,7 +185,7 @@ def _text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 # --- which artifact is meant --------------------------------------------------------------------------------
 
 
-def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
+def _artifacts(artifacts: Artifacts, value: object) -> tuple[str, ...]:
     """Return the artifacts that a path means, as written and with links resolved; none if it leads elsewhere.
 
     A name that the record would refuse (``requirements.txt `` with a space) is returned unchanged, because a
@@ -188,7 +193,7 @@ def _artifacts(engine: Engine, value: object) -> tuple[str, ...]:
     """
     if not isinstance(value, str) or not value.strip() or len(value) > _PATH_CHARACTERS:
         return ()
-    root = str(engine.artifacts.root)
+    root = str(artifacts.root)
     text = encodable(value).replace("\0", "").replace("\\", "/").removeprefix("file://")
     folder = PurePosixPath(root).name
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
@@ -202,10 +207,10 @@ def _inside(root: str, place: str) -> str:
     return place[len(root) + 1 :].replace(os.sep, "/") if place.startswith(f"{root}{os.sep}") else ""
 
 
-def _bytes(engine: Engine, path: str) -> bytes:
+def _bytes(artifacts: Artifacts, path: str) -> bytes:
     """Return the current content of a file; empty if it is missing or cannot be read."""
     try:
-        target = engine.artifacts.locate(path, follow=True)
+        target = artifacts.locate(path, follow=True)
         return nofollow.read(target) if nofollow.is_file(target) else b""
     except (OSError, PathRefused):
         return b""

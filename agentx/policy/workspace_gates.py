@@ -175,7 +175,7 @@ class Gates:
             text=text[:ACTION_CHARACTERS],
             command=command,
             tool=tool,
-            paths=paths_of(self.engine, arguments),
+            paths=paths_of(self.engine.artifacts, arguments),
             domain=domain.strip(),
             agent=agent.strip(),
             task=self.engine.last_user_message(),
@@ -187,7 +187,9 @@ class Gates:
             board,
             what,
             flows,
-            violations=self.engine.check_write(planned(self.engine, tool, arguments)),
+            violations=self.engine.check_write(
+                planned(self.engine.artifacts, self.engine.git, tool, arguments)
+            ),
             needs_word=f"{tool} needs approval (tools.approve)." if named else "",
             tools=lambda: self._existing(what),
         )
@@ -211,7 +213,7 @@ class Gates:
             text="" if command else (words or tool)[:ACTION_CHARACTERS],
             command=command,
             tool=tool,
-            paths=paths_of(self.engine, arguments),
+            paths=paths_of(self.engine.artifacts, arguments),
             agent=agent,
             task=message,
             changes=tool not in _READS | _CHECKS and not (command and looks_only(command)),

@@ -272,7 +272,7 @@ class StorageTools(ToolSet):
         if page > pages:
             raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")
         shown = tuple(entries[(page - 1) * PAGE : page * PAGE])
-        linked = () if folder else links.names(self.engine)
+        linked = () if folder else links.names(self.engine.config)
         return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages, links=linked)
 
     # --- what the tools share -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from agentx.config import LinkSection
+from agentx.config import Config, LinkSection
 from agentx.core import layout
 from agentx.core.layout import ARTIFACTS
 from agentx.engine.engine import Engine
@@ -114,9 +114,9 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     )
 
 
-def names(engine: Engine) -> tuple[str, ...]:
+def names(config: Config) -> tuple[str, ...]:
     """Return the declared links as path prefixes."""
-    return tuple(f"{section.name}{SEPARATOR}" for section in engine.config.links)
+    return tuple(f"{section.name}{SEPARATOR}" for section in config.links)
 
 
 @contextlib.contextmanager

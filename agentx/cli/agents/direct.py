@@ -90,7 +90,7 @@ def direct(
 
 def _active(ws: Workspace, director: Director) -> ActiveDirective:
     serving, decision = ws.state.directive, director.decide()
-    event = event_at(ws.engine, serving.seq) if serving else None
+    event = event_at(ws.engine.log, serving.seq) if serving else None
     if serving is None or event is None or not isinstance(event.data, DirectiveIssued):
         return ActiveDirective(decision=decision)
     issued = msgspec.structs.replace(event.data, prompt=ws.body(ws.read_body(event.data.prompt)))
