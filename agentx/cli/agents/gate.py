@@ -172,7 +172,7 @@ def grade_after(  # noqa: PLR0913 - each is a part of the recorded fact
             actor=f"agent:{encodable(agent) or 'shell'}" if agent or not terminal.interactive else "",
         )
     for name in graded.unknown:
-        terminal.note(f"{name} is no {'flow' if name == flow else 'rule'} known here; ignored.")
+        terminal.note(f"Unknown {'flow' if name == flow else 'rule'} {name} ignored.")
     if graded.unmade:
         terminal.note(graded.unmade)
     colour = "green" if graded.passed else "red"

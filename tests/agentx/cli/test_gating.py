@@ -93,8 +93,8 @@ def test_a_grade_tells_the_entry_the_flow_and_what_would_make_the_lesson_last(gu
 def test_what_is_no_flow_or_rule_is_told_on_stderr(guarded, call):
     done = call("gate", "post", "Deployed", "--pass", "--flow", "f-99", "--kept", "c-3", "-C", guarded)
     assert done.code == 0
-    assert "f-99 is no flow" in done.err
-    assert "c-3 is no rule" in done.err
+    assert "Unknown flow f-99 ignored" in done.err
+    assert "Unknown rule c-3 ignored" in done.err
 
 
 def test_a_grade_by_an_agent_is_recorded_as_its_own(guarded, call):
