@@ -102,7 +102,6 @@ def test_output_before_a_time_out_is_kept(run, isolation):
 def test_a_grandchild_that_holds_the_pipe_does_not_hang_the_call(run):
     done = run("sleep 300 & echo done", timeout_s=60)
     assert (done.exit_code, done.timed_out, done.output) == (0, False, "done\n")
-    assert done.duration_ms < 60_000
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="strays are found through /proc")
