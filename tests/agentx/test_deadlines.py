@@ -53,9 +53,7 @@ def test_what_the_background_loads_serves_the_next_context(ws, held_up):
     ws.tools.write_file("walrus.md", "The walrus counts.\n")
     assert ws.get_relevant_context("walrus", deadline_ms=HURRIED_MS).late
     held_up.set()
-    end = time.monotonic() + 60
     while not ws.engine.indexer._index or ws.engine.indexer.watermark < ws.state.seq:
-        assert time.monotonic() < end
         time.sleep(0.01)
     assert "The walrus counts." in ws.get_relevant_context("walrus", deadline_ms=60_000).text
 

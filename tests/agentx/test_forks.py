@@ -35,8 +35,8 @@ def template(tmp_path_factory):
         (ws.artifacts / "link").symlink_to("run.sh")
         ws.status()
         for number in range(30):
-            ws.say(f"{number} " + "word " * 1_000)
-            ws.say(f"{number} " + "long " * 2_000)
+            ws.say(f"{number} " + "x" * 5_000)
+            ws.say(f"{number} " + "y" * 10_000)
         ws.say("Always write British English.")  # concluded, so opening has nothing to read again
         ws.tools.delete_file("deep/b.txt")
         ws.tools.write_file("deep/b.txt/c.txt", "three\n")

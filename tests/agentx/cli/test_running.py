@@ -27,9 +27,9 @@ def test_a_run_in_json_is_each_event_and_then_its_result(call, root, script):
     assert lines[-1]["data"]["answer"] == "It is **done**."
 
 
-def test_the_message_can_come_from_stdin(root, script, environment):
+def test_the_message_can_come_from_stdin(root, script, environment, program):
     done = subprocess.run(
-        [sys.executable, "-m", "agentx", "-C", str(root), "run", "-", "--model", script(ANSWER), "--json"],
+        [program, "-C", str(root), "run", "-", "--model", script(ANSWER), "--json"],
         env=environment,
         input=b"Said through a pipe.",
         capture_output=True,
