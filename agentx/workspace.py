@@ -148,7 +148,7 @@ class Workspace:
         """Open the workspace in a directory.
 
         Raises:
-            NotAWorkspace: There is none; :meth:`find` also searches the directories above.
+            NotAWorkspace: No workspace was found; :meth:`find` also searches the directories above.
             ConfigInvalid: ``agentx.toml`` cannot be read.
         """
         return cls(nofollow.canonical(path), settings or read_settings())
@@ -158,7 +158,7 @@ class Workspace:
         """Open the workspace at or above a directory.
 
         Raises:
-            NotAWorkspace: There is none.
+            NotAWorkspace: No workspace was found.
         """
         return cls.open(layout.find_root(Path(start)), settings=settings)
 
@@ -230,7 +230,7 @@ class Workspace:
             as_of: As it was at a moment; see :meth:`moment`.
 
         Raises:
-            UsageError: There is no such kind, status or moment.
+            UsageError: The kind, status or moment does not exist.
         """
         return editing.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
 
@@ -321,7 +321,7 @@ class Workspace:
             value: In TOML syntax; a bare word counts as a string.
 
         Raises:
-            ConfigInvalid: There is no such setting, or the value is not allowed.
+            ConfigInvalid: The setting does not exist, or the value is not allowed.
         """
         return set_value(self.root, self.settings, name, value)
 
@@ -350,7 +350,7 @@ class Workspace:
         """Undo the latest change to artifacts, as a new event.
 
         Raises:
-            NothingToUndo: There is none.
+            NothingToUndo: Nothing is left to undo.
         """
         event = undo_restore.undo(self.engine, self.settings.actor)
         self.flush()
@@ -364,7 +364,7 @@ class Workspace:
             at: See :meth:`moment`.
 
         Raises:
-            NoSuchMoment: There is no such event, or nothing of that name.
+            NoSuchMoment: The event does not exist, or nothing of that name.
             PathRefused: The path leads out of the artifacts.
         """
         event = undo_restore.restore(self.engine, check_folder(path), self.moment(at), self.settings.actor)
@@ -376,7 +376,7 @@ class Workspace:
 
         Raises:
             ForkRefused: Something exists at ``new``, or it is inside this workspace.
-            NoSuchMoment: There is none.
+            NoSuchMoment: The moment does not exist.
         """
         root = fork.fork(self.engine, Path(new), at, progress)
         self.engine.trust.forked(root)
@@ -529,7 +529,7 @@ class Workspace:
 
         Raises:
             BudgetTooSmall: What must not be forgotten does not fit.
-            UsageError: There is no such tier or event.
+            UsageError: The tier or event does not exist.
         """
         seq = None if as_of is None else self.moment(as_of)
         return service.relevant_context(
@@ -551,7 +551,7 @@ class Workspace:
                 it holds.
 
         Raises:
-            NoSuchMoment: There is none.
+            NoSuchMoment: The moment does not exist.
         """
         return moment_parser.resolve_moment(self.engine, moment)
 
@@ -559,7 +559,7 @@ class Workspace:
         """Return the state as it was at a moment (see :meth:`moment`), folded again from the history.
 
         Raises:
-            NoSuchMoment: There is none.
+            NoSuchMoment: The moment does not exist.
         """
         return moment_parser.state_at(self.engine, self.moment(moment))
 
@@ -574,7 +574,7 @@ class Workspace:
             patches: Also return the line differences of each text file.
 
         Raises:
-            NoSuchMoment: There is no such moment, or the second is before the first.
+            NoSuchMoment: The moment does not exist, or the second is before the first.
         """
         begin = diff.turn_begin(self.engine) if first is None else self.moment(first)
         end = self.state.seq if last is None else self.moment(last)
@@ -591,7 +591,7 @@ class Workspace:
             every: Return each event that changed it, not only the last one.
 
         Raises:
-            NoSuchItem: There is no such item.
+            NoSuchItem: The item does not exist.
             ArtifactMissing: There never was such a file.
         """
         if path:

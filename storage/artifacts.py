@@ -126,7 +126,7 @@ class Artifacts:
         """Return the bytes of a working file; for a link, its target.
 
         Raises:
-            ArtifactMissing: There is no such file.
+            ArtifactMissing: The file does not exist.
             FileTooLarge: It is over the limit.
         """
         target = self.locate(path)

@@ -24,7 +24,7 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         look: Record people's edits first, so that the output matches the files.
 
     Raises:
-        UsageError: There is no such directory.
+        UsageError: The directory does not exist.
         NotAWorkspace: There is no workspace there or above.
     """
     with Workspace.find(terminal.folder, settings=terminal.settings) as ws:

@@ -313,7 +313,7 @@ def overview(engine: Engine, session: str = "") -> Overview | None:
         ``None`` where no cognitive agent has answered here.
 
     Raises:
-        UsageError: There is no such session.
+        UsageError: The session does not exist.
     """
     history = engine.log.history
     known = sessions(history.read(on_damage=told_already))

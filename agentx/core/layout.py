@@ -90,7 +90,7 @@ def find_root(start: Path) -> Path:
     """Return the workspace at or above a directory, as git finds a repository.
 
     Raises:
-        NotAWorkspace: There is none.
+        NotAWorkspace: No workspace was found.
     """
     start = nofollow.canonical(start)
     for folder in (start, *start.parents):

@@ -49,7 +49,7 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
         A commit gives the last event that it holds; a user's commit gives the event that recorded it.
 
     Raises:
-        NoSuchMoment: There is none.
+        NoSuchMoment: The moment does not exist.
     """
     engine.write_path.refresh()
     last = engine.log.state.seq

@@ -85,7 +85,7 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     """Find the last event, or every one, that made a memory item what it is.
 
     Raises:
-        NoSuchItem: There is no item with that id.
+        NoSuchItem: No item has this ID.
     """
     engine.write_path.refresh()
     _index_commits(engine)

@@ -75,7 +75,7 @@ def undo(engine: Engine, actor: str) -> Event:
     """Undo the latest change to artifacts that was not undone yet.
 
     Raises:
-        NothingToUndo: There is none.
+        NothingToUndo: Nothing is left to undo.
     """
     with engine.write_path.exclusive():
         engine.edits.scan()
@@ -92,7 +92,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
     The path is checked and relative to the artifacts; empty for all of them.
 
     Raises:
-        NoSuchMoment: There is no such event, or nothing of that name existed then or since.
+        NoSuchMoment: The event does not exist, or nothing of that name existed then or since.
     """
     with engine.write_path.exclusive():
         engine.edits.scan()

@@ -40,7 +40,7 @@ def backtest(engine: Engine, *, since: int | str | None = None, dry_run: bool = 
     """Replay the runs that began after a moment, and propose what they teach; nothing is proposed twice.
 
     Raises:
-        NoSuchMoment: There is no such moment.
+        NoSuchMoment: The moment does not exist.
         ReadOnly: The workspace was written by a newer version.
     """
     after = 0 if since is None else moment_parser.resolve_moment(engine, since)

@@ -45,7 +45,7 @@ def listed(state: State, kind: str | None, status: Status | None) -> list[Memory
         status: The status.
 
     Raises:
-        UsageError: There is no such kind or status.
+        UsageError: The kind or status does not exist.
     """
     if kind in FORMER_KINDS:
         present, sort = FORMER_KINDS[kind]
@@ -62,7 +62,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     """Return the item of an ID, in the current or an earlier state.
 
     Raises:
-        NoSuchItem: There is no such item.
+        NoSuchItem: The item does not exist.
     """
     item = (state or engine.log.state).items.get(name)
     if item is None:

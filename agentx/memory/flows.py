@@ -49,7 +49,7 @@ class Flows:
         """Return a flow by its ID, or an active one by its name, with its detail.
 
         Raises:
-            NoSuchItem: There is no such flow.
+            NoSuchItem: The flow does not exist.
             UsageError: The item is not a flow.
         """
         item = self.named(name) or self.engine.snapshot().items.get(name)

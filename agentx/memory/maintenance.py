@@ -136,7 +136,7 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
         The changed items, with their current content.
 
     Raises:
-        NothingToTakeBack: There is no such maintenance.
+        NothingToTakeBack: The maintenance does not exist.
     """
     with engine.write_path.exclusive():
         for lines in reversed(_maintenances(engine.log)):

@@ -51,9 +51,17 @@ class LogHealth:
             HistoryDamaged: The restored log is still damaged.
         """
         self.unsound = self._why_unsound()
-        if self.unsound and restore and self._is_set_back():
+        if not self.unsound:
+            return
+        # The user's Git commands may have restored an older log that is intact; that is not damage.
+        git = self._git
+        if (
+            restore
+            and not self._log.damage
+            and (git.anchor or recovery.last_recorded(git.repo, git.head).foreign)
+        ):
             self.restore()
-        elif self.unsound:
+        else:
             self._report()
 
     def _why_unsound(self) -> str:
@@ -72,11 +80,6 @@ class LogHealth:
     def why_taken_out(self) -> str:
         """Name a file that a user's commit removed from the log; empty if none is missing."""
         return "".join(f"{path} is missing" for path in self._git.lost_files[:1])
-
-    def _is_set_back(self) -> bool:
-        """Return whether the user's Git commands restored an older log that is intact; that is not damage."""
-        moved = self._git.anchor or recovery.last_recorded(self._git.repo, self._git.head).foreign
-        return bool(moved) and not self._log.damage
 
     def notice(self, why: str) -> None:
         """Report damage that happened while this process was open."""

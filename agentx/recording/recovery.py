@@ -5,7 +5,7 @@ damaged log see :mod:`agentx.recording.heal_log`.
 """
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -140,16 +140,14 @@ def roll_forward(
             except (AgentXError, OSError) as error:
                 if not done:  # restore the file's previous content
                     reverted.append(WriteReverted(event=event.seq, path=path, reason=str(error)))
-                    wanted = _entry_before(made, tracked(path))
+                    mode = known.mode if (known := tracked(path)) else REGULAR
+                    wanted = TreeEntry(made.before, mode) if made.before else None
                     continue
             break
-    _remove_temporaries(artifacts, touching)
+    for folder in {(artifacts.root / path).parent for path in touching}:
+        for leftover in nofollow.listed(folder, TEMPORARY_PREFIX):
+            nofollow.remove(leftover, missing_ok=True)
     return RolledForward(tuple(reverted), tuple(edited))
-
-
-def _entry_before(made: FileChange, known: TreeEntry | None) -> TreeEntry | None:
-    """Return the entry that a change replaced; its mode is assumed to be the file's recorded one."""
-    return TreeEntry(made.before, known.mode if known else REGULAR) if made.before else None
 
 
 def reverted(events: Sequence[Event], failed: Mapping[str, str]) -> list[WriteReverted]:
@@ -211,9 +209,3 @@ def _is_torn(found: bytes, whole: bytes) -> bool:
     Such a file holds nothing that the user wrote.
     """
     return len(found) <= len(whole) and whole.startswith(found.rstrip(b"\0"))
-
-
-def _remove_temporaries(artifacts: Artifacts, paths: Iterable[str]) -> None:
-    for folder in {(artifacts.root / path).parent for path in paths}:
-        for leftover in nofollow.listed(folder, TEMPORARY_PREFIX):
-            nofollow.remove(leftover, missing_ok=True)

@@ -132,7 +132,7 @@ def remove(ws: Workspace, name: str) -> None:
     """Remove a schedule; its runs stay in the history.
 
     Raises:
-        NoSuchSchedule: There is no schedule of that name.
+        NoSuchSchedule: No schedule has that name.
     """
     if name not in (known := ws.state.schedules):
         listed = f"there are: {', '.join(known)}" if known else "there are none"

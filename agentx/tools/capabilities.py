@@ -100,7 +100,7 @@ class Capabilities:
             The checked capabilities in their new state.
 
         Raises:
-            NoSuchItem: There is no item with this ID.
+            NoSuchItem: No item has this ID.
             UsageError: The item is not a capability.
             Restricted: The command came with the workspace and is not trusted.
         """

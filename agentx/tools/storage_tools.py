@@ -199,7 +199,7 @@ class StorageTools(ToolSet):
         job: Job,
         path: PathArgument,
         old: Annotated[
-            str, Field(min_length=1, description="The exact text to replace; it must stand there once.")
+            str, Field(min_length=1, description="The exact text to replace; it must occur exactly once.")
         ],
         new: Annotated[str, Field(description="What to put in its place.")],
     ) -> Written:
@@ -289,7 +289,7 @@ class StorageTools(ToolSet):
         """Return a file's text.
 
         Raises:
-            ArtifactMissing: There is no such file.
+            ArtifactMissing: The file does not exist.
             NotText: It is binary or not UTF-8.
         """
         target = self.engine.artifacts.locate(path, follow=True)

@@ -326,7 +326,7 @@ class ToolSet:
         """Run a tool, record the call, and return the typed result.
 
         Raises:
-            UsageError: There is no such tool, or its arguments are invalid.
+            UsageError: The tool does not exist, or its arguments are invalid.
             ApprovalNeeded: The call waits for approval.
             AgentXError: Any error of the tool.
         """

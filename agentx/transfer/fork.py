@@ -78,7 +78,7 @@ def fork(
 
     Raises:
         ForkRefused: There is something at ``new``, or it is inside the workspace.
-        NoSuchMoment: There is no such event.
+        NoSuchMoment: The event does not exist.
         HistoryDamaged: The history up to that event is damaged; `agentx doctor` shows where.
         WorkspaceBusy: Another process is making a fork there.
     """

@@ -26,7 +26,7 @@ def gather(source: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | s
     Each comes with its path, and its content or the reason why it is left out.
 
     Raises:
-        UsageError: There is no such directory.
+        UsageError: The directory does not exist.
     """
     if not source.is_dir():
         raise UsageError(f"There is no directory {source}.")

@@ -73,7 +73,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
         now: The current time; the clock's by default.
 
     Raises:
-        LinkBroken: There is no such link, or no workspace at its target.
+        LinkBroken: The link does not exist, or no workspace at its target.
         Restricted: The workspace is not trusted.
         PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a symbolic
             link.

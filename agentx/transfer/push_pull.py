@@ -109,7 +109,7 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         progress: Receives progress.
 
     Raises:
-        NoRemote: There is no such remote.
+        NoRemote: The remote does not exist.
         RemoteFailed: It cannot be reached.
         RemoteAhead: It has events that are missing here.
         HistoriesDiverged: Both sides have new events, or this is a fork of what the remote holds.
@@ -179,7 +179,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """Update this workspace from a remote, given as for :func:`push`; unrecorded edits are recorded first.
 
     Raises:
-        NoRemote: There is no such remote.
+        NoRemote: The remote does not exist.
         RemoteFailed: It cannot be reached, or has no branch ``main``.
         HistoriesDiverged: Both sides have new events.
         RemoteRefused: Its content is damaged, or forged.

@@ -499,7 +499,7 @@ def set_value(root: Path, settings: Settings, name: str, value: str) -> Config:
         value: In TOML syntax; a bare word counts as a string.
 
     Raises:
-        ConfigInvalid: There is no such setting, or it does not accept the value.
+        ConfigInvalid: The setting does not exist, or it does not accept the value.
         StoreUnusable: The workspace is trusted, and trust in the new value cannot be recorded.
     """
     records.refuse_in_a_run(settings)

@@ -315,7 +315,7 @@ def names(path: str | Path) -> list[str]:
     """Return the names in a directory, sorted.
 
     Raises:
-        OSError: There is no such directory, or it cannot be read.
+        OSError: The directory does not exist, or it cannot be read.
     """
     fd = open_directory(path)
     try:
@@ -340,7 +340,7 @@ def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
     Their ``path`` is the bare name.
 
     Raises:
-        OSError: There is no such directory, or it cannot be read.
+        OSError: The directory does not exist, or it cannot be read.
     """
     fd = open_directory(path)
     try:

@@ -328,7 +328,7 @@ class GitRepository:
         """Read a commit.
 
         Raises:
-            ObjectDamaged: There is no such commit.
+            ObjectDamaged: The commit does not exist.
         """
         try:
             return self._reader.commit(self._reader.peel(commit, "commit"))
@@ -341,7 +341,7 @@ class GitRepository:
         A revision is an id or its beginning, or a ref, with an optional ``~2`` or ``^`` after it.
 
         Raises:
-            ObjectDamaged: There is no such commit.
+            ObjectDamaged: The commit does not exist.
         """
         name, steps = _REVISION.fullmatch(revision).groups()  # type: ignore[union-attr]  # matches any text
         oid = name if _OID.fullmatch(name) else ""

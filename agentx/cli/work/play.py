@@ -69,7 +69,7 @@ def play(terminal: Terminal, name: str, into: Path | None) -> None:
     """Play a sample in a new or empty directory (by default a temporary one), and show the result.
 
     Raises:
-        SampleInvalid: There is no such sample, or it is not well-formed.
+        SampleInvalid: The sample does not exist, or it is not well-formed.
         typer.Exit: A step ended with another status than the story expects.
     """
     sample = find_sample(name)

@@ -182,7 +182,7 @@ def find_sample(name: str) -> Sample:
     """Return a sample from ``sample_workspaces`` at or above the current directory, or from the package.
 
     Raises:
-        SampleInvalid: There is no such sample, or it is not well-formed.
+        SampleInvalid: The sample does not exist, or it is not well-formed.
     """
     here = Path.cwd()
     package, checkout = Path(__file__).resolve().parents[2:4]

@@ -246,7 +246,7 @@ def run(
 
     Raises:
         GitFailed: One failed, or was silent for too long.
-        GitMissing: There is no git program.
+        GitMissing: The git program is not installed.
     """
     started: list[subprocess.Popen[bytes]] = []
     try:

@@ -132,7 +132,7 @@ class Remote:
 
         Raises:
             RemoteFailed: It cannot be reached, is not a readable repository, or its branch is incomplete.
-            GitMissing: There is no git program.
+            GitMissing: The git program is not installed.
         """
         with self._translated():
             tip = ""
@@ -202,7 +202,7 @@ class Remote:
             PushRefused: Its branch was moved in the meantime, or it rejects pushes.
             RemoteFailed: It cannot be reached.
             ObjectDamaged: An object to be pushed is missing here, or damaged.
-            GitMissing: There is no git program.
+            GitMissing: The git program is not installed.
         """
         with self._translated(), self._ours() as ours:
             backup = self._backup() if self._path else None
