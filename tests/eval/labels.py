@@ -211,7 +211,8 @@ def _rate(hits: Iterable[bool]) -> float:
 
 def _as_demand(one: Drawn) -> bool:
     """Whether a constraint rests on the words of the labelled rejection."""
-    return any(one.meets(item, "rejection") for item in one.taken("demand"))
+    span = (one.row.get("spans") or {}).get("rejection", "")
+    return any(rests_on(item, one.seq, one.row["text"], span) for item in one.taken("demand"))
 
 
 def _span_f1(one: Drawn, label: Label) -> float:

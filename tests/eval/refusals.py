@@ -14,7 +14,7 @@ from pathlib import Path
 from agentx import Workspace
 from agentx.settings import Settings
 from agentx.storage.events.types import Draft, Event, ToolCallExecuted, ToolCallRequested
-from agentx.synthesis.memory.items import MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
 from tests.eval.data import Row, rows
 from tests.eval.labels import Drawn, draw
 from tests.eval.scores import Score, token_f1
@@ -198,7 +198,7 @@ _STANDS = ("active", "dormant", "proposed")
 def _of_notes(said: list[Drawn]) -> Iterator[Figure]:
     for kind, pattern in _PLAIN.items():
         taken = [
-            one for one in said if any(item.kind == kind and item.status in _STANDS for item in one.items)
+            one for one in said if any(sort_of(item) == kind and item.status in _STANDS for item in one.items)
         ]
         plain = [one for one in said if pattern.search(one.row.get("text", ""))]
         labelled = [one for one in said if kind in one.row.get("labels", ())]
