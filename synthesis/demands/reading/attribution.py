@@ -139,18 +139,15 @@ def _cue(text: str, unit: Unit, behind: Unit | None, *, after: bool) -> _Cue | N
     if behind and behind.gap:
         if _points_below(words, text[behind.start : behind.end], behind.gap):
             return _Cue(unit.end, unit.end, True, "text", True)
-        if _stands_above(text, unit) and (source := sources.heads(words)):
+        # The line begins a paragraph and is neither a list item nor a Markdown heading.
+        line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
+        above = unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
+        if above and (source := sources.heads(words)):
             return _Cue(unit.start, unit.end, True, source, True)
     if between := sources.MIDDLE.search(words):
         return _Cue(unit.start, unit.start + between.end(), False, sources.source_of(between.group()), True)
     cues = [cue for cue in (_heading(text, unit, after=after), _report(text, unit)) if cue]
     return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
-
-
-def _stands_above(text: str, unit: Unit) -> bool:
-    """Return whether a line begins a paragraph and is neither a list item nor a Markdown heading."""
-    line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
-    return unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
 
 
 def _points_below(words: str, following: str, gap: int) -> bool:

@@ -31,7 +31,12 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
     asked = max((number for number, said in enumerate(words) if _asks(said)), default=0)
     end = _remark(units, words)
     named = False
-    headed = _stands_alone(units, words)
+    # The first line is apart, and is neither the user's demand nor an order.
+    headed = (
+        len(units) >= _PARTS
+        and units[1].gap == FAR
+        and not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))
+    )
     for number, (unit, said) in enumerate(zip(units, words, strict=True)):
         own, names = bool(sources.OWN_VOICE.search(said)), bool(sources.MENTION.search(said))
         before = named or (names and bool(sources.LASTING.search(said)) and number < asked)
@@ -57,10 +62,3 @@ def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
         return 0
     apart = sources.DEMANDS.search(words[last]) or sources.ORDERS_WORK.match(words[last])
     return 0 if apart or len(words[last].split()) > _SHORT else last
-
-
-def _stands_alone(units: Sequence[Unit], words: Sequence[str]) -> bool:
-    """Return whether the first line of a message is apart, and is neither the user's demand nor an order."""
-    if len(units) < _PARTS or units[1].gap != FAR:
-        return False
-    return not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))
