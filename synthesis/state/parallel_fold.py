@@ -56,7 +56,7 @@ def fold(
     Raises:
         HistoryDamaged: A line is damaged and ``on_damage`` was not given.
     """
-    told = told or _untold
+    told = told or (lambda _: None)
     state, segment = State(), 1
     with contextlib.closing(_stretches(root, codec)) as stretches:
         for stretch, behind in stretches:
@@ -73,13 +73,11 @@ def fold(
     return state
 
 
-def _untold(_seq: int) -> None:
-    pass
-
-
 def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None, None]:
     """Yield the stretches of a long log up to the first damaged one, each with the next segment's number."""
-    segments, count = count_segments(root), min(_processors(), MOST_WORKERS)
+    # The processors available to this process, which may be fewer than the machine has.
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    segments, count = count_segments(root), min(available, MOST_WORKERS)
     if segments < SHORT_SEGMENTS or count == 1:
         return
     decode = msgspec.json.Decoder(Stretch).decode
@@ -119,8 +117,3 @@ def work(root: str, fingerprint: str, segments: str, number: str, count: str) ->
             stretch = gather(start, history.read_whole(start, last))
             sys.stdout.buffer.write(msgspec.json.encode(stretch) + b"\n")
             sys.stdout.buffer.flush()
-
-
-def _processors() -> int:
-    """Return the number of processors available to this process."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -212,8 +212,13 @@ def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[in
             return endorsed, number + 1
         if not cue.direct and (turn := sources.TURN.search(said)):
             return cue.end + turn.start(), number + 1
-        if not cue.direct and (turn := sources.CONCLUDES.search(said)) and not _orders(said[: turn.start()]):
-            return cue.end + turn.end(), number + 1
+        if not cue.direct and (turn := sources.CONCLUDES.search(said)):
+            reported = said[: turn.start()]
+            # Not an order, and long enough to conclude something from.
+            if len(reported.split()) >= _CLAUSE and not sources.DIRECTIVE.search(
+                sources.LACKS.sub(" ", reported)
+            ):
+                return cue.end + turn.end(), number + 1
     end, following = unit.end, number + 1
     if not cue.opens:
         return end, following
@@ -223,11 +228,6 @@ def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[in
         end = units[following].end
         following += 1
     return end, following
-
-
-def _orders(words: str) -> bool:
-    """Return whether the reported words are an order, or too short to conclude anything from."""
-    return len(words.split()) < _CLAUSE or bool(sources.DIRECTIVE.search(sources.LACKS.sub(" ", words)))
 
 
 def _endorsed(text: str, cue: _Cue) -> int:

@@ -28,7 +28,15 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
     """
     units = units_of(text, original, pasted)
     words = [text[unit.start : unit.end] for unit in units]
-    asked = max((number for number, said in enumerate(words) if _asks(said)), default=0)
+    # The last sentence that asks about words, or asks to do something with them.
+    asked = max(
+        (
+            number
+            for number, said in enumerate(words)
+            if not sources.WORK.search(said) and (said.endswith("?") or sources.ABOUT_WORDS.match(said))
+        ),
+        default=0,
+    )
     end = _remark(units, words)
     named = False
     # The first line is apart, and is neither the user's demand nor an order.
@@ -46,13 +54,6 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
         if own and not names:
             named = headed = False
         named = named or names
-
-
-def _asks(words: str) -> bool:
-    """Return whether a sentence asks about words, or asks to do something with them."""
-    if sources.WORK.search(words):
-        return False
-    return words.endswith("?") or bool(sources.ABOUT_WORDS.match(words))
 
 
 def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
