@@ -75,9 +75,7 @@ def fold(
 
 def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None, None]:
     """Yield the stretches of a long log up to the first damaged one, each with the next segment's number."""
-    # The processors available to this process, which may be fewer than the machine has.
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    segments, count = count_segments(root), min(available, MOST_WORKERS)
+    segments, count = count_segments(root), min(_processors(), MOST_WORKERS)
     if segments < SHORT_SEGMENTS or count == 1:
         return
     decode = msgspec.json.Decoder(Stretch).decode
@@ -117,3 +115,8 @@ def work(root: str, fingerprint: str, segments: str, number: str, count: str) ->
             stretch = gather(start, history.read_whole(start, last))
             sys.stdout.buffer.write(msgspec.json.encode(stretch) + b"\n")
             sys.stdout.buffer.flush()
+
+
+def _processors() -> int:
+    """Return the number of processors available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
