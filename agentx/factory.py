@@ -32,8 +32,7 @@ from agentx.storage.index.port import MemoryIndex
 from agentx.storage.log.history import LIVE, told_already
 from agentx.synthesis.checks.hot_issue_extractor import HotIssues
 from agentx.synthesis.cognition.cognition_extractor import Cognition
-from agentx.synthesis.demands.demand_extractor import DemandExtractor
-from agentx.synthesis.demands.lapse import Lapse
+from agentx.synthesis.demands.demand_extractor import DemandExtractor, Lapse
 from agentx.synthesis.directing.direction import Direction
 from agentx.synthesis.embedding.choose import open_embedder
 from agentx.synthesis.embedding.port import Embedder, ModelUnavailable

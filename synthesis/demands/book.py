@@ -34,7 +34,7 @@ from agentx.synthesis.memory.items import (
     Status,
     free_id,
 )
-from agentx.synthesis.state.state import Message, State
+from agentx.synthesis.state.state import State
 
 _STANDING: tuple[Status, ...] = ("active", "proposed")
 _MOSTLY = 0.6
@@ -103,7 +103,12 @@ class Book:
             case Amendment():
                 return self._amend(turn, rules)
             case Echo():
-                return self._echo(turn)
+                # An order counts as a repetition if it says the same as a rule from another message.
+                others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
+                same = same_demand(turn.text, turn.modality, others)
+                if same:
+                    self._repeat(same, self._evidence(turn.evidence), "proposed")
+                return same is not None
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
         for item in items:
@@ -169,14 +174,6 @@ class Book:
         )
         return True
 
-    def _echo(self, turn: Echo) -> bool:
-        """Count an order as a repetition if it says the same as a rule from another message."""
-        earlier = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
-        same = same_demand(turn.text, turn.modality, earlier)
-        if same:
-            self._repeat(same, self._evidence(turn.evidence), "proposed")
-        return same is not None
-
     def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
         """Return the one rule made just before a position.
 
@@ -195,17 +192,14 @@ class Book:
                 for item in made
                 if not self._text[item.evidence[0].end : span.start].strip(" \t\r\n.!,;:-–—")
             ]
-        before = self._message_before()
+        said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
+        before = next(said, None)
         made = self._made_by(before.seq) if before else []
         if before is None or len(made) != 1:
             return []
         evidence = made[0].evidence[0]
         fills = evidence.end - evidence.start >= _MOSTLY * len(before.text.strip())
         return made if named or fills else []
-
-    def _message_before(self) -> Message | None:
-        said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
-        return next(said, None)
 
     def _made_by(self, seq: int) -> list[MemoryItem]:
         standing = self._standing("constraint", "rejection")
@@ -218,7 +212,8 @@ class Book:
         contrary = (
             contrary_demands(demand.text, demand.modality, standing) if demand.certainty == "active" else ()
         )
-        contrary = tuple(item for item in contrary if _same_reach(item, demand))
+        # A demand without a scope covers every scope.
+        contrary = tuple(item for item in contrary if demand.scope in (item.scope, Scope()))
         known = (*self._lapsed("constraint"), *standing)
         if not contrary and (same := same_demand(demand.text, demand.modality, known)):
             self._repeat(same, evidence, demand.certainty)
@@ -306,11 +301,3 @@ class Book:
 def from_user(actor: str) -> bool:
     """Return whether an actor is the user, named or unnamed."""
     return actor == "user" or actor.startswith("user:")
-
-
-def _same_reach(item: MemoryItem, demand: Demand) -> bool:
-    """Return whether a rule and a demand have the same scope.
-
-    A demand without a scope covers every scope.
-    """
-    return demand.scope in (item.scope, type(demand.scope)())

@@ -49,6 +49,7 @@ _SAID_BEFORE = re.compile(
 )
 """What a sentence states before it asks to have this recorded."""
 
+_PRACTICES = {"our practice", "what we use here", "the rule is", "our convention"}
 _EDGES = " \t\r\n,;:-–—"
 
 
@@ -156,7 +157,12 @@ def readings(text: str) -> Iterator[Reading]:
     plain = own_words(spelt.text)
     original = straighten(spelt.text)
     spans = list(sentences(plain))
-    found = [_reading(plain, original, sentence) for sentence in spans]
+    found = []
+    for sentence in spans:
+        turns = tuple(reversals(plain, original, sentence))
+        withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
+        own = after_withdrawal(plain, sentence) if withdrawn else sentence
+        found.append(Reading(turns, tuple(_rules(plain, original, own))))
     for number in range(len(spans)):
         _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
     doubted = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
@@ -165,10 +171,15 @@ def readings(text: str) -> Iterator[Reading]:
         for span, one in zip(spans, found, strict=True)
     ]
     brief, left = _is_long(plain), MOST_OF_A_BRIEF
-    for reading in _once(found):
-        rules = _as_written(reading.rules, spelt)
+    # A rejection that only points ("this is no good either") is dropped if another one names its idea.
+    rejected = [rule for reading in found for rule in reading.rules if isinstance(rule, Rejection)]
+    kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
+    for reading in found:
+        rules = tuple(rule for rule in reading.rules if not isinstance(rule, Rejection) or rule in kept)
+        rules = _as_written(rules, spelt)
         if brief:
-            rules = _of_brief(rules)[:left]
+            certain = tuple(rule for rule in rules if rule.certainty == "active")[:left]
+            rules = tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in certain)
             left -= len(rules)
         if reading.reversals or rules:
             yield Reading(_as_written(reading.reversals, spelt), rules)
@@ -196,11 +207,6 @@ def _doubted(reading: Reading) -> Reading:
     return Reading((), tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in reading.rules))
 
 
-def _of_brief(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
-    certain = (rule for rule in rules if rule.certainty == "active")
-    return tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in certain)
-
-
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
 
 
@@ -208,13 +214,6 @@ def _as_written(found: tuple[_Placed, ...], spelt: Spelt) -> tuple[_Placed, ...]
     if not spelt.added:
         return found
     return tuple(msgspec.structs.replace(one, evidence=spelt.written(one.evidence)) for one in found)
-
-
-def _reading(plain: str, original: str, sentence: Span) -> Reading:
-    turns = tuple(reversals(plain, original, sentence))
-    withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
-    own = after_withdrawal(plain, sentence) if withdrawn else sentence
-    return Reading(turns, tuple(_rules(plain, original, own)))
 
 
 def _record(plain: str, original: str, spans: list[Span], found: list[Reading], number: int) -> None:
@@ -238,7 +237,19 @@ def _record(plain: str, original: str, spans: list[Span], found: list[Reading], 
     demands = [rule for rule in _rules(plain, original, meant) if isinstance(rule, Demand)]
     lasting = tuple(msgspec.structs.replace(demand, certainty="active") for demand in demands)
     if not lasting and _states(plain[meant.start : meant.end]):
-        lasting = (_stated(original, meant),)
+        stated = original[meant.start : meant.end]
+        lasting = (
+            Demand(
+                text=as_sentence(stated[lead_length(stated) :]),
+                evidence=quoted(meant),
+                modality="must_not" if v.FEATURES["negated"].search(stated) else "must",
+                certainty="proposed",
+                scope=reach_of(stated).scope,
+                until="",
+                for_now=False,
+                shape=orders.RECORDED,
+            ),
+        )
     if lasting:
         found[at] = Reading(found[at].reversals, lasting)
 
@@ -250,29 +261,6 @@ def _states(words: str) -> bool:
         and not v.FEATURES["question"].search(words)
         and not v.SAYING.search(words)
     )
-
-
-def _stated(original: str, meant: Span) -> Demand:
-    words = original[meant.start : meant.end]
-    return Demand(
-        text=as_sentence(words[lead_length(words) :]),
-        evidence=quoted(meant),
-        modality="must_not" if v.FEATURES["negated"].search(words) else "must",
-        certainty="proposed",
-        scope=reach_of(words).scope,
-        until="",
-        for_now=False,
-        shape=orders.RECORDED,
-    )
-
-
-def _once(found: list[Reading]) -> Iterator[Reading]:
-    """Drop rejections that only point ("this is no good either") if another one names its idea."""
-    rejected = [rule for reading in found for rule in reading.rules if isinstance(rule, Rejection)]
-    kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
-    for reading in found:
-        rules = tuple(rule for rule in reading.rules if not isinstance(rule, Rejection) or rule in kept)
-        yield Reading(reading.reversals, rules)
 
 
 def _rules(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejection]:
@@ -303,39 +291,31 @@ def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | N
     words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
     clause = take_apart(words)
     clause.attached = part.start > sentence.start
-    if clause.asks and v.RHETORICAL.match(_bare(words)) and not _lasts(words):
+    if (
+        clause.asks
+        and v.RHETORICAL.match(_bare(words))
+        and not any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
+    ):
         return None
     if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
         return None
     for shape in orders.SHAPES:
         for candidate in (words,) if shape.anywhere else clause.forms:
             match = shape.pattern.search(candidate) if shape.anywhere else shape.pattern.match(candidate)
-            if match and _may_be(shape, match, clause):
-                certainty = _grade(shape, match, clause, candidate)
-                if certainty:
-                    found = _build(original, sentence, part, clause, shape, match, certainty)
-                    # A masked quote may be a file name, and an order about one file is one piece of work.
-                    is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
-                    return found if shape.name != orders.FROZEN or is_folder else None
+            if match and (certainty := _grade(shape, match, clause, candidate)):
+                found = _build(original, sentence, part, clause, shape, match, certainty)
+                # A masked quote may be a file name, and an order about one file is one piece of work.
+                is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
+                return found if shape.name != orders.FROZEN or is_folder else None
     return None
 
 
-def _beginning(match: re.Match[str]) -> int:
-    return match.start("text") if match.groupdict().get("text") else match.start()
-
-
-def _lasts(words: str) -> bool:
-    return any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
-
-
-def _may_be(shape: Shape, match: re.Match[str], clause: Clause) -> bool:
-    if clause.asks and not shape.anywhere and not v.FEATURES["polite_question"].search(clause.whole):
-        return False
-    verb = match.groupdict().get("verb")
-    return verb is None or is_base_verb(verb)
-
-
 def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -> v.Certainty | None:
+    if clause.asks and not shape.anywhere and not v.FEATURES["polite_question"].search(clause.whole):
+        return None
+    verb = match.groupdict().get("verb")
+    if verb is not None and not is_base_verb(verb):
+        return None
     has_feature = partial(has, clause=clause, candidate=candidate, match=match)
     for needs, certainty in shape.grades:
         if all(has_feature(name.lstrip("!")) != name.startswith("!") for name in needs.split()):
@@ -345,15 +325,10 @@ def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -
                 and not (has_feature("standing") or has_feature("process"))
             ):
                 return None
-            if clause.asks and shape.modality != "prefer" and not _insists(clause):
-                return "proposed"
-            return certainty
+            # A question can be an order all the same.
+            insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
+            return "proposed" if clause.asks and shape.modality != "prefer" and not insists else certainty
     return None
-
-
-def _insists(clause: Clause) -> bool:
-    """Return whether a question is an order all the same."""
-    return "please" in clause.whole.lower() or bool(v.FEATURES["standing"].search(clause.whole))
 
 
 def _build(
@@ -365,7 +340,9 @@ def _build(
     match: re.Match[str],
     certainty: v.Certainty,
 ) -> Demand:
-    start = part.start + (_beginning(match) if shape.anywhere else lead_length(clause.whole))
+    groups = match.groupdict()
+    begins = match.start("text") if groups.get("text") else match.start()
+    start = part.start + (begins if shape.anywhere else lead_length(clause.whole))
     text = as_sentence(original[start : part.end])
     reach = reach_of(" ".join(original[start : part.end].split()))
     temporary = bool(reach.until) or bool(v.FEATURES["for_now"].search(clause.whole))
@@ -374,28 +351,22 @@ def _build(
         if sentence.end - sentence.start <= _MAX_QUOTE
         else Span(start, min(part.end, start + _MAX_QUOTE))
     )
+    modality = shape.modality
+    negated = v.FEATURES["negated"].search(clause.whole)
+    if (modality == "must" and groups.get("not")) or (negated and shape.name in _PRACTICES):
+        modality = "must_not"
+    elif v.SOFTENED.match(clause.frames + clause.body):
+        modality = "prefer"
     return Demand(
         text=text,
         evidence=evidence,
-        modality=_modality(shape, match, clause),
+        modality=modality,
         certainty=certainty,
         scope=reach.scope,
         until=reach.until,
         for_now=temporary,
         shape=shape.name,
     )
-
-
-def _modality(shape: Shape, match: re.Match[str], clause: Clause) -> v.Modality:
-    if shape.modality == "must" and match.groupdict().get("not"):
-        return "must_not"
-    if shape.name in {"our practice", "what we use here", "the rule is", "our convention"} and v.FEATURES[
-        "negated"
-    ].search(clause.whole):
-        return "must_not"
-    if v.SOFTENED.match(clause.frames + clause.body):
-        return "prefer"
-    return shape.modality
 
 
 def as_sentence(words: str) -> str:

@@ -357,20 +357,15 @@ def _forbidden_import(words: str, scope: Scope) -> RequireImport | None:
     match = _FORBIDDEN_IMPORT.match(words)
     if not match or match["module"].lower() in _NO_MODULES or _EXCEPTION.search(_first_part(words)):
         return None
-    globs = _python_files(scope)
-    if globs is None or (match["place"] and not scope.paths):
-        return None
-    return RequireImport(match["module"], forbidden=True, globs=globs or ("**/*.py",))
-
-
-def _python_files(scope: Scope) -> tuple[str, ...] | None:
-    """Return the Python globs of a scope: empty if it has no paths, ``None`` if some are not for Python."""
     globs = tuple(
         f"{glob}/*.py" if glob.endswith("/**") else glob
         for glob in scope.paths
         if glob.endswith((".py", "/**"))
     )
-    return globs if len(globs) == len(scope.paths) else None
+    # Some paths are not for Python, or the words name a place that is not a path.
+    if len(globs) != len(scope.paths) or (match["place"] and not scope.paths):
+        return None
+    return RequireImport(match["module"], forbidden=True, globs=globs or ("**/*.py",))
 
 
 def _required_import(words: str) -> RequireImport | None:

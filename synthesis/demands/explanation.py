@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.demands.classify import Demand, Reading, Rejection, readings
+from agentx.synthesis.demands.classify import Demand, Rejection, readings
 from agentx.synthesis.demands.reading.clause import take_apart
 from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
@@ -66,13 +66,22 @@ def explain(text: str) -> tuple[MessagePart, ...]:
     left - | a question
     material - | what somebody else says
     """
-    parts = [part for reading in readings(text) for part in _of_reading(reading)]
+    parts: list[MessagePart] = []
+    for reading in readings(text):
+        # Echoes and revisions need an existing rule that they match: most such orders are about the work.
+        turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
+        if reading.closed:
+            parts.append(_of_turn(next(turn for turn in turns if closes(turn))))
+        else:
+            parts += map(_of_rule, reading.rules) if reading.rules else map(_of_turn, turns[:1])
     own = [(part.start, part.end) for part in parts]
     plain = own_words(text)
     for span in sentences(plain):
         words = plain[span.start : span.end]
         alone = not any(start < span.end and span.start < end for start, end in own)
-        if alone and not _is_scrap(words):
+        # A list number, or the lead-in to somebody else's words ("The README …").
+        scrap = (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
+        if alone and not scrap:
             why = _why_left(words)
             parts.append(MessagePart(start=span.start, end=span.end, verdict="left", why=why))
     own = [(part.start, part.end) for part in parts]
@@ -82,20 +91,6 @@ def explain(text: str) -> tuple[MessagePart, ...]:
         if not any(start <= piece.start and piece.end <= end for start, end in own)
     )
     return tuple(sorted(parts, key=lambda part: (part.start, part.end)))
-
-
-def _is_scrap(words: str) -> bool:
-    """Return whether it is a list number, or the lead-in to somebody else's words ("The README …")."""
-    return (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
-
-
-def _of_reading(reading: Reading) -> list[MessagePart]:
-    """Return the parts of a sentence: its effect on existing rules, or the new rules it states."""
-    # Echoes and revisions need an existing rule that they match: most such orders are about the work.
-    turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
-    if reading.closed:
-        return [_of_turn(next(turn for turn in turns if closes(turn)))]
-    return [_of_rule(rule) for rule in reading.rules] or [_of_turn(turn) for turn in turns[:1]]
 
 
 def _of_rule(rule: Demand | Rejection) -> MessagePart:

@@ -96,17 +96,12 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
             continue
         others = subject_words(item.text) or content_words(item.text)
         wishes = former == modality == "prefer"
-        if (_overlap(words, others) >= SAME or (wishes and _says_less(words, others))) and not _values_differ(
-            text, item.text
-        ):
+        less, more = sorted((words, others), key=len)
+        # One of two wishes may be the other without its reason or its example.
+        alike = _overlap(words, others) >= SAME or (wishes and len(less) >= _WISH_WORDS and less <= more)
+        if alike and not _values_differ(text, item.text):
             best = item
     return best
-
-
-def _says_less(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether one of two wishes is the other without its reason or its example."""
-    less, more = sorted((one, other), key=len)
-    return len(less) >= _WISH_WORDS and less <= more
 
 
 def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
@@ -123,7 +118,6 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
         former = item.detail.modality
         if (
             excludes(wish, Wish(wanted_part(item.text, former), former))
-            or _called_otherwise(text, item.text)
             or _takes_back(text, modality, item.text, former)
             or _contradicts(new, _will(item.text, former))
         ):
@@ -155,16 +149,17 @@ def core(text: str) -> frozenset[str]:
 
 
 def _takes_back(new: str, modality: str, old: str, former: str) -> bool:
-    """Return whether one forbids what the other orders, in the same places or everywhere."""
+    """Return whether a demand takes back another one.
+
+    It gives the user another name, or forbids what the other one orders, in the same places or everywhere.
+    """
+    called, formerly = _CALLED.search(new), _CALLED.search(old)
+    if called and formerly and subject_words(called["name"]) != subject_words(formerly["name"]):
+        return True
     if _forbids(new, modality) == _forbids(old, former) or not core(new) or core(new) != core(old):
         return False
     places = _places(new)
     return not places or places == _places(old)
-
-
-def _called_otherwise(new: str, old: str) -> bool:
-    one, other = _CALLED.search(new), _CALLED.search(old)
-    return bool(one and other and subject_words(one["name"]) != subject_words(other["name"]))
 
 
 def _forbids(text: str, modality: str) -> bool:

@@ -103,14 +103,9 @@ def _forms(clause: int, words: str) -> Iterator[_Form]:
 
 
 def _bare(words: str) -> str:
-    while length := lead_length(words) or _opening(words):
+    while length := lead_length(words) or ((opening := OPENINGS.match(words)) and opening.end()):
         words = words[length:]
     return words
-
-
-def _opening(words: str) -> int:
-    match = OPENINGS.match(words)
-    return match.end() if match else 0
 
 
 def _tried(ruling: Ruling, form: _Form, sentence: str) -> RuledOut | None:

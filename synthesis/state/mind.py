@@ -75,7 +75,8 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         buffer = dict(self.buffer)
         for name, utility in read.utilities.items():
             if name in buffer:
-                buffer[name] = msgspec.structs.replace(buffer[name], utility=_bounded(utility))
+                bounded = max(0.0, min(1.0, utility)) if math.isfinite(utility) else FIRST_UTILITY
+                buffer[name] = msgspec.structs.replace(buffer[name], utility=bounded)
         if read.reward and self.recent:
             for name in self.recent[-1].used:
                 if name in buffer:
@@ -162,7 +163,3 @@ def crowded_out(
             break
         kept.add(name)
     return tuple(name for name in mind.buffer if name not in kept)
-
-
-def _bounded(score: float) -> float:
-    return max(0.0, min(1.0, score)) if math.isfinite(score) else FIRST_UTILITY

@@ -56,7 +56,7 @@ def fold(
     Raises:
         HistoryDamaged: A line is damaged and ``on_damage`` was not given.
     """
-    told = told or _untold
+    told = told or (lambda _: None)
     state, segment = State(), 1
     with contextlib.closing(_stretches(root, codec)) as stretches:
         for stretch, behind in stretches:
@@ -71,10 +71,6 @@ def fold(
         if not event.seq % 1_000:
             told(event.seq)
     return state
-
-
-def _untold(_seq: int) -> None:
-    pass
 
 
 def _stretches(root: Path, codec: Codec) -> Generator[tuple[Stretch, int], None, None]:

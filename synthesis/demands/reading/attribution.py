@@ -139,18 +139,15 @@ def _cue(text: str, unit: Unit, behind: Unit | None, *, after: bool) -> _Cue | N
     if behind and behind.gap:
         if _points_below(words, text[behind.start : behind.end], behind.gap):
             return _Cue(unit.end, unit.end, True, "text", True)
-        if _stands_above(text, unit) and (source := sources.heads(words)):
+        # The line begins a paragraph and is neither a list item nor a Markdown heading.
+        line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
+        above = unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
+        if above and (source := sources.heads(words)):
             return _Cue(unit.start, unit.end, True, source, True)
     if between := sources.MIDDLE.search(words):
         return _Cue(unit.start, unit.start + between.end(), False, sources.source_of(between.group()), True)
     cues = [cue for cue in (_heading(text, unit, after=after), _report(text, unit)) if cue]
     return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
-
-
-def _stands_above(text: str, unit: Unit) -> bool:
-    """Return whether a line begins a paragraph and is neither a list item nor a Markdown heading."""
-    line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
-    return unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
 
 
 def _points_below(words: str, following: str, gap: int) -> bool:
@@ -215,8 +212,13 @@ def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[in
             return endorsed, number + 1
         if not cue.direct and (turn := sources.TURN.search(said)):
             return cue.end + turn.start(), number + 1
-        if not cue.direct and (turn := sources.CONCLUDES.search(said)) and not _orders(said[: turn.start()]):
-            return cue.end + turn.end(), number + 1
+        if not cue.direct and (turn := sources.CONCLUDES.search(said)):
+            reported = said[: turn.start()]
+            # Not an order, and long enough to conclude something from.
+            if len(reported.split()) >= _CLAUSE and not sources.DIRECTIVE.search(
+                sources.LACKS.sub(" ", reported)
+            ):
+                return cue.end + turn.end(), number + 1
     end, following = unit.end, number + 1
     if not cue.opens:
         return end, following
@@ -226,11 +228,6 @@ def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[in
         end = units[following].end
         following += 1
     return end, following
-
-
-def _orders(words: str) -> bool:
-    """Return whether the reported words are an order, or too short to conclude anything from."""
-    return len(words.split()) < _CLAUSE or bool(sources.DIRECTIVE.search(sources.LACKS.sub(" ", words)))
 
 
 def _endorsed(text: str, cue: _Cue) -> int:

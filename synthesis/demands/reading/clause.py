@@ -104,7 +104,9 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
         match: The match.
     """
     groups = match.groupdict()
-    rest = candidate[_object_start(match) :]
+    begins = match.start("object") if groups.get("object") else match.start()
+    begins = next((match.end(name) for name in ("verb", "does") if groups.get(name)), begins)
+    rest = candidate[begins:]
     if feature in _WORKED_OUT:
         return _WORKED_OUT[feature](clause, groups.get("object") or rest)
     if feature in _OF_REST:
@@ -114,14 +116,6 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
     if feature in v.OBJECT_FEATURES:
         return bool(v.OBJECT_FEATURES[feature].search(groups.get("object") or ""))
     return bool(v.FEATURES[feature].search(clause.whole))
-
-
-def _object_start(match: re.Match[str]) -> int:
-    groups = match.groupdict()
-    for name in ("verb", "does"):
-        if groups.get(name):
-            return match.end(name)
-    return match.start("object") if groups.get("object") else match.start()
 
 
 def _points(rest: str) -> bool:
@@ -158,18 +152,15 @@ def _conditions(clause: Clause) -> Iterator[tuple[str, str]]:
         yield match["word"].lower(), match["what"]
 
 
-def _recurs(word: str, what: str) -> bool:
-    if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after"}:
-        return word in {"whenever", "every time", "each time", "anytime", "any time"}
-    return bool(v.AGENT_LEAD.match(what))
-
-
 def _is_of_the_agents_work(clause: Clause, _object: str) -> bool:
-    return any(_recurs(*condition) for condition in _conditions(clause))
-
-
-def _happens_once(clause: Clause, _object: str) -> bool:
-    return any(v.DONE_LEAD.match(what) or _POINTER.search(what) for _, what in _conditions(clause))
+    for word, what in _conditions(clause):
+        if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after"}:
+            recurs = word in {"whenever", "every time", "each time", "anytime", "any time"}
+        else:
+            recurs = bool(v.AGENT_LEAD.match(what))
+        if recurs:
+            return True
+    return False
 
 
 def _names_place(clause: Clause, _object: str) -> bool:
@@ -184,20 +175,16 @@ def _names_place(clause: Clause, _object: str) -> bool:
     )
 
 
-def _has_end(clause: Clause, _object: str) -> bool:
-    return bool(v.FEATURES["until"].search(clause.whole)) and not v.PROCESS_VERB.match(clause.body)
-
-
-def _is_attached(clause: Clause, _object: str) -> bool:
-    return clause.attached
-
-
 _WORKED_OUT: dict[str, Callable[[Clause, str], bool]] = {
-    "attached": _is_attached,
+    "attached": lambda clause, _: clause.attached,
     "general_object": _is_general,
     "agent_lead": _is_of_the_agents_work,
-    "once_lead": _happens_once,
+    "once_lead": lambda clause, _: any(
+        v.DONE_LEAD.match(what) or _POINTER.search(what) for _, what in _conditions(clause)
+    ),
     "place": _names_place,
-    "until": _has_end,
+    "until": lambda clause, _: (
+        bool(v.FEATURES["until"].search(clause.whole)) and not v.PROCESS_VERB.match(clause.body)
+    ),
 }
 _OF_REST: dict[str, Callable[[str], bool]] = {"deictic": _points, "hollow": _is_hollow}

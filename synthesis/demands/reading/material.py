@@ -9,7 +9,7 @@ keeps the length of the text, so offsets in the result are offsets in the origin
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -175,7 +175,14 @@ def material(text: str) -> tuple[Material, ...]:
     taken = [Material(len(plain), len(text), "behind what is read")] if len(text) > len(plain) else []
     for sort, left_out in _left_out(plain):
         taken += (Material(start, end, sort) for start, end, _ in left_out)
-    return _apart(taken)
+    kept: list[Material] = []
+    for one in sorted(taken, key=lambda part: (part.start, -part.end)):
+        # A later step may remove a text that contains one removed earlier.
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+        elif one.end > kept[-1].end:
+            kept.append(one._replace(start=kept[-1].end))
+    return tuple(kept)
 
 
 def doubtful_words(text: str) -> tuple[Span, ...]:
@@ -225,20 +232,6 @@ def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
     yield "pasted lines", pasted
 
 
-def _apart(taken: Iterable[Material]) -> tuple[Material, ...]:
-    """Return material without the parts inside other parts.
-
-    A later step may remove a text that contains one removed earlier.
-    """
-    kept: list[Material] = []
-    for one in sorted(taken, key=lambda part: (part.start, -part.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-        elif one.end > kept[-1].end:
-            kept.append(one._replace(start=kept[-1].end))
-    return tuple(kept)
-
-
 def _fill(text: str, spans: Iterable[_Span]) -> str:
     parts: list[str] = []
     position = 0
@@ -286,16 +279,9 @@ def _tags(text: str) -> Iterator[_Span]:
             if not depth[name]:
                 yield _Span(opened.pop(name), tag.end(), "\n")
     for start in opened.values():
-        yield _Span(start, len(text) if _begins_line(text, start) else _paragraph_end(text, start), "\n")
-
-
-def _begins_line(text: str, position: int) -> bool:
-    return not text[text.rfind("\n", 0, position) + 1 : position].strip()
-
-
-def _paragraph_end(text: str, position: int) -> int:
-    match = _PARAGRAPH_END.search(text, position)
-    return match.start() if match else len(text)
+        within = text[text.rfind("\n", 0, start) + 1 : start].strip()
+        paragraph_end = _PARAGRAPH_END.search(text, start) if within else None
+        yield _Span(start, paragraph_end.start() if paragraph_end else len(text), "\n")
 
 
 def _continued(text: str) -> Iterator[_Span]:
@@ -303,35 +289,24 @@ def _continued(text: str) -> Iterator[_Span]:
         yield _Span(match.start(), len(text), "\n")
 
 
-def _inline_code(text: str) -> Iterator[_Span]:
-    for match in _INLINE_CODE.finditer(text):
-        yield _Span(match.start(), match.end(), NAME)
-
-
-def _comments(text: str) -> Iterator[_Span]:
-    for match in _COMMENT.finditer(text):
-        yield _Span(match.start(), match.end(), "\n")
-
-
-def _quotes(text: str) -> Iterator[_Span]:
-    for match in _INLINE_QUOTE.finditer(text):
-        yield _Span(match.start(), match.end(), NAME)
+def _each(pattern: re.Pattern[str], fill: str, text: str) -> Iterator[_Span]:
+    for match in pattern.finditer(text):
+        yield _Span(match.start(), match.end(), fill)
 
 
 def _mail_or_review(text: str) -> Iterator[_Span]:
-    if match := _MAIL_OR_REVIEW.search(text):
-        yield _Span(match.start(), _signed_off(text, match.end()), "\n")
-
-
-def _signed_off(text: str, position: int) -> int:
-    """Return where the user speaks again after the close of a letter, or the end of the message."""
-    signed = False
-    for paragraph in _PARAGRAPH.finditer(text, position):
+    """Yield a mail or a review, until the user speaks again after the close of a letter."""
+    match = _MAIL_OR_REVIEW.search(text)
+    if not match:
+        return
+    end, signed = len(text), False
+    for paragraph in _PARAGRAPH.finditer(text, match.end()):
         words = paragraph.group()
         if signed and is_own(words) and not POSTSCRIPT.match(words):
-            return paragraph.start()
+            end = paragraph.start()
+            break
         signed = signed or bool(SIGNED.search(words))
-    return len(text)
+    yield _Span(match.start(), end, "\n")
 
 
 def _review(text: str) -> Iterator[_Span]:
@@ -394,12 +369,12 @@ def _of_paragraph(lines: list[tuple[int, int, bool, bool]]) -> Iterator[_Span]:
 
 _SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
     ("a quote, code or a table", _blocks),
-    ("a name or code", _inline_code),
-    ("a comment", _comments),
+    ("a name or code", partial(_each, _INLINE_CODE, NAME)),
+    ("a comment", partial(_each, _COMMENT, "\n")),
     ("tagged text", _tags),
     ("a configuration", _configuration),
     ("a summary or a plan of an earlier session", _continued),
-    ("a quote", _quotes),
+    ("a quote", partial(_each, _INLINE_QUOTE, NAME)),
     ("a mail or a review", _mail_or_review),
     ("a conversation", _conversation),
     ("a review", _review),

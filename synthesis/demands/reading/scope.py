@@ -107,7 +107,11 @@ def reach_of(clause: str) -> Reach:
     """
     topic = _TOPIC.search(clause)
     paths = frozen_globs(without_leads(clause)) or _paths(clause)
-    return Reach(Scope(topic=_tidy(topic["topic"]).lower() if topic else "", paths=paths), _until(clause))
+    scope = Scope(topic=_tidy(topic["topic"]).lower() if topic else "", paths=paths)
+    if match := _UNTIL.search(clause):
+        return Reach(scope, _tidy(_UNTIL_TAIL.sub("", match["until"])))
+    passing = _FOR_A_WHILE.search(clause)
+    return Reach(scope, _tidy(passing["while"] or passing["only"]) if passing else "")
 
 
 _LEADS = on_use(
@@ -135,13 +139,6 @@ def without_topic(clause: str) -> str:
     """
     topic = _TOPIC.search(clause)
     return clause[: topic.start()].rstrip() + clause[topic.end() :] if topic else clause
-
-
-def _until(clause: str) -> str:
-    if match := _UNTIL.search(clause):
-        return _tidy(_UNTIL_TAIL.sub("", match["until"]))
-    passing = _FOR_A_WHILE.search(clause)
-    return _tidy(passing["while"] or passing["only"]) if passing else ""
 
 
 def _paths(clause: str) -> tuple[str, ...]:

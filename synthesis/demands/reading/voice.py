@@ -28,10 +28,23 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
     """
     units = units_of(text, original, pasted)
     words = [text[unit.start : unit.end] for unit in units]
-    asked = max((number for number, said in enumerate(words) if _asks(said)), default=0)
+    # The last sentence that asks about words, or asks to do something with them.
+    asked = max(
+        (
+            number
+            for number, said in enumerate(words)
+            if not sources.WORK.search(said) and (said.endswith("?") or sources.ABOUT_WORDS.match(said))
+        ),
+        default=0,
+    )
     end = _remark(units, words)
     named = False
-    headed = _stands_alone(units, words)
+    # The first line is apart, and is neither the user's demand nor an order.
+    headed = (
+        len(units) >= _PARTS
+        and units[1].gap == FAR
+        and not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))
+    )
     for number, (unit, said) in enumerate(zip(units, words, strict=True)):
         own, names = bool(sources.OWN_VOICE.search(said)), bool(sources.MENTION.search(said))
         before = named or (names and bool(sources.LASTING.search(said)) and number < asked)
@@ -43,13 +56,6 @@ def doubtful(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]
         named = named or names
 
 
-def _asks(words: str) -> bool:
-    """Return whether a sentence asks about words, or asks to do something with them."""
-    if sources.WORK.search(words):
-        return False
-    return words.endswith("?") or bool(sources.ABOUT_WORDS.match(words))
-
-
 def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
     """Return the number of the last sentence if it is apart and can be about the words above it, or 0."""
     last = len(units) - 1
@@ -57,10 +63,3 @@ def _remark(units: Sequence[Unit], words: Sequence[str]) -> int:
         return 0
     apart = sources.DEMANDS.search(words[last]) or sources.ORDERS_WORK.match(words[last])
     return 0 if apart or len(words[last].split()) > _SHORT else last
-
-
-def _stands_alone(units: Sequence[Unit], words: Sequence[str]) -> bool:
-    """Return whether the first line of a message is apart, and is neither the user's demand nor an order."""
-    if len(units) < _PARTS or units[1].gap != FAR:
-        return False
-    return not (sources.OWN_VOICE.search(words[0]) or sources.is_own_heading(words[0]))

@@ -191,8 +191,7 @@ def excludes(new: Wish, old: Wish) -> bool:
 
 
 def _collide(index: int, new: str, old: str) -> bool:
-    about = _about if GROUPS[index].quality else _purposes
-    wanted, former = about(index, new), about(index, old)
+    wanted, former = _purposes(index, new), _purposes(index, old)
     # A choice for one purpose does not replace a general one; a general choice replaces every other.
     return not wanted or bool(wanted & former)
 
@@ -219,14 +218,6 @@ def _chosen(text: str) -> dict[int, int]:
     return found
 
 
-def _without(index: int, text: str) -> str:
-    for pattern in _patterns()[index]:
-        text = pattern.sub(" ", text)
-    for name in ("standing", "for_now", "ever"):
-        text = FEATURES[name].sub(" ", text)
-    return text
-
-
 @lru_cache(maxsize=64)
 def _generic(index: int) -> frozenset[str]:
     return frozenset(stem(word) for word in GROUPS[index].generic.split()) | subject_words(
@@ -234,15 +225,14 @@ def _generic(index: int) -> frozenset[str]:
     )
 
 
-def _about(index: int, text: str) -> frozenset[str]:
-    return subject_words(_without(index, text)) - _generic(index)
-
-
 def _purposes(index: int, text: str) -> frozenset[str]:
-    found = frozenset[str]()
-    for match in _PURPOSE.finditer(_without(index, text)):
-        found |= subject_words(match["what"])
-    return found - _generic(index)
+    """Return what an alternative is for; for a quality, what it is about."""
+    for pattern in _patterns()[index]:
+        text = pattern.sub(" ", text)
+    for name in ("standing", "for_now", "ever"):
+        text = FEATURES[name].sub(" ", text)
+    parts = [text] if GROUPS[index].quality else [match["what"] for match in _PURPOSE.finditer(text)]
+    return frozenset[str]().union(*map(subject_words, parts)) - _generic(index)
 
 
 @lru_cache(maxsize=2_048)

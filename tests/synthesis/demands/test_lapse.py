@@ -3,8 +3,7 @@
 import pytest
 
 from agentx.storage.events.types import Body, Event, ToolCallExecuted, UserMessageSent
-from agentx.synthesis.demands.demand_extractor import DemandExtractor
-from agentx.synthesis.demands.lapse import Lapse
+from agentx.synthesis.demands.demand_extractor import DemandExtractor, Lapse
 from agentx.synthesis.memory.conclusions import Concluded
 from agentx.synthesis.state.state import State
 
