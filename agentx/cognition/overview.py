@@ -141,7 +141,7 @@ def spread(values: Sequence[float]) -> Spread:
 # --- triggers ----------------------------------------------------------------------------------------------
 
 
-class Assessment(msgspec.Struct, frozen=True, kw_only=True):
+class BufferAssessment(msgspec.Struct, frozen=True, kw_only=True):
     """Assessment that the Decayer found in one assessment.
 
     Attributes:
@@ -197,7 +197,7 @@ class Triggers(msgspec.Struct, frozen=True, kw_only=True):
     reasons: dict[str, int] = {}
     fetched: dict[str, int] = {}
     at: tuple[int, ...] = ()
-    uncertainty: tuple[Assessment, ...] = ()
+    uncertainty: tuple[BufferAssessment, ...] = ()
     clusters: tuple[Cluster, ...] = ()
 
 
@@ -209,7 +209,7 @@ class ActivatorTracker:
         self._asked: Counter[str] = Counter()
         self._fetched: Counter[str] = Counter()
         self._at: list[int] = []
-        self._looks: list[Assessment] = []
+        self._looks: list[BufferAssessment] = []
         self._clusters: dict[str, list[tuple[float, bool]]] = {}
 
     def take(self, one: Interaction) -> None:
@@ -223,7 +223,7 @@ class ActivatorTracker:
             self._fetched[reason] += 1
         for iteration, look in enumerate(one.snapshot.decayer, 1):
             self._looks.append(
-                Assessment(
+                BufferAssessment(
                     interaction_id=one.interaction_id,
                     iteration=iteration,
                     model_uncertainty=look.model_uncertainty,

@@ -1,7 +1,7 @@
 """The executor that ``agentx.toml`` and the environment configure: a program, or a model in a loop."""
 
 from agentx.agents.run_types import Limits
-from agentx.directing.executors import Command, Executor, Loop, outside_environ
+from agentx.directing.executors import Command, Executor, ModelLoop, outside_environ
 from agentx.engine.engine import Engine
 from agentx.engine.models import model
 from agentx.synthesis.model.port import ModelError
@@ -25,7 +25,7 @@ def executor(engine: Engine) -> Executor:
             '`agentx config set director.executor \'["claude", "-p"]\'`, '
             "or a model with `agentx config set model.name PROVIDER/NAME`"
         )
-    return Loop(model(engine), Limits.of(engine.config))
+    return ModelLoop(model(engine), Limits.of(engine.config))
 
 
 def program_environ(engine: Engine) -> dict[str, str]:

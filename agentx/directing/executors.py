@@ -129,7 +129,7 @@ class Function(msgspec.Struct, frozen=True):
         return returned if isinstance(returned, Outcome) else Outcome(summary=returned or "")
 
 
-class Loop(msgspec.Struct, frozen=True):
+class ModelLoop(msgspec.Struct, frozen=True):
     """An executor that is a model in a loop: it is called until it calls no more tools.
 
     Attributes:

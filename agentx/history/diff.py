@@ -153,7 +153,7 @@ def _file(
         contents = [engine.git.repo.read_blob(one.after) if one else None for one in (before, after)]
         made, missing = patch.compare(contents[0], contents[1], old, new), False
     except ObjectDamaged:
-        contents, made, missing = [None, None], patch.Patch(), True
+        contents, made, missing = [None, None], patch.FilePatch(), True
     return FileDiff(
         what=what,
         path=new,

@@ -17,7 +17,7 @@ from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
 from agentx.storage.git.objects import ObjectDamaged, blob_id
 from agentx.storage.git.repository import SUBMODULE
 from agentx.storage.log.blobs import BlobDamaged, BlobStore, blob_path, named_blobs
-from agentx.storage.log.chain_proof import Proof, log_lines
+from agentx.storage.log.chain_proof import ChainProof, log_lines
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, segment_number, segment_path
 from agentx.storage.progress import Progress
 from agentx.synthesis.state.state import State
@@ -81,7 +81,7 @@ class LogLook:
             self._damaged_files.add(place.partition(":")[0])
             self._tell(place, what)
 
-        proof = Proof(self._codec, damaged, self._is_aside, start.seq, start.hash or GENESIS)
+        proof = ChainProof(self._codec, damaged, self._is_aside, start.seq, start.hash or GENESIS)
         self.seq = start.seq
         # The segment that was the live log when the commit was made
         folder = self._reader.entry(start.tree, SEGMENTS) if start.tree else None

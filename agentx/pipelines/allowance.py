@@ -12,7 +12,7 @@ from functools import cached_property
 
 import msgspec
 
-from agentx.pipelines.costs import Price, price_in, takes_of
+from agentx.pipelines.costs import StepPrice, price_in, takes_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
 from agentx.synthesis.pipelines.dispatching.estimates import Estimator
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress
@@ -44,7 +44,7 @@ class Allowance:
         self._stopped = stopped
         self._progress, self._sent = Progress(""), 0
         self._at_work: dict[int, tuple[int, float]] = {}
-        self._prices: dict[str, Price | None] = {}
+        self._prices: dict[str, StepPrice | None] = {}
         self._ended = threading.Condition()
 
     def begin(self, progress: Progress) -> None:

@@ -35,7 +35,7 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
     reason: str = ""
 
 
-class Row(msgspec.Struct, frozen=True):
+class BoardRow(msgspec.Struct, frozen=True):
     """A stage.
 
     Attributes:
@@ -69,7 +69,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     started_at: str
     ended_at: str
-    rows: tuple[Row, ...]
+    rows: tuple[BoardRow, ...]
     items: dict[str, tuple[str, ...]]
     proved: int
     steps: int
@@ -103,7 +103,7 @@ def board_of(plan: Plan, progress: Progress) -> Board:
     )
 
 
-def _rows(plan: Plan, progress: Progress) -> Iterator[Row]:
+def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
     schedule = Schedule(plan, progress)
     sent = {one.key: one for one in progress.running.values()}
     for entry in plan.pipeline.stages:
@@ -112,7 +112,7 @@ def _rows(plan: Plan, progress: Progress) -> Iterator[Row]:
         for stage in entry.stages if isinstance(entry, Loop) else (entry,):
             steps = [plan.steps[key_of(stage.id, item)] for item in items]
             cells = tuple(_cell(step, progress, schedule, sent.get(step.key)) for step in steps)
-            yield Row(stage.id, entry.for_each, loop, cells)
+            yield BoardRow(stage.id, entry.for_each, loop, cells)
 
 
 def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None) -> Cell:

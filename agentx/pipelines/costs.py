@@ -45,7 +45,7 @@ class Takes(msgspec.Struct, frozen=True):
     cost_usd: float | None
 
 
-class Price(msgspec.Struct, frozen=True):
+class StepPrice(msgspec.Struct, frozen=True):
     """Prices in US dollars per million tokens, for input and output of a model."""
 
     prompt: float
@@ -74,7 +74,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     least: Takes
     most: Takes
-    prices: dict[str, Price]
+    prices: dict[str, StepPrice]
     missing: tuple[str, ...] = ()
 
 
@@ -128,18 +128,18 @@ def takes_of(prompt_tokens: int, written: int) -> tuple[int, int]:
     return CALLS * prompt_tokens + written, written
 
 
-def price_in(plan: Plan, model: str) -> Price | None:
+def price_in(plan: Plan, model: str) -> StepPrice | None:
     """Return the price of a model: from the pipeline's file, else from litellm; ``None`` if unknown."""
     if (given := plan.pipeline.price) is not None:
-        return Price(given.prompt, given.output)
+        return StepPrice(given.prompt, given.output)
     if model == "?" or model.startswith("script:"):
         return None
     known = price_of(model)
-    return Price(*known) if known else None
+    return StepPrice(*known) if known else None
 
 
 def _takes(
-    planned: Collection[Planned], prices: Mapping[str, Price], times: Callable[[Planned], int]
+    planned: Collection[Planned], prices: Mapping[str, StepPrice], times: Callable[[Planned], int]
 ) -> Takes:
     dispatches = prompts = outputs = 0
     cost, known = 0.0, True

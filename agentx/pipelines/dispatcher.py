@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.agents.run_types import Limits
 from agentx.directing.configured import program_environ
-from agentx.directing.executors import Assignment, Command, Executor, Loop, Outcome, carry_out
+from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.pointed_files import PYTHON, Files
@@ -75,7 +75,7 @@ class Came(msgspec.Struct, frozen=True):
     unsent: bool = False
 
 
-class View:
+class DispatchView:
     """A file as a template of the engine sees it.
 
     Attributes:
@@ -206,11 +206,13 @@ class Dispatcher:
         """Fill in files from other files; no agent is needed."""
         step = due.step
         own = {write.path: write for write in step.writes}
-        views: dict[str, View] = {}
+        views: dict[str, DispatchView] = {}
         for read in step.reads:
             files = self.files.of(read, own)
             bodies = [self.examiner.body(file.path, file.text) for file in files]
-            views[read.rule.file] = View("\n\n".join(file.text for file in files), "\n\n".join(bodies))
+            views[read.rule.file] = DispatchView(
+                "\n\n".join(file.text for file in files), "\n\n".join(bodies)
+            )
         values = step.values | {"files": views, "round": due.round, "found": list(found)}
         texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
         sent = self._sent(due, writes=tuple(texts))
@@ -332,7 +334,7 @@ class Dispatcher:
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
-        return Loop(self._models(role.model), limits, ADVICE)
+        return ModelLoop(self._models(role.model), limits, ADVICE)
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ class PointerMissing(AgentXError):
         super().__init__(message)
 
 
-class FileText(msgspec.Struct, frozen=True):
+class PointedText(msgspec.Struct, frozen=True):
     """The current state of a file: the path that an agent sees, its text, and its Git blob id."""
 
     path: str
@@ -67,7 +67,7 @@ class Files:
                     "Fix the path under `sources` in the pipeline's file."
                 )
 
-    def of(self, read: ReadFile, writes: Collection[str] = ()) -> list[FileText]:
+    def of(self, read: ReadFile, writes: Collection[str] = ()) -> list[PointedText]:
         """Return the files that a pointer matches.
 
         Entries of long-term memory that were superseded are left out. Files in ``writes`` keep them, because
@@ -77,7 +77,7 @@ class Files:
         Raises:
             PointerMissing: A file is absent, or is not text.
         """
-        found: list[FileText] = []
+        found: list[PointedText] = []
         for pattern in read.paths:
             paths = list(self._matching(read.source, pattern)) if "*" in pattern else [pattern]
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
@@ -89,7 +89,7 @@ class Files:
                 found.append(one if whole else msgspec.structs.replace(one, text=in_force(one.text)))
         return found
 
-    def text(self, path: str, source: str = "") -> FileText | None:
+    def text(self, path: str, source: str = "") -> PointedText | None:
         """Read a file; return ``None`` where it does not exist.
 
         Raises:
@@ -107,7 +107,7 @@ class Files:
         text = decoded(data)
         if text is None:
             raise PointerMissing(f"{told} is not UTF-8 text, so no agent can read it: {_why_no_text(data)}")
-        return FileText(told, text, blob_id(data))
+        return PointedText(told, text, blob_id(data))
 
     def _located(self, path: str, source: str) -> Path:
         if not source:

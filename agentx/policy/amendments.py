@@ -3,7 +3,7 @@
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.policy.file_policy import Ruling, first_difference, is_person, rulings_on, sorter
+from agentx.policy.file_policy import FileRuling, first_difference, is_person, rulings_on, sorter
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import FileAmended, FileClass, PipelineStarted
 from agentx.storage.events.types import (
@@ -160,7 +160,7 @@ class _Watched:
         """Return the breach of a file, with an explanation."""
         (seq, after), sort = self.broken[path], self.sort_of(path)
         assert sort is not None  # only such files are watched
-        ruling = Ruling(path, sort, self.name)
+        ruling = FileRuling(path, sort, self.name)
         line = ""
         if sort == "append-only" and after:
             line = f" in line {first_difference(self._read(self.last[path]), self._read(after))}"

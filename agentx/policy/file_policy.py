@@ -76,7 +76,7 @@ class SecretRefused(AgentXError):
     """A write would put a secret into an artifact, and ``agentx.toml`` does not allow asking for approval."""
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class FileRuling(msgspec.Struct, frozen=True):
     """The class that a pipeline gives a file; as text, its explanation."""
 
     path: str
@@ -215,7 +215,7 @@ def told(engine: Engine, paths: Iterable[object], actor: str) -> str:
 
 
 def _require_growth(
-    git: Committer, who: str, ruling: Ruling, before: TreeEntry, content: Content | None
+    git: Committer, who: str, ruling: FileRuling, before: TreeEntry, content: Content | None
 ) -> None:
     """Refuse new content of an append-only file unless it begins with the current content."""
     if content is None or content.link or before.mode == LINK:
@@ -245,11 +245,11 @@ def first_difference(old: bytes, new: bytes) -> int:
     return 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def rulings_on(state: State, paths: Iterable[str]) -> list[Ruling]:
+def rulings_on(state: State, paths: Iterable[str]) -> list[FileRuling]:
     """Return the classes that pipelines give to the files."""
     sorters = [(name, sorter(rules)) for name, rules in state.files.items() if rules]
     return [
-        Ruling(path, sort, name) for path in paths for name, sort_of in sorters if (sort := sort_of(path))
+        FileRuling(path, sort, name) for path in paths for name, sort_of in sorters if (sort := sort_of(path))
     ]
 
 

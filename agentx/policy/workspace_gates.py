@@ -22,7 +22,13 @@ from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
-from agentx.synthesis.gates.action_relevance import ACTION_CHARACTERS, Action, Board, is_script, suggested
+from agentx.synthesis.gates.action_relevance import (
+    ACTION_CHARACTERS,
+    Action,
+    MemoryBoard,
+    is_script,
+    suggested,
+)
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
@@ -116,7 +122,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class _Run(msgspec.Struct):
+class _RunMemory(msgspec.Struct):
     """What a run was shown, and what the user approved in it."""
 
     noted: set[str] = msgspec.field(default_factory=set)
@@ -133,8 +139,8 @@ class Gates:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._scripts = Scripts(engine.git.repo)
-        self._runs: OrderedDict[str, _Run] = OrderedDict()
-        self._board: tuple[tuple[int, int], Board] | None = None
+        self._runs: OrderedDict[str, _RunMemory] = OrderedDict()
+        self._board: tuple[tuple[int, int], MemoryBoard] | None = None
 
     # --- before ---------------------------------------------------------------------------------------------
 
@@ -253,7 +259,9 @@ class Gates:
         """Record the user's approval of these flows; the rest of the run does not ask again."""
         self._memory(run).granted.update(flows)
 
-    def _flows(self, board: Board, action: Action, message: str, granted: Collection[str]) -> list[FlowMatch]:
+    def _flows(
+        self, board: MemoryBoard, action: Action, message: str, granted: Collection[str]
+    ) -> list[FlowMatch]:
         """Return the flows that a call matches; otherwise those of the user's message.
 
         The message counts only if the call changes something. A flow of the message that still needs approval
@@ -265,17 +273,17 @@ class Gates:
         known = {one.item.id for one in waits}
         return [*waits, *(one for one in own or asked if one.item.id not in known)]
 
-    def _known(self) -> Board:
+    def _known(self) -> MemoryBoard:
         """Return the memory indexed by its words; rebuilt after it changed."""
         state = self.engine.log.state
         key = id(state), state.counts.get("Concluded", 0)
         if self._board is None or self._board[0] != key:
             with self.engine.write_path.exclusive():
-                self._board = key, Board(self.engine.log.state)
+                self._board = key, MemoryBoard(self.engine.log.state)
         return self._board[1]
 
-    def _memory(self, run: str) -> _Run:
-        memory = self._runs.setdefault(run, _Run())
+    def _memory(self, run: str) -> _RunMemory:
+        memory = self._runs.setdefault(run, _RunMemory())
         self._runs.move_to_end(run)
         while len(self._runs) > _RUNS_KEPT:
             self._runs.popitem(last=False)
@@ -293,7 +301,7 @@ class Gates:
         )
         return tuple(line for line in found if line.id not in action.paths)
 
-    def _wake(self, board: Board, verdict: GateVerdict) -> None:
+    def _wake(self, board: MemoryBoard, verdict: GateVerdict) -> None:
         if not verdict.woken or self.engine.write_path.read_only:
             return
         with self.engine.write_path.exclusive():
@@ -409,7 +417,7 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
 
 
-def _note(verdict: GateVerdict, memory: _Run) -> str:
+def _note(verdict: GateVerdict, memory: _RunMemory) -> str:
     """Return what touches a call and was not yet shown in this run.
 
     It has one line per item, so that a conversation does not grow with the number of its calls.

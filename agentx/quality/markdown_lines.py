@@ -44,7 +44,7 @@ _REFERENCE = re.compile(r"(?<![\w\]\\])\[[^\[\]\n]{1,500}\]\[([^\[\]\n]{1,500})\
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class MarkdownHeading:
     """A heading: its line (from 1), its level (from 1) and its text."""
 
     line: int
@@ -53,7 +53,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MarkdownLink:
     """A link or an image: its line (from 1) and its target, percent-encoded."""
 
     line: int
@@ -76,8 +76,8 @@ class MarkdownText:
     """
 
     prose: list[str]
-    headings: list[Heading] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    headings: list[MarkdownHeading] = field(default_factory=list)
+    links: list[MarkdownLink] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
     slugs: Counter[str] = field(default_factory=Counter)
     undefined: list[tuple[int, str]] = field(default_factory=list)
@@ -135,7 +135,7 @@ def parse_markdown(text: str) -> MarkdownText:
     for reference in references.values():
         place = reference["map"]
         assert isinstance(place, list)
-        parsed.links.append(Link(place[0] + 1, str(reference["href"])))
+        parsed.links.append(MarkdownLink(place[0] + 1, str(reference["href"])))
     return parsed
 
 
@@ -194,7 +194,7 @@ def _read_prose(
     parsed.prose[start:end] = (blot(block) + BLOT).split("\n")
 
 
-def _links(token: "Token", lines: list[str], defined: set[str]) -> Iterator[Link]:
+def _links(token: "Token", lines: list[str], defined: set[str]) -> Iterator[MarkdownLink]:
     """Yield the links of a block with their lines; links through a reference are left to its definition.
 
     The line is found by counting line breaks. The parser does not report breaks inside a code span or a tag,
@@ -212,7 +212,7 @@ def _links(token: "Token", lines: list[str], defined: set[str]) -> Iterator[Link
             seen = next((n for n in near if any(it in lines[n][:NEAR_CHARS] for it in spellings)), None)
             if seen is not None or target not in defined:
                 at = at if seen is None else seen
-                yield Link(at + 1, target)
+                yield MarkdownLink(at + 1, target)
 
 
 def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> None:
@@ -224,7 +224,7 @@ def _read_heading(opening: "Token", token: "Token", parsed: MarkdownText) -> Non
         text = text[: own.start()]
     level = int(opening.tag[1:])
     parsed.has_title |= level == 1
-    parsed.headings.append(Heading(token.map[0] + 1, level, text.strip()))
+    parsed.headings.append(MarkdownHeading(token.map[0] + 1, level, text.strip()))
     # As GitHub (github-slugger) and Python-Markdown's ``toc``, with non-ASCII letters kept
     github = re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
     mkdocs = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", text).strip().lower())

@@ -22,7 +22,7 @@ from agentx.storage.log.blobs import blob_path
 from agentx.storage.log.chain import next_event
 from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS, HistoryDamaged, HistoryWriteFailed
 from agentx.storage.log.orphans import Orphans
-from agentx.storage.log.proven_log import THIS_PROCESS, Rebuilding, Rebuilt
+from agentx.storage.log.proven_log import THIS_PROCESS, Rebuilding, RebuiltLog
 
 
 def rebuild(
@@ -34,7 +34,7 @@ def rebuild(
     through: int = 0,
     everywhere: bool = False,
     accept_loss: bool = False,
-) -> Rebuilt:
+) -> RebuiltLog:
     """Work out what the log of a workspace should be; changes nothing.
 
     Args:
@@ -85,7 +85,7 @@ def _holds(path: Path, oid: str) -> bool:
     return False
 
 
-def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]:
+def put_in_place(root: Path, rebuilt: RebuiltLog, aside: Aside) -> Iterator[Mended]:
     """Write the files of a rebuilt log.
 
     Raises:
@@ -112,7 +112,7 @@ def put_in_place(root: Path, rebuilt: Rebuilt, aside: Aside) -> Iterator[Mended]
         ) from error
 
 
-def require_whole(root: Path, rebuilt: Rebuilt) -> None:
+def require_whole(root: Path, rebuilt: RebuiltLog) -> None:
     """Refuse to continue if events cannot be found anywhere.
 
     Raises:

@@ -33,7 +33,7 @@ Told = Callable[[int, int], None]
 """Called with the number of checks done and the total."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ObjectFault(msgspec.Struct, frozen=True):
     """A problem found in ``.git``.
 
     Attributes:
@@ -49,7 +49,7 @@ class Fault(msgspec.Struct, frozen=True):
     whole: bool = False
 
 
-def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
+def find_faults(git_dir: Path, told: Told) -> Iterator[ObjectFault]:
     """Yield all problems of refs, index, locks and objects."""
     yield from ref_faults(git_dir)
     yield from index_faults(git_dir)
@@ -66,7 +66,7 @@ def find_faults(git_dir: Path, told: Told) -> Iterator[Fault]:
         told(number, total)
 
 
-def pack_faults(git_dir: Path) -> Iterator[Fault]:
+def pack_faults(git_dir: Path) -> Iterator[ObjectFault]:
     """Yield damaged packs and pack indexes."""
     return (fault for path in _packs(git_dir) if (fault := _pack_fault(git_dir, path)))
 
@@ -75,24 +75,24 @@ def _packs(git_dir: Path) -> list[Path]:
     return nofollow.listed(git_dir / "objects" / "pack", "pack-")
 
 
-def ref_faults(git_dir: Path) -> Iterator[Fault]:
+def ref_faults(git_dir: Path) -> Iterator[ObjectFault]:
     """Yield problems of ``HEAD``, the branch and the packed refs."""
     if not _HEAD.fullmatch(_content(git_dir / "HEAD")):
-        yield Fault("HEAD", "does not name the branch")
+        yield ObjectFault("HEAD", "does not name the branch")
     packed = _content(git_dir / "packed-refs")
     lines = packed.split(b"\n")
     if packed and (lines[-1] or not all(map(_PACKED.fullmatch, lines[:-1]))):
-        yield Fault("packed-refs", "contains a line that is not a ref")
+        yield ObjectFault("packed-refs", "contains a line that is not a ref")
     if nofollow.exists(git_dir / BRANCH):
         if not _OID.fullmatch(_content(git_dir / BRANCH)):
-            yield Fault(BRANCH, "does not name a commit")
+            yield ObjectFault(BRANCH, "does not name a commit")
     elif not any(line.endswith(b" " + BRANCH.encode()) for line in lines) and _content(
         git_dir / "logs" / BRANCH
     ):
-        yield Fault(BRANCH, "is missing")
+        yield ObjectFault(BRANCH, "is missing")
 
 
-def index_faults(git_dir: Path) -> Iterator[Fault]:
+def index_faults(git_dir: Path) -> Iterator[ObjectFault]:
     """Check Git's index file against its own checksum (gitformat-index)."""
     content = _content(git_dir / "index")
     if not nofollow.exists(git_dir / "index"):
@@ -102,16 +102,16 @@ def index_faults(git_dir: Path) -> Iterator[Fault]:
     if not body.startswith(b"DIRC") or not (
         unchecked or hashlib.sha1(body).digest() == checksum  # noqa: S324 - Git's format
     ):
-        yield Fault("index", "does not match its checksum")
+        yield ObjectFault("index", "does not match its checksum")
 
 
-def stale_locks(git_dir: Path) -> Iterator[Fault]:
+def stale_locks(git_dir: Path) -> Iterator[ObjectFault]:
     """Yield ref locks left by processes that died."""
     for name in (f"{BRANCH}.lock", "HEAD.lock", "packed-refs.lock"):
         with contextlib.suppress(FileNotFoundError):
             age_s = time.time() - nofollow.status(git_dir / name).st_mtime
             if age_s > STALE_S:
-                yield Fault(name, f"was left {age_s:,.0f} seconds ago by a process that died")
+                yield ObjectFault(name, f"was left {age_s:,.0f} seconds ago by a process that died")
 
 
 def release_lock(lock: Path) -> None:
@@ -123,21 +123,21 @@ def release_lock(lock: Path) -> None:
         nofollow.remove(lock)
 
 
-def loose_fault(git_dir: Path, oid: str, path: Path) -> Fault | None:
+def loose_fault(git_dir: Path, oid: str, path: Path) -> ObjectFault | None:
     """Return the problem of a loose object; ``None`` if it is intact, or was packed in the meantime."""
     name = path.relative_to(git_dir).as_posix()
     try:
         read_loose(path, oid)
     except ObjectTooLarge:
-        return Fault(name, "is over the size limit for its kind, so it is not read", oid, whole=True)
+        return ObjectFault(name, "is over the size limit for its kind, so it is not read", oid, whole=True)
     except ObjectDamaged:
-        return Fault(name, "is damaged", oid)
+        return ObjectFault(name, "is damaged", oid)
     except OSError as error:
-        return Fault(name, f"cannot be read: {error.strerror}", oid)
+        return ObjectFault(name, f"cannot be read: {error.strerror}", oid)
     return None
 
 
-def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
+def _pack_fault(git_dir: Path, path: Path) -> ObjectFault | None:
     """Return the problem of a pack or its index; other files beside them are only caches."""
     if path.suffix not in {".pack", ".idx"}:
         return None
@@ -158,7 +158,9 @@ def _pack_fault(git_dir: Path, path: Path) -> Fault | None:
         return None  # `git gc` replaced it
     except OSError as error:
         wrong = f"cannot be read: {error.strerror}"
-    return Fault(path.relative_to(git_dir).as_posix(), wrong) if wrong and nofollow.exists(path) else None
+    return (
+        ObjectFault(path.relative_to(git_dir).as_posix(), wrong) if wrong and nofollow.exists(path) else None
+    )
 
 
 def _content(path: Path) -> bytes:

@@ -6,7 +6,7 @@ import pygit2
 _BINARY_BYTES = 8_000
 
 
-class Patch(msgspec.Struct, frozen=True):
+class FilePatch(msgspec.Struct, frozen=True):
     """The difference between two contents.
 
     Attributes:
@@ -22,7 +22,7 @@ class Patch(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Patch:
+def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> FilePatch:
     r"""Compare two contents.
 
     Args:
@@ -35,9 +35,9 @@ def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Pa
     '--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n'
     """
     if before == after:
-        return Patch()
+        return FilePatch()
     if any(b"\0" in content[:_BINARY_BYTES] for content in (before, after) if content):
-        return Patch(binary=True)
+        return FilePatch(binary=True)
     made = pygit2.Patch.create_from(before, after, old_as_path=old, new_as_path=new)
     _, added, removed = made.line_stats
     text = (made.data or b"").decode("utf-8", "replace")
@@ -46,4 +46,4 @@ def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Pa
         f"--- {f'a/{old}' if before is not None else '/dev/null'}\n"
         f"+++ {f'b/{new}' if after is not None else '/dev/null'}\n"
     )
-    return Patch(added, removed, text=names + text[at:] if at else "")
+    return FilePatch(added, removed, text=names + text[at:] if at else "")

@@ -38,7 +38,7 @@ from agentx.storage.index.manifest import (
     write_manifest,
 )
 from agentx.storage.index.memory_index import (
-    Row,
+    IndexRow,
     agreed_dimensions,
     best,
     cosines,
@@ -129,7 +129,7 @@ class LanceIndex:
         self._lock = threading.RLock()
         self._appended = 0
         self._shape: tuple[tuple[str, int], int, float] = ("", 0), 0, 0.0
-        self._bare: tuple[tuple[str, int, bool], int, list[Row]] = ("", 0, False), 0, []
+        self._bare: tuple[tuple[str, int, bool], int, list[IndexRow]] = ("", 0, False), 0, []
         first = path / "index.json"
         with self._writing():
             nofollow.make_directory(path, parents=True)
@@ -262,8 +262,8 @@ class LanceIndex:
         k: int,
         where: Filter,
         hidden: frozenset[str],
-        ask: Callable[[str, int], list[Row]],
-    ) -> list[Row]:
+        ask: Callable[[str, int], list[IndexRow]],
+    ) -> list[IndexRow]:
         """Return the ``k`` best rows of the table, and some more.
 
         ``ask`` finds rows by a condition and a limit.
@@ -274,7 +274,7 @@ class LanceIndex:
             return _visible(k, k + _SPARE, hidden, lambda limit: ask(condition, limit))
         condition = filters.sql(where, closed=True)
 
-        def fetch(limit: int) -> list[Row]:
+        def fetch(limit: int) -> list[IndexRow]:
             return ask(condition, limit)
 
         return _visible(k, int((k + _SPARE) / share), hidden, fetch, lambda row: row.chunk.to_seq == OPEN)
@@ -306,7 +306,7 @@ class LanceIndex:
             chunks += [row.chunk for row in rows]
         return oldest(chunks, limit)
 
-    def _bare_below(self, table: Table, state: tuple[str, int, bool], limit: int) -> list[Row]:
+    def _bare_below(self, table: Table, state: tuple[str, int, bool], limit: int) -> list[IndexRow]:
         """Return the oldest rows of the table without a vector; cached for each state of the table."""
         known, asked, rows = self._bare
         if known != state or (asked < limit and len(rows) == asked):
@@ -415,7 +415,7 @@ class LanceIndex:
             self._manifest = read_manifest(self._path)
             name = "" if self._overlay.cleared else self._manifest.table
             table = self._database.table(name) if name else None
-            below: dict[str, Row] = {}  # the table's rows that the records change but do not contain
+            below: dict[str, IndexRow] = {}  # the table's rows that the records change but do not contain
             if table is not None:
                 ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
                 paths = [record.path for record in records if isinstance(record, Close)]
@@ -466,9 +466,9 @@ def _visible(
     wanted: int,
     limit: int,
     hidden: frozenset[str],
-    fetch: Callable[[int], list[Row]],
-    keep: Callable[[Row], bool] = lambda _: True,
-) -> list[Row]:
+    fetch: Callable[[int], list[IndexRow]],
+    keep: Callable[[IndexRow], bool] = lambda _: True,
+) -> list[IndexRow]:
     """Fetch ``limit`` rows, and more until enough of them are kept and not hidden, or none are left."""
     limit += min(len(hidden), 32)
     while True:

@@ -28,7 +28,7 @@ import msgspec
 from agentx.storage.files import nofollow
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
-from agentx.storage.index.memory_index import Row
+from agentx.storage.index.memory_index import IndexRow
 from agentx.storage.index.pending_writes import Overlay
 from agentx.storage.index.port import OPEN, Vector
 from agentx.storage.index.terms import TermCounts
@@ -67,7 +67,7 @@ _OF_FEW_VALUES = ("kind", "source", "actor")
 _NUMBERS = frozenset({"seq", "to_seq"})
 _STANDS = f"to_seq = {OPEN}"
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Row)
+_decoder = msgspec.msgpack.Decoder(IndexRow)
 
 
 class Database:
@@ -192,7 +192,7 @@ class Table:
         self.counts = counts
         self._looked = (-1, 0.0)
 
-    def match(self, words: str, condition: str, limit: int) -> list[Row]:
+    def match(self, words: str, condition: str, limit: int) -> list[IndexRow]:
         """Return rows that contain one of these terms, best first by LanceDB's own ranking."""
         from lancedb import query as vendor  # noqa: PLC0415
 
@@ -200,7 +200,7 @@ class Table:
         query = self._asked.query().nearest_to_text(match(words, "tokens"))
         return _rows(_wait(_found(query, condition, ["row", "_score"], limit)))
 
-    def nearest(self, vector: Vector, size: int, condition: str, limit: int) -> list[Row]:
+    def nearest(self, vector: Vector, size: int, condition: str, limit: int) -> list[IndexRow]:
         """Return rows with the nearest vectors, as far as the vector index finds them.
 
         Args:
@@ -215,7 +215,7 @@ class Table:
         )
         return _rows(_wait(_found(query, condition, ["row", "vector", "_distance"], limit)))
 
-    def oldest(self, limit: int, *, embedded: bool | None) -> list[Row]:
+    def oldest(self, limit: int, *, embedded: bool | None) -> list[IndexRow]:
         """Return the oldest open rows, by the event that brought them.
 
         Args:
@@ -232,12 +232,12 @@ class Table:
         rows = self.having("id", first.column("id").to_pylist())
         return sorted(rows, key=lambda row: (row.chunk.seq, row.chunk.id))
 
-    def having(self, column: str, values: Sequence[str], condition: str = "true") -> list[Row]:
+    def having(self, column: str, values: Sequence[str], condition: str = "true") -> list[IndexRow]:
         """Return complete rows, with terms and vectors, whose column has one of these values."""
         if not values:
             return []
         columns = ["row", *(["vector"] if self._has_vectors() else [])]
-        rows: list[Row] = []
+        rows: list[IndexRow] = []
         for start in range(0, len(values), _VALUES_PER_QUERY):
             some = filters.any_of(column, values[start : start + _VALUES_PER_QUERY])
             query = self._handle.search().where(f"{condition} AND {some}")
@@ -252,7 +252,7 @@ class Table:
             total -= self._handle.count_rows(f"{condition} AND {some}")
         return total
 
-    def upsert(self, rows: list[Row], dimensions: int) -> None:
+    def upsert(self, rows: list[IndexRow], dimensions: int) -> None:
         """Add rows, replacing those of the same id, and count their terms."""
         import pyarrow as pa  # noqa: PLC0415 - 0.2 s
 
@@ -335,12 +335,12 @@ def _schema(dimensions: int) -> Any:
     return pa.schema([*fields, *vector])
 
 
-def _arrow(rows: list[Row], dimensions: int) -> Any:
+def _arrow(rows: list[IndexRow], dimensions: int) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     columns: dict[str, list[Any]] = {name: [getattr(row.chunk, name) for row in rows] for name in _FILTERED}
     columns["tokens"] = [row.tokens for row in rows]
-    columns["row"] = [_encoder.encode(Row(row.chunk, row.tokens)) for row in rows]
+    columns["row"] = [_encoder.encode(IndexRow(row.chunk, row.tokens)) for row in rows]
     # The size differs if two processes put the first vectors at once. The embedder embeds such a row again.
     fits = [bool(row.vector) and len(row.vector) == 4 * dimensions for row in rows]
     columns["embedded"] = list(fits)
@@ -354,7 +354,7 @@ def _arrow(rows: list[Row], dimensions: int) -> Any:
     return pa.table(columns, schema=_schema(dimensions))
 
 
-def _open_tokens(rows: Iterable[Row]) -> Iterator[str]:
+def _open_tokens(rows: Iterable[IndexRow]) -> Iterator[str]:
     return (row.tokens for row in rows if row.chunk.to_seq == OPEN)
 
 
@@ -371,7 +371,7 @@ async def _found(query: Any, condition: str, columns: list[str], limit: int) -> 
     return await query.select(columns).limit(limit).to_arrow()
 
 
-def _rows(found: Any) -> list[Row]:
+def _rows(found: Any) -> list[IndexRow]:
     found = found.combine_chunks()
     rows = [_decoder.decode(packed.as_buffer()) for packed in found.column("row")]
     if "vector" not in found.column_names:
@@ -380,6 +380,6 @@ def _rows(found: Any) -> list[Row]:
 
     vectors = found.column("vector").to_numpy(zero_copy_only=False)
     return [
-        Row(row.chunk, row.tokens, b"" if vector is None else np.asarray(vector, dtype="<f4").tobytes())
+        IndexRow(row.chunk, row.tokens, b"" if vector is None else np.asarray(vector, dtype="<f4").tobytes())
         for row, vector in zip(rows, vectors, strict=True)
     ]

@@ -22,7 +22,7 @@ SCORE_DIGITS = 6
 """Scores are rounded to this, so that near ties are ordered alike on every processor: by id."""
 
 
-class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+class IndexRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """A chunk as stored in an index.
 
     Attributes:
@@ -35,14 +35,14 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     vector: bytes = b""
 
 
-def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[Row]:
+def make_rows(chunks: Sequence[Chunk], packed: Sequence[bytes]) -> list[IndexRow]:
     """Analyse chunks, and attach the packed vector of each."""
     rows = []
     for given, vector in zip(chunks, packed, strict=True):
         fields = msgspec.structs.asdict(given).items()
         texts = {name: encodable(value) for name, value in fields if isinstance(value, str)}
         chunk = msgspec.structs.replace(given, **texts)
-        rows.append(Row(chunk, " ".join(tokens_of(chunk)), vector))
+        rows.append(IndexRow(chunk, " ".join(tokens_of(chunk)), vector))
     return rows
 
 
@@ -96,14 +96,14 @@ class Rows:
     """
 
     def __init__(self) -> None:
-        self.by_id: dict[str, Row] = {}
+        self.by_id: dict[str, IndexRow] = {}
         self._counts: dict[str, Counter[str]] = {}
         self._postings: dict[str, set[str]] = {}
         self._paths: dict[tuple[str, str], set[str]] = {}
         self._open: Counter[str] = Counter()
         self._docs = self._length = 0
 
-    def put(self, row: Row) -> None:
+    def put(self, row: IndexRow) -> None:
         """Add a row, replacing the one of the same id."""
         self._remove(row.chunk.id)
         chunk, counts = row.chunk, Counter(row.tokens.split(" ") if row.tokens else ())
@@ -171,7 +171,7 @@ class Rows:
             if not holders:
                 del self._postings[term]
 
-    def _count(self, row: Row, sign: int) -> None:
+    def _count(self, row: IndexRow, sign: int) -> None:
         """Add a row to the statistics, or remove it, if it is open."""
         if row.chunk.to_seq != OPEN:
             return
@@ -182,7 +182,7 @@ class Rows:
             self._open[term] += sign
 
 
-def closed(row: Row, seq: int) -> Row:
+def closed(row: IndexRow, seq: int) -> IndexRow:
     """Return the row with its validity ended by event ``seq``, unless it had ended already."""
     if row.chunk.to_seq != OPEN:
         return row
@@ -308,7 +308,7 @@ def agreed_dimensions(known: int, packed: Sequence[bytes]) -> int:
     return known
 
 
-def lacks_vector(row: Row) -> bool:
+def lacks_vector(row: IndexRow) -> bool:
     """Return whether this row still needs a vector from the embedder."""
     return not row.vector and row.chunk.to_seq == OPEN
 

@@ -22,17 +22,17 @@ import msgspec
 
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_all
-from agentx.storage.index.memory_index import Row, Rows
+from agentx.storage.index.memory_index import IndexRow, Rows
 
 
 class Put(msgspec.Struct, frozen=True, tag="put"):
     """Rows were added or replaced."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[IndexRow, ...]
 
 
 class Embed(msgspec.Struct, frozen=True, tag="embed"):
-    """Vectors were set for chunks, packed as in :class:`Row`."""
+    """Vectors were set for chunks, packed as in :class:`IndexRow`."""
 
     ids: tuple[str, ...]
     vectors: tuple[bytes, ...]
@@ -220,7 +220,7 @@ class Overlay:
         self.cleared = False
         self.forgotten = False
 
-    def apply(self, record: Record, below: dict[str, Row]) -> None:
+    def apply(self, record: Record, below: dict[str, IndexRow]) -> None:
         """Apply one record.
 
         Args:
@@ -248,7 +248,7 @@ class Overlay:
             case Clear():
                 self.rows, self.meta, self.cleared, self.forgotten = Rows(), {}, True, True
 
-    def _lift(self, rows: Iterable[Row]) -> None:
+    def _lift(self, rows: Iterable[IndexRow]) -> None:
         """Copy rows of the table into the overlay, in their current state."""
         for row in rows:
             if row.chunk.id not in self.rows.by_id and not self.cleared:

@@ -74,7 +74,7 @@ class _Doubt(NamedTuple):
     hashes: frozenset[str]
 
 
-class Proof:
+class ChainProof:
     """Follows the chain.
 
     Args:

@@ -131,7 +131,7 @@ def count_segments(root: Path) -> int:
     return highest
 
 
-class Reading(Iterator[Event]):
+class HistoryReading(Iterator[Event]):
     """An iterator over events.
 
     Attributes:
@@ -168,7 +168,7 @@ class History:
 
     def read(
         self, after: int | Position = 0, on_damage: OnDamage | None = None, *, live: bool = True
-    ) -> "Reading":
+    ) -> "HistoryReading":
         """Return the events after ``after``, in order, each once.
 
         Each is checked against the hash of the one before it.
@@ -182,12 +182,12 @@ class History:
         Raises:
             HistoryDamaged: A line is damaged and ``on_damage`` was not given.
         """
-        reading = Reading()
+        reading = HistoryReading()
         reading.events = self._read(reading, after, on_damage, live=live)
         return reading
 
     def _read(
-        self, reading: "Reading", after: int | Position, on_damage: OnDamage | None, *, live: bool
+        self, reading: "HistoryReading", after: int | Position, on_damage: OnDamage | None, *, live: bool
     ) -> Iterator[Event]:
         start, chain = self._start(after)
         offset, next_segment = start.offset, start.segment

@@ -29,7 +29,7 @@ Source = tuple[bytes, str]
 """A content that may hold lines of the log, and its name in messages."""
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostEvents(msgspec.Struct, frozen=True):
     """Events that are not found anywhere.
 
     Attributes:
@@ -50,7 +50,7 @@ class Lost(msgspec.Struct, frozen=True):
         return f"event {self.first}" if self.first == self.last else f"events {self.first} to {self.last}"
 
 
-class Rebuilt(msgspec.Struct):
+class RebuiltLog(msgspec.Struct):
     """The result of rebuilding a log.
 
     Attributes:
@@ -65,7 +65,7 @@ class Rebuilt(msgspec.Struct):
     files: dict[str, bytes] = {}
     sources: dict[str, str] = {}
     foreign: list[tuple[bytes, str]] = []
-    lost: list[Lost] = []
+    lost: list[LostEvents] = []
     seq: int = 0
     hash: str = GENESIS
 
@@ -102,9 +102,9 @@ class Rebuilding:
         self._own = {"", self._name, THIS_PROCESS}
         self._lines: dict[int, dict[bytes, str]] = {}
         self._preferred: set[bytes] = set()
-        self._result = Rebuilt()
+        self._result = RebuiltLog()
 
-    def run(self) -> Rebuilt:
+    def run(self) -> RebuiltLog:
         """Process the whole log."""
         segments = max(count_segments(self._root), self._segments)
         for number in range(1, segments + 1):
@@ -224,7 +224,7 @@ class Rebuilding:
                 behind = line, event
                 break
         end = behind[1].seq - 1 if behind else last
-        lost = Lost(previous + 1, end, path, number)
+        lost = LostEvents(previous + 1, end, path, number)
         if not self._accept_loss:
             result.lost.append(lost)
         result.seq, result.hash = end, UNKNOWN

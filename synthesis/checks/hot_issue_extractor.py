@@ -54,7 +54,7 @@ _REST = "and more"
 _Key = tuple[str, str, str]
 
 
-class _Run(msgspec.Struct, frozen=True):
+class _CheckRun(msgspec.Struct, frozen=True):
     """A parsed check run."""
 
     seq: int
@@ -130,7 +130,7 @@ def _command(call: ToolCallExecuted) -> str:
     return call.command or (argument if isinstance(argument, str) else "")
 
 
-def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _Run | None:
+def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _CheckRun | None:
     command = _command(call) or (call.tool if call.tool in CHECK_TOOLS else "")
     text = read(call.output)
     exit_code = call.exit_code
@@ -143,7 +143,7 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _Run | No
         return None
     failed = any(report.outcome == "failed" for report in reports)
     selected = selection(command) if _command(call) else Selection(whole=True)
-    return _Run(
+    return _CheckRun(
         seq=event.seq,
         command=normal_form(command),
         selected=selected,
@@ -187,7 +187,7 @@ def _time_out(command: str) -> CheckReport:
 # --- what fails ---------------------------------------------------------------------------------------------
 
 
-def _failing(run: _Run) -> dict[_Key, FailedCheck]:
+def _failing(run: _CheckRun) -> dict[_Key, FailedCheck]:
     """Return failing checks by key; a failing run that names none fails as a whole, under its command."""
     found: dict[_Key, FailedCheck] = {}
     named = any(report.failing for report in run.reports)
@@ -200,7 +200,7 @@ def _failing(run: _Run) -> dict[_Key, FailedCheck]:
     return found
 
 
-def _whole_run(run: _Run, report: CheckReport) -> FailedCheck:
+def _whole_run(run: _CheckRun, report: CheckReport) -> FailedCheck:
     blocked = not_runnable(report, None) or (report.ran == 0 and report.runner != "exit")
     return finding(run.command, message=report.error, priority="critical" if blocked else "high")
 
@@ -209,7 +209,7 @@ def _whole_run(run: _Run, report: CheckReport) -> FailedCheck:
 
 
 def _closed_or_renewed(
-    run: _Run, open_issues: list[MemoryItem], failing: dict[_Key, FailedCheck], *, overflowing: bool
+    run: _CheckRun, open_issues: list[MemoryItem], failing: dict[_Key, FailedCheck], *, overflowing: bool
 ) -> Iterable[Change]:
     for issue in open_issues:
         detail = issue.detail
@@ -232,7 +232,7 @@ def _same(detail: HotIssueDetail, failing: dict[_Key, FailedCheck]) -> FailedChe
     return None
 
 
-def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: FailedCheck) -> Patch:
+def _renewed(run: _CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: FailedCheck) -> Patch:
     message = again.message or detail.message
     renewed = msgspec.structs.replace(
         detail,
@@ -251,7 +251,7 @@ def _renewed(run: _Run, issue: MemoryItem, detail: HotIssueDetail, again: Failed
     return Patch(id=issue.id, detail=renewed, text=text, short=shorten(text), score=_SCORES[again.priority])
 
 
-def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
+def _ended(run: _CheckRun, detail: HotIssueDetail, *, overflowing: bool) -> str:
     """Return how a run ends an issue that does not fail in it: ``passed`` or ``gone``; empty if not."""
     if run.passed and run.command == detail.command and not _skipped(run, detail):
         return "passed"
@@ -261,7 +261,9 @@ def _ended(run: _Run, detail: HotIssueDetail, *, overflowing: bool) -> str:
     return next((how for report in same_runner if (how := _ended_by(report, run.selected, detail))), "")
 
 
-def _whole_ended(run: _Run, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool) -> str:
+def _whole_ended(
+    run: _CheckRun, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool
+) -> str:
     """Return how an issue about a whole run ends.
 
     A full pass ends it, also a pass of the tool's current command. So does a run that names all its failures.
@@ -275,7 +277,7 @@ def _whole_ended(run: _Run, detail: HotIssueDetail, reports: list[CheckReport], 
     return "gone" if run.command == detail.command and named and not overflowing else ""
 
 
-def _skipped(run: _Run, detail: HotIssueDetail) -> bool:
+def _skipped(run: _CheckRun, detail: HotIssueDetail) -> bool:
     return any(skip.check == detail.check for report in run.reports for skip in report.skipped)
 
 
@@ -345,7 +347,7 @@ def _under(suite: str, path: str) -> bool:
 
 
 def _opened(
-    run: _Run, issues: list[MemoryItem], failing: dict[_Key, FailedCheck], quoted: str
+    run: _CheckRun, issues: list[MemoryItem], failing: dict[_Key, FailedCheck], quoted: str
 ) -> Iterable[Change]:
     details = [(item, item.detail) for item in issues if isinstance(item.detail, HotIssueDetail)]
     active = [detail for item, detail in details if item.status == "active"]
@@ -372,7 +374,9 @@ def _rest_name(command: str) -> str:
     return printable_name(f"{command} {_REST}")
 
 
-def _issue(run: _Run, ordinal: int, runner: str, item: FailedCheck, before: str, quoted: str) -> MemoryItem:
+def _issue(
+    run: _CheckRun, ordinal: int, runner: str, item: FailedCheck, before: str, quoted: str
+) -> MemoryItem:
     detail = HotIssueDetail(
         runner=runner,
         check=item.check,

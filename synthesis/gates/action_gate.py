@@ -13,7 +13,7 @@ from agentx.storage.text import one_line, shorten
 from agentx.synthesis.gates.action_relevance import (
     STATE_SORTS,
     Action,
-    Board,
+    MemoryBoard,
     Touch,
     applies,
     ruled_out,
@@ -134,7 +134,7 @@ _ISSUES_SHOWN = 3
 
 
 def judge(
-    board: Board,
+    board: MemoryBoard,
     action: Action,
     flows: Sequence[FlowMatch] = (),
     *,
@@ -244,7 +244,7 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
             yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
-def _standing(board: Board, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
+def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if sort_of(one.item) in STATE_SORTS]
     here = [

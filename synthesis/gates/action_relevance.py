@@ -142,7 +142,7 @@ _BY_WORDS = (
 _HELD = frozenset((*_BY_WORDS, "flow", "hot_issue"))
 
 
-class Board:
+class MemoryBoard:
     """The items of a state that can be relevant to an action, indexed by their words for fast lookup.
 
     Args:
@@ -261,7 +261,7 @@ def names_exactly(idea: str, text: str) -> bool:
     return False
 
 
-def ruled_out(board: Board, action: Action) -> list[MemoryItem]:
+def ruled_out(board: MemoryBoard, action: Action) -> list[MemoryItem]:
     """Return the active rejections whose idea is exactly this action."""
     if not action.changes:
         return []
@@ -369,7 +369,7 @@ def suggests(idea: str, text: str) -> bool:
     return False
 
 
-def suggested(board: Board, answer: str, task: str, agent: str) -> list[MemoryItem]:
+def suggested(board: MemoryBoard, answer: str, task: str, agent: str) -> list[MemoryItem]:
     """Return the active rejections whose idea an answer suggests again.
 
     Args:
@@ -415,7 +415,7 @@ class Touch(msgspec.Struct, frozen=True):
     why: str
 
 
-def touching(board: Board, action: Action) -> list[Touch]:
+def touching(board: MemoryBoard, action: Action) -> list[Touch]:
     """Return the items that are relevant to an action, closest first."""
     near = board.near(action.words)
     found: list[Touch] = []
@@ -447,7 +447,7 @@ def _why(item: MemoryItem, action: Action, near: float) -> str:
     return ""
 
 
-def woken(board: Board, action: Action) -> list[MemoryItem]:
+def woken(board: MemoryBoard, action: Action) -> list[MemoryItem]:
     """Return the dormant or faded rules that apply to this action again."""
     return [
         item

@@ -15,7 +15,7 @@ import msgspec
 from pathspec import GitIgnoreSpec
 
 from agentx.synthesis.gates.python_functions import (
-    Function,
+    PythonFunction,
     functions_of,
     is_meant,
     names_defined,
@@ -304,7 +304,7 @@ def _missing_decorators(
             yield _violation(item, reason, path, function.line)
 
 
-def _carries(function: Function, decorator: str) -> bool:
+def _carries(function: PythonFunction, decorator: str) -> bool:
     """Return whether a function has the decorator, or is the decorator itself."""
     wanted = decorator.rpartition(".")[2]
     return function.node.name == wanted or any(

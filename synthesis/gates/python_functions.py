@@ -59,7 +59,7 @@ _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _MAX_SOURCE = 2_000_000
 
 
-class Function(msgspec.Struct, frozen=True):
+class PythonFunction(msgspec.Struct, frozen=True):
     """A function of a module or a class; functions inside functions are not covered.
 
     Attributes:
@@ -89,7 +89,7 @@ def parse_python(source: str) -> ast.Module | str:
         return "it is not valid Python"
 
 
-def functions_of(tree: ast.Module) -> Iterator[Function]:
+def functions_of(tree: ast.Module) -> Iterator[PythonFunction]:
     """Yield the functions and methods of a module."""
     stack: list[tuple[ast.AST, str]] = [(tree, "")]
     while stack:
@@ -98,7 +98,7 @@ def functions_of(tree: ast.Module) -> Iterator[Function]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
                 names = tuple(name for decorator in child.decorator_list if (name := _dotted(decorator)))
-                yield Function(f"{prefix}{child.name}", child.lineno, names, child)
+                yield PythonFunction(f"{prefix}{child.name}", child.lineno, names, child)
             elif isinstance(child, ast.ClassDef):
                 inner.append((child, f"{prefix}{child.name}."))
             elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
@@ -114,7 +114,7 @@ def names_defined(source: str) -> frozenset[str]:
     return frozenset(match.group(1) for match in _DEFINITION.finditer(source))
 
 
-def is_meant(function: Function, description: str) -> bool:
+def is_meant(function: PythonFunction, description: str) -> bool:
     """Return whether a rule's description matches a function; an empty description matches every function.
 
     Args:
@@ -134,7 +134,7 @@ def is_meant(function: Function, description: str) -> bool:
     return all(_is_kind(function, word) for word in described)
 
 
-def _is_kind(function: Function, word: str) -> bool:
+def _is_kind(function: PythonFunction, word: str) -> bool:
     name = function.node.name
     if stem(word) in FETCHING_DESCRIPTIONS or word in {"calling", "loading"}:
         return fetches_data(function.node)

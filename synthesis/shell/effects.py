@@ -16,7 +16,7 @@ from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_comma
 from agentx.synthesis.shell.wrappers import SHELLS
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
+class CommandEffect(msgspec.Struct, frozen=True, kw_only=True):
     """What a command does to one file.
 
     Attributes:
@@ -85,7 +85,7 @@ _CODE_REMOVES = tuple(
 )
 
 
-def effects(command: str, is_folder: IsFolder = lambda path: path.endswith("/")) -> tuple[Effect, ...]:
+def effects(command: str, is_folder: IsFolder = lambda path: path.endswith("/")) -> tuple[CommandEffect, ...]:
     """Return the files that a command line writes or removes, as far as it names them.
 
     Args:
@@ -98,7 +98,7 @@ def effects(command: str, is_folder: IsFolder = lambda path: path.endswith("/"))
     return tuple(dict.fromkeys(_effects(command, is_folder)))
 
 
-def _effects(command: str, is_folder: IsFolder) -> Iterator[Effect]:
+def _effects(command: str, is_folder: IsFolder) -> Iterator[CommandEffect]:
     folders: dict[tuple[int, ...], str] = {}
     piped, names = "", list[str]()
     for call in read_command(command).calls:
@@ -116,7 +116,7 @@ def _effects(command: str, is_folder: IsFolder) -> Iterator[Effect]:
             continue
         given = call.given or piped
         printed = (call.given or None) if call.program == "cat" else _printed(call.program, words)
-        found = [Effect(path=path, text=printed, appends=sign == ">>") for sign, path in call.writes]
+        found = [CommandEffect(path=path, text=printed, appends=sign == ">>") for sign, path in call.writes]
         if call.program in SHELLS and not words:
             found += _effects(piped, is_folder)
         elif _INTERPRETERS.fullmatch(call.program):
@@ -186,7 +186,7 @@ def _found(arguments: Sequence[str]) -> list[str]:
 
 def _of_program(
     program: str, words: list[str], given: str, folder: str, is_folder: IsFolder
-) -> Iterator[Effect]:
+) -> Iterator[CommandEffect]:
     """Yield the effects of a program that is known to change the files it is given."""
     if program == "git":
         program, words = _git(words)
@@ -194,16 +194,16 @@ def _of_program(
     if program in _EACH:
         text = (given or None) if program == "tee" else None
         for name in names:
-            yield Effect(path=name, text=text, appends=bool({"-a", "--append"} & set(words)))
+            yield CommandEffect(path=name, text=text, appends=bool({"-a", "--append"} & set(words)))
     elif program in _REMOVE:
-        yield from (Effect(path=name, removes=True) for name in names)
+        yield from (CommandEffect(path=name, removes=True) for name in names)
     elif program in _LAST and not (program == "install" and {"-d", "--directory"} & set(words)):
         yield from _copied(program, words, names, lambda path: is_folder(_in(folder, path)))
     elif program in _EDITS and any(map(_IN_PLACE.match, words)):
         scripts = {value for flag, value in pairwise(words) if re.match(r"-\w*e$|--expression$", flag)}
-        yield from (Effect(path=name) for name in names[not scripts :] if name not in scripts)
+        yield from (CommandEffect(path=name) for name in names[not scripts :] if name not in scripts)
     elif program == "find" and "-delete" in words:
-        yield from (Effect(path=name, removes=True) for name in _found(words))
+        yield from (CommandEffect(path=name, removes=True) for name in _found(words))
     yield from _outputs(program, words)
 
 
@@ -236,7 +236,9 @@ def _operands(program: str, words: Sequence[str]) -> list[str]:
     return names
 
 
-def _copied(program: str, words: Sequence[str], names: list[str], is_folder: IsFolder) -> Iterator[Effect]:
+def _copied(
+    program: str, words: Sequence[str], names: list[str], is_folder: IsFolder
+) -> Iterator[CommandEffect]:
     """Yield what a program that copies, moves or links writes at its target, and moves away."""
     given = (word.partition("=")[2] for word in words if word.startswith("--target-directory="))
     after = (value for flag, value in pairwise(words) if flag in {"-t", "--target-directory"})
@@ -249,35 +251,35 @@ def _copied(program: str, words: Sequence[str], names: list[str], is_folder: IsF
     inner = bool(into) or len(sources) > 1 or target == "." or is_folder(target)
     for source in sources:
         inside = posixpath.normpath(posixpath.join(target, posixpath.basename(source.rstrip("/"))))
-        yield Effect(path=inside if inner else target)
+        yield CommandEffect(path=inside if inner else target)
         if program == "mv":
-            yield Effect(path=source, removes=True)
+            yield CommandEffect(path=source, removes=True)
 
 
-def _outputs(program: str, words: Sequence[str]) -> Iterator[Effect]:
+def _outputs(program: str, words: Sequence[str]) -> Iterator[CommandEffect]:
     """Yield the output files that options name."""
     if program == "dd":
-        yield from (Effect(path=word[3:]) for word in words if word.startswith("of="))
+        yield from (CommandEffect(path=word[3:]) for word in words if word.startswith("of="))
     short = {"wget": "-O"}.get(program, "" if program in _ONLY_MATCHING else "-o")
     for flag, value in pairwise((*words, "")):
         if flag in (short, "--output", "--out", "--output-document") and not value.startswith("-"):
-            yield Effect(path=value)
+            yield CommandEffect(path=value)
         elif flag.startswith(("--output=", "--out=", "--output-document=", "--output-file=")):
-            yield Effect(path=flag.partition("=")[2])
+            yield CommandEffect(path=flag.partition("=")[2])
         elif program in _GLUED and flag.startswith("-o") and flag != "-o":
-            yield Effect(path=flag[2:])
+            yield CommandEffect(path=flag[2:])
     if program == "uniq" and len(names := _operands(program, words)) > 1:
-        yield Effect(path=names[1])
+        yield CommandEffect(path=names[1])
     if program == "tar" and words and re.match(r"-?\w*[cru]\w*f$", words[0]):
-        yield from (Effect(path=name) for name in words[1:2])
+        yield from (CommandEffect(path=name) for name in words[1:2])
 
 
-def _of_code(code: str) -> Iterator[Effect]:
+def _of_code(code: str) -> Iterator[CommandEffect]:
     """Yield the files that code on the command line writes or removes, if it names them."""
     for form in _CODE_WRITES:
-        yield from (Effect(path=found["path"]) for found in form.finditer(code))
+        yield from (CommandEffect(path=found["path"]) for found in form.finditer(code))
     for form in _CODE_REMOVES:
-        yield from (Effect(path=found["path"], removes=True) for found in form.finditer(code))
+        yield from (CommandEffect(path=found["path"], removes=True) for found in form.finditer(code))
 
 
 # --- whether it changes anything ----------------------------------------------------------------------------

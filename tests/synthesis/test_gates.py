@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.synthesis.gates.action_gate import MAX_TOKENS, fitted, judge
-from agentx.synthesis.gates.action_relevance import Action, Board, names_exactly, touching
+from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, names_exactly, touching
 from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -40,7 +40,7 @@ def flow(name, text, *, approval=False, **fields):
 def looked(items, text, **fields):
     state = State(items={one.id: one for one in items})
     action = Action(text=text, **fields)
-    return judge(Board(state), action, match(state, text))
+    return judge(MemoryBoard(state), action, match(state, text))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_flow_comes_with_its_steps_and_asks_where_it_needs_a_persons_word():
 def test_a_flow_that_was_granted_does_not_ask_again():
     state = State(items={"f-1": flow("f-1", "deploy to production", approval=True)})
     action = Action(text="deploy to production")
-    verdict = judge(Board(state), action, match(state, action.text), granted=frozenset(("f-1",)))
+    verdict = judge(MemoryBoard(state), action, match(state, action.text), granted=frozenset(("f-1",)))
     assert verdict.verdict == "allow_with_context"
 
 
@@ -196,7 +196,7 @@ def test_a_denial_weighs_more_than_a_question():
 def test_a_broken_check_denies_with_its_reason():
     rule = item("c-1", "constraint", "No tabs.", detail=ConstraintDetail())
     broken = Violation(item_id="c-1", rule="No tabs.", sentence="No tabs!", reason="Line 1 of a.py says it.")
-    verdict = judge(Board(State(items={"c-1": rule})), Action(text="write a.py"), violations=[broken])
+    verdict = judge(MemoryBoard(State(items={"c-1": rule})), Action(text="write a.py"), violations=[broken])
     assert (verdict.verdict, verdict.denied_by) == ("deny", ("c-1",))
     assert "Line 1 of a.py says it." in verdict.reason
     assert fitted(verdict).items == ("c-1",)
@@ -292,7 +292,7 @@ TOUCHED = {
 
 def test_among_hundreds_of_rules_an_action_is_told_those_of_its_rare_words_and_not_all_of_a_synonym():
     rules = (*HUNDREDS, *dict.fromkeys(rule for named in TOUCHED.values() for rule in named))
-    board = Board(State(items={text: item(text, "constraint", text) for text in rules}))
+    board = MemoryBoard(State(items={text: item(text, "constraint", text) for text in rules}))
     for action, wanted in TOUCHED.items():
         shown = [one.item.text for one in touching(board, Action(text=action))]
         assert sorted(shown) == sorted(wanted), action

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentx.cli.terminal import facts
-from agentx.pipelines.board import Board, Cell, Mark, Row
+from agentx.pipelines.board import Board, BoardRow, Cell, Mark
 from agentx.storage.text import one_line, plain, shorten
 
 _MARKS: dict[Mark, tuple[str, str]] = {
@@ -91,7 +91,7 @@ def _seconds(seconds: float) -> str:
     return f"{whole // minute}m" if whole < hour else f"{whole // hour}h"
 
 
-def _name(row: Row, names: int) -> Text:
+def _name(row: BoardRow, names: int) -> Text:
     name = Text(plain(row.stage))
     name.truncate(names - 1, overflow="ellipsis")
     return name
@@ -104,7 +104,7 @@ def _table(names: int) -> Table:
 
 
 def _grid(
-    rows: list[Row], for_each: str, items: tuple[str, ...], names: int, wide: int, now: datetime
+    rows: list[BoardRow], for_each: str, items: tuple[str, ...], names: int, wide: int, now: datetime
 ) -> Table:
     """Return stages by items, with a mark for each."""
     made = _table(names)
@@ -131,7 +131,7 @@ def _since(cell: Cell, now: datetime) -> str:
     return _seconds((now - datetime.fromisoformat(cell.since)).total_seconds())
 
 
-def _counts(rows: list[Row], for_each: str, items: int, names: int) -> Table:
+def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Table:
     """Return, for each stage, the number of items in each state."""
     made = _table(names)
     made.add_column(width=_BAR_COLUMNS + 2)

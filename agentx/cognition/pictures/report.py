@@ -26,7 +26,7 @@ _MANY = 20
 _SPELLED = 2
 
 
-class Summary(NamedTuple):
+class ReportSummary(NamedTuple):
     """The summary of the report: number of interactions, how many fetched memories, and costs."""
 
     interactions: str
@@ -38,14 +38,14 @@ class Summary(NamedTuple):
         return f"{self.interactions}, {self.fetched}, {self.cost}."
 
 
-def summary(seen: Overview) -> Summary:
+def summary(seen: Overview) -> ReportSummary:
     """Return the summary at the top of the report."""
     times, spent = seen.triggers.triggered, seen.collected
     fetched = f"memories fetched in {times:,} of them" if times else "no memories fetched"
     cost = f"{spent.total_tokens:,} tokens" if spent.total_tokens else "no model asked"
     if usd := spent.cost_usd:
         cost += f" for ${usd:,.2f}" if usd >= _CENT else f" for ${usd:.4f}"
-    return Summary(_many(len(seen.interactions), "interaction"), fetched, cost)
+    return ReportSummary(_many(len(seen.interactions), "interaction"), fetched, cost)
 
 
 def write_report(seen: Overview, folder: Path) -> list[Path]:

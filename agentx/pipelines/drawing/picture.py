@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from agentx.pipelines.board import Board, Mark, Row
+from agentx.pipelines.board import Board, BoardRow, Mark
 from agentx.pipelines.drawing.layers import Box, Layout, arranged
 from agentx.pipelines.drawing.text_width import text_width
 from agentx.pipelines.matrix import all_stages, shown_path
@@ -296,7 +296,7 @@ def _who(name: str, role: Role) -> str:
     return f"{role.title or name} · {played}"
 
 
-def _stands(row: Row) -> str:
+def _stands(row: BoardRow) -> str:
     """Return how many items have which status, in a line."""
     counted = Counter(cell.mark for cell in row.cells)
     told = [f"✓ {counted['proved']} of {len(row.cells)}"]

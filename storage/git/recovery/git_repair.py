@@ -30,7 +30,7 @@ from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import CommitInfo, ObjectReader, loose_objects
 from agentx.storage.git.checking import (
     STALE_S,
-    Fault,
+    ObjectFault,
     index_faults,
     loose_fault,
     pack_faults,
@@ -237,7 +237,7 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     return mended
 
 
-def _damaged_objects(git_dir: Path, *, new_only: bool) -> Iterator[Fault]:
+def _damaged_objects(git_dir: Path, *, new_only: bool) -> Iterator[ObjectFault]:
     since_ns = 0
     if new_only:  # by the clock of the file system
         with contextlib.suppress(FileNotFoundError):
@@ -353,13 +353,13 @@ def _traces(git_dir: Path) -> list[str]:
 # --- repairs ------------------------------------------------------------------------------------------------
 
 
-def _remove(git_dir: Path, aside: Aside, faults: list[Fault], how: str) -> Iterator[Mended]:
+def _remove(git_dir: Path, aside: Aside, faults: list[ObjectFault], how: str) -> Iterator[Mended]:
     for fault in faults:
         aside.keep(git_dir / fault.path)
         yield Mended(f".git/{fault.path}", how)
 
 
-def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
+def _stale_index_lock(git_dir: Path) -> Iterator[ObjectFault]:
     """Yield an old lock of the index that is neither the engine's nor a running git program's.
 
     Git holds it while the user writes a commit message, so age alone is not enough.
@@ -372,7 +372,7 @@ def _stale_index_lock(git_dir: Path) -> Iterator[Fault]:
         ):
             return
         if not _git_at_work(git_dir.parent):
-            yield Fault("index.lock", "was left by a process that died")
+            yield ObjectFault("index.lock", "was left by a process that died")
 
 
 def _git_at_work(root: Path) -> bool:
@@ -492,7 +492,7 @@ def _forget(git_dir: Path, aside: Aside, commits: list[str]) -> None:
     _drop_moves(git_dir, aside, lost.__contains__)
 
 
-def _broken(git_dir: Path) -> list[Fault]:
+def _broken(git_dir: Path) -> list[ObjectFault]:
     """Return loose commits and trees that name missing objects; after a power cut these are unreachable."""
     reader = ObjectReader(git_dir)
     links: dict[str, list[str]] = {}
@@ -518,7 +518,8 @@ def _broken(git_dir: Path) -> list[Fault]:
         broken |= fresh
         ahead += fresh
     return [
-        Fault(str(paths[oid].relative_to(git_dir)), "refers to a missing object") for oid in sorted(broken)
+        ObjectFault(str(paths[oid].relative_to(git_dir)), "refers to a missing object")
+        for oid in sorted(broken)
     ]
 
 

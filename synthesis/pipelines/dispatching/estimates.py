@@ -37,7 +37,7 @@ There = Callable[[ReadFile], Mapping[str, str]]
 """Returns the existing texts for a pointer, by the path shown to the agent; empty if there are none."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class EstimateRow(msgspec.Struct, frozen=True):
     """A file in a budget.
 
     Attributes:
@@ -68,7 +68,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         problem: Why it cannot be dispatched; empty if it can.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[EstimateRow, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     parts: int = 1
     reads: int
@@ -96,7 +96,7 @@ def budget_of(fitted: Fitted, estimated: Collection[str] = ()) -> Budget:
     """
     return Budget(
         rows=tuple(
-            Row(one.path, one.tokens, one.whole_tokens, one.cut, one.path in estimated)
+            EstimateRow(one.path, one.tokens, one.whole_tokens, one.cut, one.path in estimated)
             for one in fitted.given
         ),
         left_out=fitted.left_out,

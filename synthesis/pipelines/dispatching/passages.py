@@ -125,7 +125,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-class Section:
+class FileSection:
     """A passage that a file can be cut at.
 
     Attributes:
@@ -170,7 +170,7 @@ class Sections(msgspec.Struct, frozen=True):
     """
 
     head: str
-    sections: tuple[Section, ...]
+    sections: tuple[FileSection, ...]
     one: str = "section"
     many: str = "sections"
 
@@ -266,17 +266,17 @@ def _without_headings(text: str) -> Sections:
         starts = [(start, "") for start in cuts if text[start : start + 1].strip() or start == begins]
         if len(starts) > 1:
             return Sections(text[:begins], tuple(_between(text, starts)), one, many)
-    return Sections("", (Section("", text, 1, text.count("\n")),) if text else (), "section", "sections")
+    return Sections("", (FileSection("", text, 1, text.count("\n")),) if text else (), "section", "sections")
 
 
-def _between(text: str, starts: Sequence[tuple[int, str]]) -> Iterator[Section]:
+def _between(text: str, starts: Sequence[tuple[int, str]]) -> Iterator[FileSection]:
     line, before = 1, 0
     ends = [start for start, _ in starts[1:]] + [len(text)]
     for (start, title), end in zip(starts, ends, strict=True):
         line += text.count("\n", before, start)
         own = text[start:end]
         last = line + max(own.count("\n") - 1, 0)
-        yield Section(title[:_LONGEST_HEADING], own if own.endswith("\n") else own + "\n", line, last)
+        yield FileSection(title[:_LONGEST_HEADING], own if own.endswith("\n") else own + "\n", line, last)
         before = start
 
 
@@ -301,7 +301,7 @@ class Wanted:
         self._terms = query_terms(about)
         self._named = [re.compile(pattern, re.IGNORECASE) for pattern in _names(item)]
 
-    def order(self, sections: Sequence[Section]) -> list[int]:
+    def order(self, sections: Sequence[FileSection]) -> list[int]:
         """Return indices of sections by relevance: by heading, then by search (BM25), then the latest."""
         counts = [one.terms for one in sections]
         weights = bm25.weigh(self._terms, _Within(self._terms, counts))

@@ -103,7 +103,7 @@ WITHOUT_TOOLS = (
 """How an agent writes: a program that speaks text has no tools."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class AgentPrompt(msgspec.Struct, frozen=True):
     """The instructions for an agent.
 
     Attributes:
@@ -152,7 +152,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     writes: Mapping[str, str] = {}
 
 
-def tell(plan: Plan, sending: Sending) -> Told:
+def tell(plan: Plan, sending: Sending) -> AgentPrompt:
     """Write the prompt of a dispatch.
 
     Raises:
@@ -188,7 +188,7 @@ def tell(plan: Plan, sending: Sending) -> Told:
         name: getattr(sending, name) for name in ("round", "found", "tries", "reason", "wish", "rules")
     }
     text = fill(role.prompt or PROMPT, step.values | filled)
-    return Told(
+    return AgentPrompt(
         re.sub(r"\n{3,}", "\n\n", text).strip() + "\n",
         "\n\n".join(map(fenced, sending.given)),
         WITHOUT_TOOLS if is_by_text(role) else WITH_TOOLS,

@@ -74,7 +74,7 @@ class TaskPart(msgspec.Struct):
     holds: int
 
 
-class Written(msgspec.Struct):
+class WrittenFile(msgspec.Struct):
     """What agents wrote for a step in a round.
 
     Attributes:
@@ -129,7 +129,7 @@ class Progress(msgspec.Struct):
     running: dict[str, Sent] = msgspec.field(default_factory=dict)
     proved: dict[str, Proof] = msgspec.field(default_factory=dict)
     failures: dict[str, list[Failure]] = msgspec.field(default_factory=dict)
-    written: dict[str, Written] = msgspec.field(default_factory=dict)
+    written: dict[str, WrittenFile] = msgspec.field(default_factory=dict)
     verdicts: dict[str, list[RoundVerdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
@@ -191,7 +191,7 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = Written(event.seq, sent.round, {})
+        made = WrittenFile(event.seq, sent.round, {})
         if before is not None and before.round == sent.round and (sent.part or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
@@ -248,7 +248,7 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         progress.anomalies.append(f"{where}: {sent.role} was not accepted: {ended.reason}")
 
 
-def _forget(written: Written, sent: Sent) -> None:
+def _forget(written: WrittenFile, sent: Sent) -> None:
     """Discard a part that was not accepted, so that it is written again.
 
     If the joined parts were not accepted, all of them are discarded.
@@ -266,7 +266,7 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
     # an agent that is dispatched again starts from nothing
-    progress.written[key] = Written(event.seq, proved.round, {})
+    progress.written[key] = WrittenFile(event.seq, proved.round, {})
     progress.failures.pop(key, None)
     if proved.changes or proved.learned or proved.superseded:
         progress.remembered.setdefault(key, []).append(event.seq)

@@ -11,7 +11,7 @@ import pytest
 
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executor_tools import Hands
-from agentx.directing.executors import Assignment, Command, Function, Loop, Outcome, outside_environ
+from agentx.directing.executors import Assignment, Command, Function, ModelLoop, Outcome, outside_environ
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.model.port import ModelError, Reply, ToolCall, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
@@ -209,7 +209,7 @@ def test_a_model_in_a_loop_acts_until_it_answers_and_its_tokens_are_on_record(ws
     ]
     script.write_text("\n".join(map(json.dumps, turns)), "utf-8")
     tools = Tools()
-    run = run_directed(ws.engine, Loop(ScriptedModel(script)), tools.functions())
+    run = run_directed(ws.engine, ModelLoop(ScriptedModel(script)), tools.functions())
     assert (run.outcome.status, run.outcome.summary, run.outcome.steps) == ("COMPLETED", "Sent 1.", 2)
     assert len(tools.calls) == 1
     [ended] = [event.data for event in ws.events() if event.type == "RunEnded"]
@@ -241,9 +241,9 @@ class Down:
 
 
 def test_a_model_that_goes_round_in_circles_or_is_down_ends_its_run(ws):
-    run_directed(ws.engine, Loop(Circles()), Tools().functions())
+    run_directed(ws.engine, ModelLoop(Circles()), Tools().functions())
     assert (ws.state.last_run.status, "circles" in ws.state.last_run.reason) == ("LIMIT_REACHED", True)
-    run_directed(ws.engine, Loop(Down()))
+    run_directed(ws.engine, ModelLoop(Down()))
     assert (ws.state.last_run.status, "cannot be reached" in ws.state.last_run.reason) == ("FAILED", True)
 
 
@@ -392,7 +392,7 @@ def test_a_model_is_shown_the_prompt_its_tools_and_nothing_else(lived_in):
             shown.append((list(messages), list(tools)))
             yield Reply("Done.", (), Usage(), self.name)
 
-    run = run_directed(lived_in.engine, Loop(Model()), Tools().functions())
+    run = run_directed(lived_in.engine, ModelLoop(Model()), Tools().functions())
     [(messages, tools)] = shown
     assert [(one.role, one.content) for one in messages] == [("system", run.prompt), ("user", "Begin.")]
     assert [tool.name for tool in tools] == ["send_email", "broken"]

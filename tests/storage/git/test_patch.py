@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.storage.git.patch import Patch, compare
+from agentx.storage.git.patch import FilePatch, compare
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_a_file_that_comes_or_goes_is_nothing_on_the_other_side():
 
 
 def test_what_is_binary_is_said_to_be():
-    assert compare(b"\0", b"text", "a", "a") == Patch(binary=True)
-    assert compare(b"text", b"te\0xt", "a", "a") == Patch(binary=True)
+    assert compare(b"\0", b"text", "a", "a") == FilePatch(binary=True)
+    assert compare(b"text", b"te\0xt", "a", "a") == FilePatch(binary=True)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_contents_can_be_compared(before, after):
     made = compare(before, after, "a", "b")
-    assert (made == Patch()) == (before == after)
+    assert (made == FilePatch()) == (before == after)
