@@ -100,7 +100,7 @@ def parse_markdown(text: str) -> MarkdownText:
         >>> parsed.prose
         ['# Plan`', '', 'See [the ``````````````````````) now.`', '']
         >>> parsed.links
-        [Link(line=3, target='docs/api.md#use')]
+        [MarkdownLink(line=3, target='docs/api.md#use')]
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415  (slow import: loaded with the first text)
 
