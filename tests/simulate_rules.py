@@ -19,7 +19,7 @@ from agentx.storage.events.types import Event
 from agentx.synthesis.learning.maintenance_plan import upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Change, Concluded
 from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, item_id, superseded_by
-from agentx.synthesis.state.rules import has_faded, reinforced, violated
+from agentx.synthesis.state.rule_lifecycle import has_faded, reinforced, violated
 from agentx.synthesis.state.state import State
 from tests.line_plot import Line, line_plot
 

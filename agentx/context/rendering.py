@@ -21,7 +21,7 @@ from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssue
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of
-from agentx.synthesis.state.rules import is_critical
+from agentx.synthesis.state.rule_lifecycle import is_critical
 from agentx.synthesis.state.state import Message, PendingCall
 
 _MESSAGE_TOKENS = 400

@@ -23,7 +23,7 @@ from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.memory.policies import POLICIES, Section
-from agentx.synthesis.state.rules import boot_rules, is_critical
+from agentx.synthesis.state.rule_lifecycle import boot_rules, is_critical
 from agentx.synthesis.state.state import State
 
 NO_ROOM = "no room within the budget"

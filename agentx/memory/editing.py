@@ -25,7 +25,7 @@ from agentx.synthesis.memory.items import (
     sort_of,
 )
 from agentx.synthesis.memory.policies import POLICIES
-from agentx.synthesis.state.rules import standing_as
+from agentx.synthesis.state.rule_lifecycle import standing_as
 from agentx.synthesis.state.state import State
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)

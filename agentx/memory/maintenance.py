@@ -19,7 +19,7 @@ from agentx.synthesis.learning.maintenance_plan import APART, PATCHED, Upkeep, U
 from agentx.synthesis.memory.conclusions import MAINTENANCE, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Link, MemoryItem
 from agentx.synthesis.state.flows import Advice, advice
-from agentx.synthesis.state.rules import is_critical
+from agentx.synthesis.state.rule_lifecycle import is_critical
 from agentx.synthesis.state.state import State
 
 _MEMORY = "i:"

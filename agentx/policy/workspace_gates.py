@@ -36,7 +36,7 @@ from agentx.synthesis.learning.proposing import Proposal, propose
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
-from agentx.synthesis.state.rules import triggered
+from agentx.synthesis.state.rule_lifecycle import triggered
 from agentx.synthesis.state.state import State
 
 EXTRACTOR = "gates"

@@ -23,7 +23,7 @@ from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
-from agentx.synthesis.state.rules import boot_rules, has_faded, is_critical
+from agentx.synthesis.state.rule_lifecycle import boot_rules, has_faded, is_critical
 from agentx.synthesis.state.state import State
 
 ACTION_CHARACTERS = 8_000

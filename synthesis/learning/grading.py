@@ -30,7 +30,14 @@ from agentx.synthesis.memory.items import (
 from agentx.synthesis.similarity.near_duplicates import likeness
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.flows import graded as flow_graded
-from agentx.synthesis.state.rules import AGAIN, has_faded, reinforced, strengthened, triggered, violated
+from agentx.synthesis.state.rule_lifecycle import (
+    AGAIN,
+    has_faded,
+    reinforced,
+    strengthened,
+    triggered,
+    violated,
+)
 from agentx.synthesis.state.state import State
 
 MADE = ("check", "flow", "script", "rule")

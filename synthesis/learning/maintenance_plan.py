@@ -28,7 +28,7 @@ from agentx.synthesis.memory.items import (
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.similarity.near_duplicates import near_duplicates
-from agentx.synthesis.state.rules import (
+from agentx.synthesis.state.rule_lifecycle import (
     ACTIVE,
     AGAIN,
     faded,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agentx.synthesis.memory.items import Link, MemoryItem, NoteDetail, RuleDetail
-from agentx.synthesis.state.rules import (
+from agentx.synthesis.state.rule_lifecycle import (
     boot_rules,
     faded,
     has_faded,

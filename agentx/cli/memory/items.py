@@ -21,7 +21,7 @@ from agentx.synthesis.memory.items import (
     superseded_by,
 )
 from agentx.synthesis.state.flows import standing, told
-from agentx.synthesis.state.rules import is_critical
+from agentx.synthesis.state.rule_lifecycle import is_critical
 
 
 def show_items(terminal: Terminal, items: list[MemoryItem]) -> None:
