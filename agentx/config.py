@@ -237,7 +237,7 @@ def effects(schema: type[BaseModel] | None = None, prefix: str = "") -> dict[str
 
     Args:
         schema: A section; all of the configuration by default.
-        prefix: Stands before each name.
+        prefix: Prepended to each name.
     """
     found: dict[str, Effect | None] = {}
     for name, field in (schema or Config).model_fields.items():

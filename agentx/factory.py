@@ -52,7 +52,7 @@ WRITTEN = (".git", ".git/objects", ".git/refs/heads", LIVE)
 """Where every event and its commit are written, besides the workspace's directory itself."""
 
 _CONFIG = """\
-# What this workspace is told to do; `agentx config` shows every setting.
+# Settings of this workspace; `agentx config` shows every setting.
 [workspace]
 artifacts = {artifacts}
 """

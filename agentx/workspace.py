@@ -126,7 +126,7 @@ class Workspace:
         settings = settings or read_settings()
         root = nofollow.canonical(path)
         if from_dir is not None and not Path(from_dir).is_dir():
-            raise UsageError(f"There is no directory {from_dir}.")
+            raise UsageError(f"The directory {from_dir} does not exist.")
         factory.write_layout(root, artifacts, Path(from_dir) if from_dir is not None else None)
         ws = cls(root, settings, new=True)
         title = clean(" ".join((title or root.name).split()))[:TITLE_CHARACTERS]

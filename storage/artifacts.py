@@ -97,7 +97,7 @@ class Artifacts:
         return target
 
     def identify(self, path: str) -> TreeEntry | None:
-        """Return the tree entry that the working file would have; ``None`` if there is no file.
+        """Return the tree entry that the working file would have; ``None`` for a missing file.
 
         Raises:
             FileTooLarge: It is over the limit.
@@ -133,7 +133,7 @@ class Artifacts:
         try:
             info = nofollow.status(target)
         except FileNotFoundError:
-            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+            raise ArtifactMissing(f"The artifacts have no file {path!r}.") from None
         return self._read(path, target, info)
 
     def _read(self, path: str, target: Path, info: os.stat_result) -> bytes:
@@ -145,7 +145,7 @@ class Artifacts:
             self.check_size(path, info.st_size)
             return nofollow.read(target)
         except (FileNotFoundError, NotADirectoryError):
-            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+            raise ArtifactMissing(f"The artifacts have no file {path!r}.") from None
 
     def check_size(self, path: str, size_bytes: int) -> None:
         """Refuse a file over the limit.

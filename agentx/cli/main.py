@@ -33,7 +33,7 @@ _TODO = {
 _COLLECT_EACH = 200_000
 """Number of new objects between two runs of the garbage collector.
 
-While a command loads there is no garbage, and the collector took a sixth of its time.
+While a command loads nothing becomes garbage, but the collector took a sixth of its time.
 """
 
 

@@ -25,7 +25,7 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
 
     Raises:
         UsageError: The directory does not exist.
-        NotAWorkspace: There is no workspace there or above.
+        NotAWorkspace: Neither it nor a directory above it is a workspace.
     """
     with Workspace.find(terminal.folder, settings=terminal.settings) as ws:
         write_path, why = ws.engine.write_path, ws.engine.write_path.read_only

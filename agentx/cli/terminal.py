@@ -77,7 +77,7 @@ class Terminal:
             UsageError: It does not exist.
         """
         if not self.directory.is_dir():
-            raise UsageError(f"There is no directory {self.directory}.")
+            raise UsageError(f"The directory {self.directory} does not exist.")
         return self.directory
 
     def confirms(self, question: str, word: str, refusal: UsageError) -> bool:

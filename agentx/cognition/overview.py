@@ -318,7 +318,7 @@ def overview(engine: Engine, session: str = "") -> Overview | None:
     history = engine.log.history
     known = sessions(history.read(on_damage=told_already))
     if session and session not in known:
-        raise UsageError(f"There is no session {session!r}. Known: {', '.join(known) or 'none'}.")
+        raise UsageError(f"Unknown session {session!r}. Known: {', '.join(known) or 'none'}.")
     if not known:
         return None
     session = session or next(reversed(known))

@@ -84,7 +84,7 @@ def relevant_context(
 
     Raises:
         BudgetTooSmall: What must not be forgotten does not fit.
-        UsageError: There is no such tier.
+        UsageError: The tier does not exist.
     """
     if tier not in range(len(BUDGETS)):
         raise UsageError(f"Unknown tier {tier}; use 0, 1, 2 or 3.")

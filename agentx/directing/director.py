@@ -234,7 +234,7 @@ class Director:
         """Ask a model how to fill a field, and record its answer."""
         if self._model is None:
             raise fields.FieldUnresolved(
-                name, f"there is no resolver {words!r}, and no model is configured to interpret it"
+                name, f"the resolver {words!r} is unknown, and no model is configured to interpret it"
             )
         past = self.past()
         try:

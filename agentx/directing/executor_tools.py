@@ -81,7 +81,7 @@ class Hands:
         tools = self._sets.get(name)
         if tools is None:
             known = ", ".join(self._sets)
-            return Result("FAILED", f"There is no tool {name[:64]!r}. The tools are: {known}.")
+            return Result("FAILED", f"Unknown tool {name[:64]!r}. The tools are: {known}.")
         result = tools.call(name, arguments, call_id=f"{self._run}-{self._made}")
         return Result(result.status, self._plain(result))
 

@@ -56,7 +56,7 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
     text = str(moment).strip()
     if re.fullmatch(r"-?[0-9]{1,18}", text) and (len(text) < _SHORTEST_ID or int(text) <= last):
         if not 0 <= int(text) <= last:
-            raise NoSuchMoment(f"There is no event {text}; the history has events 1 to {last}.")
+            raise NoSuchMoment(f"Event {text} does not exist; the history has events 1 to {last}.")
         return int(text)
     if ago := _AGO.fullmatch(text):
         at = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})

@@ -98,7 +98,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
         engine.edits.scan()
         last = engine.log.state.seq
         if not 0 < at <= last:
-            raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
+            raise NoSuchMoment(f"Event {at} does not exist; the history has events 1 to {last}.")
         files = files_between(engine, at)
         back = {name for name in files.then if _at_or_below(name, path)}
         gone = {name for name in engine.git.manifest() if _at_or_below(name, path)}
@@ -234,7 +234,7 @@ def _last_change(engine: Engine) -> Change:
         if len(candidates) > bool(after):  # the first change of a window may have begun before it
             return candidates[-1]
         if not after:
-            raise NothingToUndo("There is no artifact change left to undo.")
+            raise NothingToUndo("No artifact change is left to undo.")
         window *= 16
 
 

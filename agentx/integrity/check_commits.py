@@ -148,13 +148,13 @@ class CommitChain:
         """Return the ID of the commit at or before ``head`` whose ID begins with ``name``.
 
         Raises:
-            UsageError: There is no such commit.
+            UsageError: The commit is unknown.
         """
         if re.fullmatch(f"[0-9a-f]{{{SHORTEST_ID},40}}", name):
             for commit in self._back(head, ""):
                 if commit.id.startswith(name):
                     return commit.id
-        raise UsageError(f"There is no commit {name!r} in the history; `git log` lists the commit IDs.")
+        raise UsageError(f"Unknown commit {name!r} in the history; `git log` lists the commit IDs.")
 
     def _back(self, head: str, until: str) -> Iterator[CommitInfo]:
         """Yield the commits from ``head`` back, along the parents that hold the engine's log."""

@@ -30,7 +30,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
     """
     place = root / CACHE / "index"
     if not nofollow.exists(place / "index.json"):
-        return "there is no index yet; the next search builds it"
+        return "no index was built yet; the next search builds it"
     try:
         index = LanceIndex(place)
         try:

@@ -33,7 +33,7 @@ BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if p
 
 
 class NoSuchItem(UsageError):
-    """There is no memory item with that ID."""
+    """No memory item has that ID."""
 
 
 def listed(state: State, kind: str | None, status: Status | None) -> list[MemoryItem]:
@@ -66,7 +66,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     """
     item = (state or engine.log.state).items.get(name)
     if item is None:
-        raise NoSuchItem(f"There is no memory item {name!r}; `agentx memory list --all` lists all items.")
+        raise NoSuchItem(f"Unknown memory item {name!r}; `agentx memory list --all` lists all items.")
     return item
 
 

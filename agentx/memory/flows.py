@@ -54,7 +54,7 @@ class Flows:
         """
         item = self.named(name) or self.engine.snapshot().items.get(name)
         if item is None:
-            raise editing.NoSuchItem(f"There is no flow {name!r}; `agentx flow list --all` lists all flows.")
+            raise editing.NoSuchItem(f"Unknown flow {name!r}; `agentx flow list --all` lists all flows.")
         if not isinstance(item.detail, FlowDetail):
             raise UsageError(
                 f"{name} is a {item.kind.replace('_', ' ')}, not a flow; see `agentx flow list`."
@@ -94,7 +94,7 @@ class Flows:
             agent: Role of the agent that does it; empty for any.
 
         Raises:
-            UsageError: There is no name or step, it is too long, or another flow has that name.
+            UsageError: The name or the steps are missing or too long, or another flow has that name.
         """
         name = _line(name)
         detail = _checked(name, FlowDetail(_lines(steps), _lines(triggers), needs_approval))
@@ -188,7 +188,7 @@ def read_steps(text: str) -> list[str]:
     out.
 
     Raises:
-        UsageError: There is no list.
+        UsageError: The text has no list.
 
     >>> read_steps("# Deploy\n1. Back up\n2. Build,\n   with tests")
     ['Back up', 'Build, with tests']

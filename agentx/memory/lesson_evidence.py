@@ -37,7 +37,7 @@ def look_for(engine: Engine, made: str, lesson: str) -> tuple[str, str]:
     if there := next(names, ""):
         return f"{kind}:{there}", ""
     if name:
-        return "", f"There is no {kind} {name[:100]!r} here, so nothing checks the lesson yet."
+        return "", f"The {kind} {name[:100]!r} does not exist here, so nothing checks the lesson yet."
     return "", (
         f"No {kind} for this lesson was found, so nothing checks it yet; name one with `--made {kind}:NAME`."
     )

@@ -27,7 +27,7 @@ _MEMORY = "i:"
 
 
 class NothingToTakeBack(UsageError):
-    """There is no maintenance whose changes are still in effect."""
+    """No maintenance has changes that are still in effect."""
 
 
 class Maintained(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +143,7 @@ def undo(engine: Engine, actor: str) -> list[MemoryItem]:
             if patches := _taking_back(engine, lines):
                 engine.synthesizer.record(patches, PERSON, actor=actor)
                 return [engine.log.state.items[patch.id] for patch in patches]
-    raise NothingToTakeBack("There is no maintenance to undo, or none of its changes is still in effect.")
+    raise NothingToTakeBack("No maintenance has changes that are still in effect, so nothing can be undone.")
 
 
 def _maintenances(log: RecordedLog) -> list[list[Event]]:

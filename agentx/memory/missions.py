@@ -18,7 +18,7 @@ def set_mission(engine: Engine, text: str, agent: str = EVERYBODY) -> MemoryItem
     """Set the mission of a role, or of every agent; an existing one gets the new text.
 
     Raises:
-        UsageError: There is no text, or it is too long.
+        UsageError: The text is empty or too long.
     """
     text, agent = one_line(text), one_line(agent)
     if not text:

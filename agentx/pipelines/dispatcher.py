@@ -158,7 +158,7 @@ class Dispatcher:
         """
         step, named = due.step, ", ".join(paths)
         name = " ".join(filter(None, (step.stage, step.item)))
-        again = f"`agentx pipeline redo {name} --reason …` has it written anew"
+        again = f"`agentx pipeline redo {name} --reason …` has it written again"
         examined = self.examiner.examine(step, self.examiner.findings(step))
         if wrong := [said for said in examined.wrong if any(path in said for path in paths)]:
             why = f"You changed {named}, so nobody is sent to write over it, but it is not in order:"
@@ -414,7 +414,7 @@ class Dispatcher:
     ) -> Came:
         wrong = [_unwritten(path) for path in hands.untouched]
         if hands.waiting:
-            wrong.append("A part of a task that was split cannot wait for a person's word.")
+            wrong.append("A part of a task that was split cannot wait for approval.")
         texts = {path: file.text for path in own if (file := self.files.text(path)) is not None}
         for path, text in texts.items():
             wrong += self.examiner.faults(due.step, own[path], text, path)
@@ -464,7 +464,7 @@ class Dispatcher:
 
 def _asks(calls: Sequence[str]) -> str:
     words = ", ".join(f"`agentx approve {call_id}`" for call_id in calls)
-    return f"A person's word is needed: {words} (or `--deny`), then `agentx pipeline run FILE` goes on."
+    return f"Approval is needed: {words} (or `--deny`), then `agentx pipeline run FILE` goes on."
 
 
 def _unwritten(path: str) -> str:

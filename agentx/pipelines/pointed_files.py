@@ -83,7 +83,7 @@ class Files:
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
-                raise PointerMissing(f"{read.rule.file}: there is no file {pattern} in {where}.", pattern)
+                raise PointerMissing(f"{read.rule.file}: no file {pattern} in {where}.", pattern)
             for one in texts:
                 whole = read.rule.file not in self._growing or one.path in writes
                 found.append(one if whole else msgspec.structs.replace(one, text=in_force(one.text)))

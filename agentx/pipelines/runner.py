@@ -428,7 +428,7 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         The reopened steps, without those that depend on them.
 
     Raises:
-        PipelineStopped: There is no such stage or item.
+        PipelineStopped: The stage or item is unknown.
         WorkspaceBusy: The pipeline is running. A step proved meanwhile would count although its input is to
             be redone.
     """
@@ -437,7 +437,7 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
         items = ", ".join(step.item for step in plan.steps.values() if step.stage == stage and step.item)
         if not any(step.stage == stage for step in plan.steps.values()):
-            raise PipelineStopped(f"There is no stage {stage!r}; the stages are {known}.")
+            raise PipelineStopped(f"Unknown stage {stage!r}; the stages are {known}.")
         what = f"its items are {items}." if items else "it runs once, without items."
         raise PipelineStopped(f"Stage {stage!r} has no item {item!r}; {what}")
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)

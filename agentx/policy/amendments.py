@@ -64,7 +64,7 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
     """Record the user's confirmation that a file is to stay as it is now, whatever its class says.
 
     Raises:
-        UsageError: There is no reason, no pipeline gives the file a class, or the file complies with its
+        UsageError: The reason is empty, no pipeline gives the file a class, or the file complies with its
             class.
         PathRefused: It is not the path of an artifact.
     """

@@ -34,7 +34,7 @@ from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.state.state import Lease, State
 
 PEOPLE = frozenset(("user", "watch", "import"))
-"""Kinds of actors that stand for people; a static file requires their approval."""
+"""Kinds of actors that represent people; a static file requires their approval."""
 
 MARK = "[redacted: "
 """Beginning of the text that replaces a secret."""
@@ -276,7 +276,7 @@ def _name(actor: str) -> str:
 
 
 def is_person(actor: str) -> bool:
-    """Return whether an actor is a person, or stands for what people did outside."""
+    """Return whether an actor is a person, or represents what people did outside."""
     return Actor.parse(actor).role in PEOPLE
 
 

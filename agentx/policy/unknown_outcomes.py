@@ -19,14 +19,12 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
     """Record the outcome of a call that the user checked; from then on it counts like any other.
 
     Raises:
-        UsageError: There is no call of that ID whose outcome is unknown.
+        UsageError: No call of that ID has an unknown outcome.
     """
     with engine.write_path.exclusive():
         call = next((one for one in unknown(engine) if one.call_id == call_id), None)
         if call is None:
-            raise UsageError(
-                f"There is no call {call_id!r} with an unknown outcome; `agentx status` lists them."
-            )
+            raise UsageError(f"No call {call_id!r} has an unknown outcome; `agentx status` lists them.")
         said = " ".join(filter(None, (WENT_THROUGH if succeeded else DID_NOT, reason)))
         done = ToolCallExecuted(
             call_id=call_id,

@@ -147,7 +147,7 @@ def _headings(parsed: MarkdownText) -> Iterator[Problem]:
         missing = [""] * (heading.level - 1 - len(above))
         above = [*above[: heading.level - 1], *missing, heading.text.casefold()]
         if heading.text and tuple(above) in seen:
-            yield heading.line, "heading", f"the heading {_short(heading.text)!r} stands twice in its section"
+            yield heading.line, "heading", f"the heading {_short(heading.text)!r} occurs twice in its section"
         seen.add(tuple(above))
 
 
@@ -197,7 +197,7 @@ def _link_problem(
     if known is None or not anchor or anchor in known or anchor.lower() in known or anchor == "top":
         return None
     where = _short(place) if place else "this document"
-    return f"there is no heading or anchor {_short('#' + anchor)} in {where}"
+    return f"{where} has no heading or anchor {_short('#' + anchor)}"
 
 
 def _resolve(path: str, target: str) -> str | None:

@@ -71,7 +71,7 @@ class SandboxResult:
         truncated: Whether ``output`` is incomplete.
         isolation: What isolated it from the rest of the machine: ``bubblewrap``, ``landlock`` or ``none``.
         changes: What it wrote and deleted in the copy, except caches and ignored files.
-        notes: What a reader should know: why there is no isolation, what was left out, what was missing.
+        notes: What a reader should know: why commands are not isolated, what was left out, what was missing.
     """
 
     command: str

@@ -43,7 +43,7 @@ _ID_WORDS = 4
 
 
 class NoSuchSchedule(UsageError):
-    """There is no schedule of that name."""
+    """No schedule has that name."""
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ def remove(ws: Workspace, name: str) -> None:
     """
     if name not in (known := ws.state.schedules):
         listed = f"there are: {', '.join(known)}" if known else "there are none"
-        raise NoSuchSchedule(f"There is no schedule {name!r}; {listed}.")
+        raise NoSuchSchedule(f"Unknown schedule {name!r}; {listed}.")
     ws.record(Draft(data=ScheduleRemoved(id=name), actor=ws.settings.actor))
 
 

@@ -77,7 +77,7 @@ class Indexer:
         open_embedder: Returns the embedder, or the reason why there is none.
 
     Attributes:
-        why_lexical: Why there is no embedder; empty if there is one.
+        why_lexical: Why no embedder is used; empty if one is.
         behind: Whether the latest search used words alone, because most passages had no vector yet.
         abandons: Whether :meth:`close` does not wait for a backend that is still loading; for a process that
             ends without waiting for its threads (``os._exit``).

@@ -84,7 +84,7 @@ class MemoryTools(QualityTools):
         write_path = self.engine.write_path
         tree = write_path.git.repo.subtree(write_path.git.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))
         if folder and not tree:
-            raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
+            raise ArtifactMissing(f"The artifacts have no directory {folder!r}.")
         key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
         cache = self.engine.summaries
         if key not in cache:

@@ -266,11 +266,11 @@ class StorageTools(ToolSet):
         del job
         folder = check_folder(path)
         if folder and not nofollow.is_directory(self.engine.artifacts.locate(folder, follow=True)):
-            raise ArtifactMissing(f"There is no directory {folder!r} in the artifacts.")
+            raise ArtifactMissing(f"The artifacts have no directory {folder!r}.")
         entries = _entries(self.engine.artifacts.listing(), folder, depth)
         pages = max(1, -(-len(entries) // PAGE))
         if page > pages:
-            raise UsageError(f"{folder or 'The directory'} has {pages} pages; there is no page {page}.")
+            raise UsageError(f"{folder or 'The directory'} has {pages} pages, so page {page} does not exist.")
         shown = tuple(entries[(page - 1) * PAGE : page * PAGE])
         linked = () if folder else links.names(self.engine.config)
         return Listing(path=folder, entries=shown, total=len(entries), page=page, pages=pages, links=linked)
@@ -298,7 +298,7 @@ class StorageTools(ToolSet):
         try:
             info = nofollow.status(target)
         except FileNotFoundError:
-            raise ArtifactMissing(f"There is no file {path!r} in the artifacts.") from None
+            raise ArtifactMissing(f"The artifacts have no file {path!r}.") from None
         self.engine.artifacts.check_size(path, info.st_size)
         return _decoded(path, nofollow.read(target))
 
@@ -339,7 +339,7 @@ class StorageTools(ToolSet):
                 return found
         elif artifacts.identify(path) is not None:
             return [path]
-        raise ArtifactMissing(f"There is no file {path!r} in the artifacts.")
+        raise ArtifactMissing(f"The artifacts have no file {path!r}.")
 
 
 def _decoded(path: str, data: bytes) -> str:

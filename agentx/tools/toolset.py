@@ -340,7 +340,7 @@ class ToolSet:
         arguments = dict(job.given)
         try:
             if name not in self.names():
-                raise UsageError(f"There is no tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
+                raise UsageError(f"Unknown tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
             if job.call_id not in self.engine.log.state.pending:
                 # do not ask the user to approve a call that cannot run
                 _arguments(name, self.declared(name)).model_validate(arguments)

@@ -87,7 +87,7 @@ def fork(
     head, last = engine.settle()
     at = last if moment is None else resolve_moment(engine, moment)
     if not 0 < at <= last:
-        raise NoSuchMoment(f"There is no event {at}; the history has events 1 to {last}.")
+        raise NoSuchMoment(f"Event {at} does not exist; the history has events 1 to {last}.")
     with _beside(new) as root:
         taken = _taken(engine.git.repo, head, at)
         repo = GitRepository.init(root)

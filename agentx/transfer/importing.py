@@ -29,7 +29,7 @@ def gather(source: Path, max_file_bytes: int) -> Iterator[tuple[str, Content | s
         UsageError: The directory does not exist.
     """
     if not source.is_dir():
-        raise UsageError(f"There is no directory {source}.")
+        raise UsageError(f"The directory {source} does not exist.")
     source = nofollow.canonical(source)
     rules = IgnoreRules(source)
     files = Artifacts(source, max_file_bytes)

@@ -77,7 +77,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
         Restricted: The workspace is not trusted.
         PathRefused: The path leads out of the artifacts, is not shared by the link, or is itself a symbolic
             link.
-        ArtifactMissing: There is no such file in its last commit.
+        ArtifactMissing: Its last commit has no such file.
         FileTooLarge: It exceeds the size limit of this workspace.
         ObjectDamaged: The other repository is damaged.
     """
@@ -87,7 +87,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
     if section is None:
         known = ", ".join(one.name for one in engine.config.links) or "none"
         raise LinkBroken(
-            f"There is no link {link[:64]!r}; `links` in agentx.toml declares: {known}. Paths in this "
+            f"Unknown link {link[:64]!r}; `links` in agentx.toml declares: {known}. Paths in this "
             f"workspace do not contain {SEPARATOR!r}."
         )
     engine.trust.require("links")
@@ -101,7 +101,7 @@ def read(engine: Engine, name: str, now: datetime | None = None) -> Linked:
             raise PathRefused(name, f"the link {section.name!r} does not share it. {shared}")
         entry = repo.entry(tree, f"{ARTIFACTS}/{path}")
         if entry is None:
-            missing = f"There is no file {path!r} in the workspace that {link!r} links to."
+            missing = f"The workspace that {link!r} links to has no file {path!r}."
             raise ArtifactMissing(f"{missing} {_listed(repo, tree, section)}")
         if entry.mode == _LINK:
             raise PathRefused(name, "it is a link in the other workspace; read its target instead.")

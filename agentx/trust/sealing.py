@@ -16,7 +16,7 @@ def seal(state_dir: Path, content: bytes) -> bytes:
     """Encrypt bytes.
 
     Raises:
-        StoreUnusable: There is no state directory for the key.
+        StoreUnusable: The state directory for the key is missing.
     """
     from cryptography.fernet import Fernet  # noqa: PLC0415 - only where a call waits
 

@@ -159,7 +159,7 @@ class Store:
         if not self._state_dir.is_absolute():
             named = f"AGENTX_STATE_DIR is {str(self._state_dir)!r}"
             raise StoreUnusable(
-                f"{named if self._state_dir.name else 'There is no home directory'}, so nothing can be "
+                f"{named if self._state_dir.name else 'The home directory is unknown'}, so nothing can be "
                 "trusted; set AGENTX_STATE_DIR to an absolute path."
             )
         if make:

@@ -205,7 +205,7 @@ class ToolCallRequested(Payload, frozen=True):
     awaits_approval: bool = False
 
     def _line(self, event: "Event", /) -> str:
-        return f"{event.actor} asks for a person's word on {self.tool}" if self.awaits_approval else ""
+        return f"{event.actor} asks for approval of {self.tool}" if self.awaits_approval else ""
 
 
 ToolStatus = Literal["SUCCEEDED", "FAILED", "DENIED"]

@@ -325,7 +325,7 @@ def names(path: str | Path) -> list[str]:
 
 
 def listed(path: str | Path, prefix: str = "", suffix: str = "") -> list[Path]:
-    """Return the paths in a directory by name prefix and suffix, sorted; empty if there is no directory."""
+    """Return the paths in a directory by name prefix and suffix, sorted; empty for a missing directory."""
     try:
         found = names(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -58,7 +58,7 @@ class Bases:
         self._size = 0
 
     def best(self, content: bytes, height: int) -> tuple[Base, bytes] | None:
-        """Return the base that gives the shortest delta, and that delta; ``None`` if there is no base.
+        """Return the base that gives the shortest delta, and that delta; ``None`` if no base is left.
 
         Args:
             content: The content to be written.

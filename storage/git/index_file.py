@@ -232,7 +232,7 @@ class IndexFile:
         return False
 
     def _identity(self) -> str:
-        """Return an identifier of the file's content; empty if there is no file or no reliable identifier."""
+        """Return an identifier of the file's content; empty without a file or a reliable identifier."""
         try:
             fd = nofollow.open_descriptor(self._path)
         except FileNotFoundError:

@@ -27,7 +27,7 @@ def compare(before: bytes | None, after: bytes | None, old: str, new: str) -> Fi
 
     Args:
         before: The earlier one; ``None`` if there was no file.
-        after: The later one; ``None`` if there is no file.
+        after: The later one; ``None`` for a missing file.
         old: Name of the earlier one.
         new: Name of the later one.
 

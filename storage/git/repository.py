@@ -217,7 +217,7 @@ class GitRepository:
             ) from error
 
     def entry(self, tree: str, path: str) -> TreeEntry | None:
-        """Return a tree's entry for a file; ``None`` if there is no file."""
+        """Return a tree's entry for a file; ``None`` for a missing file."""
         folder, _, name = path.rpartition("/")
         tree = self.subtree(tree, folder)
         found = trees.find(self._raw(tree), name.encode("utf-8", "surrogateescape")) if tree else None
@@ -250,7 +250,7 @@ class GitRepository:
         return tree
 
     def names(self, tree: str, path: str) -> list[str]:
-        """Return the names in a directory of a tree; none if there is no such directory."""
+        """Return the names in a directory of a tree; none for a missing directory."""
         found = self.subtree(tree, path)
         return list(self._reader.entries(found)) if found else []
 
@@ -333,7 +333,7 @@ class GitRepository:
         try:
             return self._reader.commit(self._reader.peel(commit, "commit"))
         except ObjectMissing as error:
-            raise objects.ObjectDamaged(f"There is no commit {commit} in {self.root}.") from error
+            raise objects.ObjectDamaged(f"The commit {commit} is missing in {self.root}.") from error
 
     def resolve(self, revision: str) -> str:
         """Resolve a revision given by the user to a commit id.
@@ -353,7 +353,7 @@ class GitRepository:
             for place in [1] * int(number or 1) if kind == "~" else [int(number or 1)]:
                 parents = (oid, *self._reader.commit(oid).parents)
                 if place >= len(parents):
-                    raise objects.ObjectDamaged(f"There is no commit {revision} in {self.root}.")
+                    raise objects.ObjectDamaged(f"The commit {revision} is missing in {self.root}.")
                 oid = parents[place]
         return oid
 

@@ -133,7 +133,7 @@ def matches_glob(path: str, glob: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _glob_tests(glob: str) -> tuple[re.Pattern[str] | None, ...]:
-    """Return one test for each name of the path; ``None`` stands for any number of names."""
+    """Return one test for each name of the path; ``None`` matches any number of names."""
     return tuple(
         None if part == "**" else re.compile(fnmatch.translate(part.replace("[", "[[]")))
         for part in _glob_parts(glob)

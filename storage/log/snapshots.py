@@ -63,7 +63,7 @@ class Snapshots:
 
         Returns:
             The content, and the position from which :meth:`agentx.storage.log.history.History.read`
-            continues; ``None`` if there is no usable snapshot.
+            continues; ``None`` without a usable snapshot.
         """
         for path in self._newest_first():
             with contextlib.suppress(OSError, ValueError, RecursionError):

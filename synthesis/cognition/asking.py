@@ -143,6 +143,6 @@ def _ask(
 
 
 def _failed(what: str, error: ModelError) -> str:
-    """Return a sentence that says why there is no answer."""
+    """Return a sentence that says why the answer is missing."""
     why = one_line(str(error))
     return f"No model could {what}: {why[:FAULT_CHARACTERS]}{'…' if len(why) > FAULT_CHARACTERS else '.'}"

@@ -40,7 +40,7 @@ def question(field: str, words: str, past: Past) -> list[ChatMessage]:
 
 def shape() -> ToolSchema:
     """Return the schema of an answer, as a tool."""
-    return ToolSchema(TOOL, "Say what stands for the field.", parameters("explain_field.json"))
+    return ToolSchema(TOOL, "Give a value for the field.", parameters("explain_field.json"))
 
 
 def reader(past: Past) -> Callable[[Reply], Explained]:

@@ -477,6 +477,6 @@ def ending(item: MemoryItem) -> Ending:
 
 
 def status_in_words(item: MemoryItem) -> str:
-    """Return in one word how an item stands, for display: its status, or how it ended."""
+    """Return the status of an item in one word, for display: its status, or how it ended."""
     how = ending(item)
     return item.status if how in ("", "archived") else how

@@ -140,7 +140,7 @@ def _run(rule: ScheduleSet, due: datetime) -> DuePlan:
 
 
 def _pass(rule: ScheduleSet, last: datetime, count: int) -> DuePassed:
-    policy = "the latest stands for them all" if rule.catch_up == "once" else "none is made up for"
+    policy = "the latest one counts for all of them" if rule.catch_up == "once" else "none is made up for"
     return DuePassed(schedule=rule.id, due=stamp(last), times=count, reason=f"nobody was there, and {policy}")
 
 

@@ -148,7 +148,7 @@ def _request(ledger: Ledger, message: Message, status: Status) -> None:
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
-    """Note how the user or the work stands; what was noted on the same topic before is superseded."""
+    """Note the situation of the user or the work; what was noted on the same topic before is superseded."""
     detail = NoteDetail(one.topic, "context")
     before = [item for item in ledger.standing("situation") if item.detail == detail]
     if any(item.text == one.text for item in before):

@@ -91,8 +91,10 @@ def test_files_that_came_and_went_are_in_the_backup(filled, bare):
     is_backup(bare, filled)
     filled.tools.write_file("x/tmp.txt", "gone\n")
     filled.tools.delete_file("x/tmp.txt")
+    gone = blob_of(filled, "main~1", "artifacts/x/tmp.txt")
     filled.push()
     is_backup(bare, filled)
+    assert git(bare, "cat-file", "blob", gone) == "gone\n"
 
 
 @pytest.mark.parametrize("more", [False, True])
@@ -124,10 +126,11 @@ def test_what_a_backup_lost_since_the_last_push_is_sent_again(filled, bare):
 
 def test_a_backup_that_is_known_to_be_complete_is_not_gone_through_again(filled, bare, monkeypatch):
     filled.push(url=str(bare))
-    monkeypatch.setattr("agentx.storage.git.exchange.transfer.complete", None)
-    filled.push()
+    monkeypatch.setattr("agentx.storage.git.exchange.transfer.complete", None)  # calling it would fail
+    assert filled.push().commits == 0
     filled.tools.write_file("b.txt", "two\n")
-    filled.push()
+    assert filled.push().commits == 1
+    assert git(bare, "show", "main:artifacts/b.txt") == "two\n"
 
 
 def test_branches_that_others_left_in_a_backup_are_not_taken_for_complete(filled, bare):
@@ -208,7 +211,7 @@ def test_any_directory_can_be_pushed_to_and_pulled_from(filled, tmp_path, name, 
 
 def test_a_directory_with_a_colon_is_named_by_its_whole_path(filled, tmp_path):
     bare = make_bare(tmp_path / "host:name.git")
-    filled.push(url=str(bare))
+    assert filled.push(url=str(bare)).url == str(bare)
     is_backup(bare, filled)
 
 

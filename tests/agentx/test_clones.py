@@ -8,6 +8,7 @@ import pygit2
 import pytest
 
 from agentx import Workspace
+from agentx.integrity.verify import verify
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 
@@ -71,7 +72,9 @@ def is_the_same(root, ws, lexical):
 
 
 def test_a_clone_opens_and_gives_the_same_digest_and_bytes(filled, clone, lexical):
-    is_the_same(clone(filled.root, "clone"), filled, lexical)
+    root = clone(filled.root, "clone")
+    is_the_same(root, filled, lexical)
+    assert verify(root).findings == ()
 
 
 def test_a_clone_of_a_clone_through_a_bare_repository_opens(filled, clone, lexical):
@@ -83,6 +86,7 @@ def test_a_clone_of_a_clone_through_a_bare_repository_opens(filled, clone, lexic
 def test_a_clone_by_libgit2_opens(filled, tmp_path, lexical):
     pygit2.clone_repository(str(filled.root), str(tmp_path / "clone")).free()
     is_the_same(tmp_path / "clone", filled, lexical)
+    assert verify(tmp_path / "clone").findings == ()
 
 
 def test_a_shallow_clone_opens(filled, clone, lexical, tmp_path):
@@ -171,3 +175,4 @@ def test_a_clone_whose_first_opening_died_while_it_made_its_cache_is_clean_in_gi
     (root / ".agentx").mkdir()
     (root / ".agentx/.gitignore").touch()
     is_the_same(root, filled, lexical)
+    assert (root / ".agentx/.gitignore").read_text().strip() == "*"

@@ -78,7 +78,7 @@ def test_what_did_not_change_for_longer_than_the_link_allows_is_said_to_be_stale
         (
             "other:plan.md",
             LinkBroken,
-            "There is no link 'other'; `links` in agentx.toml declares: intel, gone",
+            "Unknown link 'other'; `links` in agentx.toml declares: intel, gone",
         ),
     ],
 )

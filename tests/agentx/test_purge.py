@@ -502,8 +502,9 @@ def test_an_outer_work_tree_is_purged_like_any_other(tmp_path, lexical):
         ws.tools.write_file("a.txt", f"{ADDRESS}\n")
         written = ws.state.seq
         ws.tools.delete_file("a.txt")
-        ws.purge(written)
+        assert ws.purge(written).plan.events[0].seq == written
         is_sound(ws, written)
+    assert not (tmp_path / "project/a.txt").exists()
 
 
 def test_a_content_that_two_events_brought_goes_with_both(ws):

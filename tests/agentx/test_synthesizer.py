@@ -2,8 +2,10 @@
 
 import shutil
 
+import pytest
+
 from agentx import Workspace
-from agentx.storage.files.lock import FileLock
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.log.history import HistoryWriteFailed
 from agentx.synthesis.demands.demand_extractor import DemandExtractor
 
@@ -49,8 +51,11 @@ def test_a_fact_that_leads_to_nothing_does_not_wait_for_other_processes(tmp_path
         said = ws.say("Thank you.")
         ws.engine.write_path.lock._timeout_s = 0
         with FileLock(ws.root / ".git/agentx.lock").hold():
+            with pytest.raises(WorkspaceBusy):
+                ws.engine.write_path.refresh()
             ws.engine.synthesizer._take(said)
         ws.engine.write_path.lock._timeout_s = 30
+        assert [event.type for event in ws.events(said.seq)] == []
 
 
 def test_what_led_to_nothing_is_not_read_again_by_the_next_process(tmp_path, monkeypatch):

@@ -294,7 +294,7 @@ def test_only_what_came_after_a_commit_is_looked_at(root, git):
     }  # its bytes, not its lines
     spoil(root / LIVE, "flip", at=0.99)
     assert any(f.where.startswith(LIVE) for f in verify(root, since=late).findings)
-    with pytest.raises(UsageError, match="There is no commit"):
+    with pytest.raises(UsageError, match="Unknown commit"):
         verify(root, since="abcdef0123")
 
 

@@ -249,7 +249,7 @@ def test_as_of_shows_what_was_known_then(ws):
     assert after.seq == then
     assert ws.state_at(then).digest != ws.state.digest
     for seq in (-1, ws.state.seq + 1):
-        with pytest.raises(UsageError, match="There is no event"):
+        with pytest.raises(UsageError, match="does not exist; the history has events"):
             ws.get_relevant_context(as_of=seq)
 
 

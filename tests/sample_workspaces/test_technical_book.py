@@ -87,7 +87,7 @@ def test_the_metaphor_of_chapter_2_is_found_in_chapter_4_and_goes(book):
     assert book.verdicts("merge", "04") == ["FAIL", "PASS"]
     assert book.verdicts("r2", "04") == ["FAIL", "PASS"]
     first, second = (sent for sent, _ in book.sent("r2", "04"))
-    assert "'pigeonhole' may not stand here" in book.prompt(first)
+    assert "'pigeonhole' must not be used" in book.prompt(first)
     assert "Found by the engine" not in book.prompt(second)
     revision = book.sent("write", "04")[1][0]
     assert "reviews/ch04-review.md" in [read.path for read in revision.data.reads]
@@ -100,7 +100,7 @@ def test_a_term_of_chapter_2_is_taken_in_chapter_5_against_a_reviewer_that_overl
     assert book.verdicts("r2", "05") == ["FAIL", "PASS"]
     (_, overlooked), *_ = book.sent("r2", "05")
     assert "says PASS against what was found for certain" in overlooked.data.reason
-    assert "'line item' may not stand here" in overlooked.data.reason
+    assert "'line item' must not be used" in overlooked.data.reason
     glossary = book.read("meta/glossary.md")
     assert "- **posting**:" in glossary.partition("## Chapter 02")[2].partition("## Chapter 03")[0]
     given = {read.path for read in book.sent("write", "05")[0][0].data.reads}
@@ -111,7 +111,7 @@ def test_a_term_of_chapter_2_is_taken_in_chapter_5_against_a_reviewer_that_overl
 
 def test_the_sensitivity_check_finds_a_word_that_the_style_guide_rules_out(book):
     assert book.verdicts("r3", "06") == ["FAIL", "PASS"]
-    assert "'dummy' may not stand here" in book.prompt(book.sent("r3", "06")[0][0])
+    assert "'dummy' must not be used" in book.prompt(book.sent("r3", "06")[0][0])
     assert "dummy" not in book.read("chapters/ch06.md")
 
 

@@ -92,7 +92,7 @@ def test_once_runs_the_latest_for_all_that_were_missed_and_says_how_many_they_we
             schedule="a",
             due=written("2026-01-01T06:00"),
             times=6,
-            reason="nobody was there, and the latest stands for them all",
+            reason="nobody was there, and the latest one counts for all of them",
         ),
         due=written("2026-01-01T07:00"),
         begins=written("2026-01-01T07:00"),

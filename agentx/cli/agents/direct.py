@@ -56,7 +56,7 @@ def direct(
     """Show the current directive, have a new one written, or run it.
 
     A director sees the whole history and writes the prompt. The executor (director.executor in agentx.toml)
-    sees that prompt alone. Without a model the directive is composed of what you said, the rules in effect,
+    sees that prompt alone. Without a model the directive is composed of your messages, the rules in effect,
     what was done already and what failed.
     """
     if why + now + run > 1:

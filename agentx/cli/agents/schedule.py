@@ -137,7 +137,7 @@ def list_due(
     with opened(terminal) as ws:
         known = ws.state.schedules
     if name and name not in known:
-        raise NoSuchSchedule(f"There is no schedule {name!r}. Schedules: {', '.join(known) or 'none'}.")
+        raise NoSuchSchedule(f"Unknown schedule {name!r}. Schedules: {', '.join(known) or 'none'}.")
     now = _now()
     chosen = [one for one in known.values() if name in ("", one.rule.id)]
     found = sorted((at, one.rule.id) for one in chosen for at in upcoming(one, now, most))

@@ -53,8 +53,7 @@ def purge(
                 terminal.document({"dry_run": True, "plan": plan})
             return
         refusal = PurgeRefused(
-            "There is no terminal to ask for confirmation. Preview with --dry-run, "
-            "and agree with --yes; nothing was purged."
+            "Confirmation needs a terminal. Preview with --dry-run, and agree with --yes; nothing was purged."
         )
         if not yes and not terminal.confirms("Type purge to go on: ", "purge", refusal):
             terminal.note("Nothing was purged.")

@@ -82,8 +82,7 @@ def allow(
                 terminal.document(_document(ws, claims))
             return
         refusal = UsageError(
-            "There is no terminal to ask for confirmation. Confirm with `agentx trust --yes`. "
-            "Nothing was changed."
+            "Confirmation needs a terminal. Confirm with `agentx trust --yes`. Nothing was changed."
         )
         if not yes and not terminal.confirms("\nType trust to allow all of it: ", "trust", refusal):
             raise typer.Exit(1)

@@ -211,7 +211,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     if not query.strip():
         raise UsageError("The query is empty.")
     if kind and kind not in get_args(ChunkKind):
-        raise UsageError(f"There is no kind {kind!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
+        raise UsageError(f"Unknown kind {kind!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)

@@ -125,7 +125,7 @@ def log(
     """
     wanted, known = set(kind or ()), FACTS | CONCLUSIONS
     if unknown := sorted(wanted - known.keys()):
-        raise UsageError(f"There is no event type {unknown[0]!r}. Types: {', '.join(sorted(known))}.")
+        raise UsageError(f"Unknown event type {unknown[0]!r}. Types: {', '.join(sorted(known))}.")
     with opened(terminal) as ws:
         whole = everything or terminal.json or bool(wanted)
         last = 0

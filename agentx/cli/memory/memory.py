@@ -169,7 +169,7 @@ def _kind(terminal: Terminal, name: str) -> Kind | FormerKind:
 
 def _known(name: str, names: tuple[str, ...], what: str) -> str:
     if name not in names:
-        raise UsageError(f"There is no {what} {name!r}. Choose from {', '.join(names)}.")
+        raise UsageError(f"Unknown {what} {name!r}. Choose from {', '.join(names)}.")
     return name
 
 

@@ -55,7 +55,7 @@ def review(
         elif not terminal.interactive:
             names = ", ".join(item.id for item in waiting)
             raise UsageError(
-                f"There is no terminal to ask at. Settle {names} with `--accept ID` and `--reject ID`, "
+                f"Asking needs a terminal. Settle {names} with `--accept ID` and `--reject ID`, "
                 "or with `--model`."
             )
         else:
@@ -76,7 +76,7 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
 
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
     model = models.model(ws.engine)
-    with terminal.busy(f"{model.name} reads what you said …"):
+    with terminal.busy(f"{model.name} reads your messages …"):
         judged = judge(ws, model, all_proposals=True)
     if terminal.json:
         terminal.document(judged)

@@ -33,7 +33,7 @@ from agentx.synthesis.pipelines.running.due_steps import Schedule
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 10
 _WIDE = 80
-"""In a narrower terminal there is no bar beside a share."""
+"""A narrower terminal shows no bar beside a share."""
 
 _NAMED = 6
 _FULL = 0.8

@@ -95,4 +95,4 @@ def _require(name: str, values: Mapping[str, Any]) -> None:
         near = get_close_matches(name, values, n=1)
         near = near or [last[key] for key in get_close_matches(name, last, n=1)]
         hint = f"Do you mean {near[0]}?" if near else "See `agentx config`."
-        raise UsageError(f"There is no setting {name!r}. {hint}")
+        raise UsageError(f"Unknown setting {name!r}. {hint}")

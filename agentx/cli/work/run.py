@@ -140,7 +140,7 @@ def _limits(
 
 
 def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
-    """Have the model of a run read what the user said in it. On failure, the next run catches up."""
+    """Have the model of a run read the user's messages in it. On failure, the next run catches up."""
     try:
         with terminal.busy("Looking for lasting demands …"):
             judged = judge(ws, model)

@@ -51,7 +51,7 @@ FILE = "sample.toml"
 
 
 class SampleInvalid(UsageError):
-    """There is no such sample, or its ``sample.toml`` is invalid."""
+    """The sample does not exist, or its ``sample.toml`` is invalid."""
 
 
 class StoryStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,7 +189,7 @@ def find_sample(name: str) -> Sample:
     roots = [folder / FOLDER for folder in (here, *here.parents, package, checkout)]
     known = {path.parent.name: path.parent for root in reversed(roots) for path in root.glob(f"*/{FILE}")}
     if name not in known:
-        raise SampleInvalid(f"There is no sample {name!r}. Samples: {', '.join(sorted(known)) or 'none'}.")
+        raise SampleInvalid(f"Unknown sample {name!r}. Samples: {', '.join(sorted(known)) or 'none'}.")
     return _read(known[name])
 
 

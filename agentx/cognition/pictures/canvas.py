@@ -61,7 +61,7 @@ WIDTH = 920
 """Width of each picture, in pixels."""
 
 COLUMNS = 230
-"""Maximum number of columns in a picture; in longer sessions, each stands for several interactions."""
+"""Maximum number of columns in a picture; in longer sessions, each represents several interactions."""
 
 MODULE_COLOURS = dict(zip(MODULES, ("teal", "blue", "amber", "violet"), strict=True))
 

@@ -106,7 +106,7 @@ def _fading(axes: "Axes", curve: Sequence[DecayPoint], last: int, colour: str) -
 
 
 def _thinned(line: Sequence[tuple[float, float]], size: int) -> Iterator[tuple[float, float]]:
-    """Reduce each part of a line to its lowest and highest point: more cannot be told apart."""
+    """Reduce each part of a line to its lowest and highest point: more cannot be distinguished."""
     if size == 1:
         yield from line
         return

@@ -133,7 +133,7 @@ def sections(seen: Overview) -> Iterator[tuple[str, str, str]]:
         "A look at the buffer fetches only where both tiers are uncertain: in the upper right.",
     )
     yield "latency", _waited(seen), "Each dot is one time that a module ran; the bar is its median."
-    yield "tokens", _spent(seen), "What was said to models and heard from them, by module."
+    yield "tokens", _spent(seen), "Messages to and from models, by module."
     judged = seen.collected.metrics.get("judge_score")
     mean = f"Answers rest on the buffer by {judged.mean:.2f} on average" if judged else ""
     yield "judge", mean, "How many answers the judge gave which score, from 0 to 1."

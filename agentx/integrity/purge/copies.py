@@ -69,7 +69,7 @@ def follow(events: Events, seeds: Iterable[int]) -> Closure:
     """Return what must be purged with some events.
 
     Raises:
-        PurgeRefused: There is no such event, or the history cannot be read without it.
+        PurgeRefused: The event does not exist, or the history cannot be read without it.
     """
     following = _Following(set(seeds))
     while following.grows:
@@ -173,7 +173,7 @@ class _Following:
         missing = sorted(self._seeds - self._events.keys() - self._purged)
         if missing:
             raise PurgeRefused(
-                f"There is no event {missing[0]}; the history has events 1 to {self._last}. `agentx log` "
+                f"Event {missing[0]} does not exist; the history has events 1 to {self._last}. `agentx log` "
                 "lists them."
             )
         return Closure(

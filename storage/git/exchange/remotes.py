@@ -103,9 +103,7 @@ class Remote:
             raise NoRemote(f"{name!r} cannot be the name of a remote; use letters, digits and dashes.")
         if name not in known and not url:
             others = f" Known: {', '.join(known)}." if known else ""
-            raise NoRemote(
-                f"There is no remote {name!r}.{others} Add one with `agentx push {name} --url URL`."
-            )
+            raise NoRemote(f"Unknown remote {name!r}.{others} Add one with `agentx push {name} --url URL`.")
         _check_url(name, url or known[name])
         here = _local(root, url) if url else None
         url = str(here) if here else url

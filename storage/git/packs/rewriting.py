@@ -83,7 +83,7 @@ class Rewriter:
                 for number, oid in enumerate(ahead, start=1):
                     self._commits[oid] = self._commit(oid)
                     if not number % 100 or number == len(ahead):
-                        progress("Making commits anew", number, len(ahead))
+                        progress("Rewriting commits", number, len(ahead))
             if self._writer is not None:
                 self._writer.finish()
         except BaseException as error:

@@ -85,10 +85,10 @@ def marker_fault(text: str, marker: str, path: str) -> str:
     if not places:
         return f"Its last line is not `{wanted}`: write the rest, and that line as its last."
     if places[-1] != last:
-        where = f"`{wanted}` stands in line {places[-1]}, and more follows up to line {last}"
+        where = f"`{wanted}` is in line {places[-1]}, but more text follows up to line {last}"
         return f"{where}: it is the last line of a finished file."
     if _end_of(path) in _MARKDOWN and list(fenced(lines))[last - 1]:
-        where = f"`{wanted}` in line {last} stands in a block of code that is never closed"
+        where = f"`{wanted}` in line {last} is inside a code block that is never closed"
         return f"{where}: close that, and write the marker behind it."
     return ""
 
@@ -216,10 +216,10 @@ def _section_faults(titles: list[str], text: str) -> Iterator[str]:
         wanted = title_words(title)
         found = [section for name, section in there if name[: len(wanted)] == wanted]
         if not found:
-            yield f"There is no section {title!r}: write `## {title}`, and its text below."
+            yield f"Section {title!r} is missing: write `## {title}`, and its text below."
         elif not any(_says_something(section.whole) for section in found):
             line = found[0].line
-            yield f"Line {line}: there is no text below the heading {found[0].title!r}: write it."
+            yield f"Line {line}: no text follows the heading {found[0].title!r}: write it."
 
 
 def _says_something(lines: tuple[str, ...]) -> bool:
@@ -242,9 +242,9 @@ def _absent_faults(forbidden: list[str], text: str) -> Iterator[str]:
         sign = words.strip()
         if wanted := phrase(words):
             if found := [said.all[place].line for place in said.find(wanted, is_longer)]:
-                yield f"{told_lines(found)}: {one_line(words)!r} may not stand here: say it in other words."
+                yield f"{told_lines(found)}: {one_line(words)!r} must not be used: use other words."
         elif places := [number for number, line in enumerate(lines, 1) if sign and sign in line]:
-            yield f"Line {places[0]}: {sign!r} may not stand here: take it out."
+            yield f"Line {places[0]}: {sign!r} must not be used: remove it."
 
 
 def pattern_fault(pattern: str) -> str:

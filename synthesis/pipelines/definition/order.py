@@ -118,7 +118,7 @@ class Order:
     def _objection(self, name: str, loop: Loop | None) -> str:
         """Return why a stage or loop cannot wait for another; empty if it can."""
         if name not in self.places:
-            return f"but there is no such stage or loop{hint(name, self.places)}"
+            return f"which is not a stage or loop{hint(name, self.places)}"
         other = self.stages[name].loop if name in self.stages else None
         if loop and (other is None or other.loop != loop.loop):
             return f"which is outside loop {loop.loop}; let the loop wait for it"

@@ -193,7 +193,7 @@ AllDenied = Annotated[
 
 
 class Role(PipelinePart):
-    """Who does something: what it is told, what it reads, what it writes."""
+    """An agent's part in a pipeline: its instructions, what it reads, what it writes."""
 
     title: str = ""
     """Title: "You are …"."""
@@ -271,10 +271,10 @@ class Loop(PipelinePart):
 
 
 class Bounds(PipelinePart):
-    """What the whole pipeline may use, over all of its runs; 0 is no limit."""
+    """What the whole pipeline may use, over all of its runs; 0 means unlimited."""
 
     max_tokens: int = Field(default=0, ge=0)
-    """Tokens; 0 is no limit, here and below."""
+    """Tokens; 0 means unlimited, here and below."""
     max_cost_usd: float = Field(default=0.0, ge=0)
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)

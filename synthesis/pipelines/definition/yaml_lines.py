@@ -30,7 +30,7 @@ _SAID = (
     (r"sequence entries are not allowed", "unexpected `- `; begin the list on a new line"),
     (r"expected <block end>", "this line does not match the lines above; fix its indentation or its quotes"),
     (r"could not find expected ':'", "a key without a `:`"),
-    (r"undefined alias '(.*)'", r"undefined alias `*\1`: there is no `&\1` above"),
+    (r"undefined alias '(.*)'", r"undefined alias `*\1`: no `&\1` comes before it"),
     (r"escape", r"`\\` begins an escape in double quotes; double it, or use single quotes"),
     (r"found another document", "`---` begins a second document; a file holds one pipeline"),
 )

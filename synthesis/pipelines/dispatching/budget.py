@@ -241,7 +241,7 @@ def _no_room(files: Sequence[Cuttable], split: str, agent: AgentType, prompt_tok
 
 
 def _why(file: Cuttable) -> str:
-    return f"left out, there is no room for its {file.whole_tokens:,} tokens"
+    return f"left out, no room for its {file.whole_tokens:,} tokens"
 
 
 def _left_out_tokens(left_out: Sequence[tuple[str, str]]) -> int:

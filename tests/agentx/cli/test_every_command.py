@@ -297,7 +297,9 @@ def test_it_gives_json_and_takes_the_directory_last(name, call, filled, root, ap
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_use_is_one_sentence_and_exit_code_2(name, call, filled, root):
     base = [] if name == "init" else ["-C", root]
-    fails_in_one_sentence(call(*filled(WRONG[name]), *base))
+    done = call(*filled(WRONG[name]), *base)
+    fails_in_one_sentence(done, code=2)
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize("name", sorted(set(GOOD) - WITHOUT_A_WORKSPACE))

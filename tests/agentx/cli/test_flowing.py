@@ -159,4 +159,4 @@ def test_many_proposals_are_a_table_with_the_steps_of_each(call, root):
 
 def test_a_flow_that_is_not_there_is_told_as_one(call, root):
     done = call("flow", "show", "no such flow", "-C", root)
-    assert (done.code, "There is no flow 'no such flow'; `agentx flow list" in done.err) == (2, True)
+    assert (done.code, "Unknown flow 'no such flow'; `agentx flow list" in done.err) == (2, True)

@@ -64,6 +64,7 @@ def test_a_directory_in_the_place_of_a_file_is_named(root, call, tmp_path, name)
     if (tmp_path / "kept").exists():
         shutil.move(tmp_path / "kept", root / name)
     works(call, root)
+    assert verify(root).sound
 
 
 @pytest.mark.parametrize("name", KEPT_DIRECTORIES)
@@ -76,6 +77,7 @@ def test_a_file_in_the_place_of_a_directory_is_named(root, call, tmp_path, name)
     if (tmp_path / "kept").exists():
         shutil.move(tmp_path / "kept", root / name)
     works(call, root)
+    assert verify(root).sound
 
 
 @pytest.mark.parametrize("odd", ["file", "directory"])
@@ -94,6 +96,8 @@ def test_a_dangling_link_in_the_place_of_a_file_is_named(root, call, tmp_path, n
     take(root / name, tmp_path / "kept")
     (root / name).symlink_to(tmp_path / "nowhere")
     refused(call, root, "symbolic link is in its place.*where the link points")
+    assert (root / name).is_symlink()
+    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("missing", ["artifacts", ".agentx", ".git/objects/pack", ".git/index", ".git/logs"])
@@ -139,6 +143,7 @@ def test_a_configuration_that_git_cannot_read_is_named(root, call, text):
     kept = (root / ".git/config").read_text()
     (root / ".git/config").write_text(kept + text)
     refused(call, root, r"Git cannot read .*config: .*Correct that line")
+    assert (root / ".git/config").read_text() == kept + text
     (root / ".git/config").write_text(kept)
     works(call, root)
 

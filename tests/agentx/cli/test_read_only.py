@@ -232,7 +232,9 @@ def test_a_user_without_the_right_to_write_can_read(base):
         ignore_cleanup_errors=True
     ) as name:  # pytest shuts its own to other users
         Path(name).chmod(0o755)
-        _as_an_ordinary_user(base, Path(name).resolve())
+        found = _as_an_ordinary_user(base, Path(name).resolve())
+    assert {where for where, _ in found} == {f"task{number}" for number in range(len(SHUT))}
+    assert {name for _, name in found} == {*LOOKS, "say", "add", "undo"}
 
 
 def _as_an_ordinary_user(base, tmp_path):
@@ -266,6 +268,7 @@ def _as_an_ordinary_user(base, tmp_path):
         else:
             fails_in_one_sentence(name, done)
             assert "You do not have permission to write" in done.err, (where, name, done)
+    return found
 
 
 def test_on_a_full_disk_a_workspace_opens_for_reading(base, tmp_path, mounts):

@@ -200,7 +200,7 @@ def test_a_sample_that_is_none_is_named(call, sample, tmp_path):
     sample()
     done = call("run", "--sample", "nonsense")
     assert done.code == 2
-    assert "There is no sample 'nonsense'" in done.err
+    assert "Unknown sample 'nonsense'" in done.err
     assert "report" in done.err
     assert call("run", "--sample", "../report").code == 2
     assert call("run", "hello", "--sample", "report").code == 2

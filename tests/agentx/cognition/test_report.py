@@ -160,7 +160,7 @@ def test_the_command_draws_the_latest_session_or_another_one(root, tmp_path, cap
 
 def test_what_cannot_be_drawn_is_told_in_a_sentence(root, tmp_path, capsys):
     assert main(["-C", str(root), "agent", "cognition", "report", "--session", "baker"]) == 2
-    assert "There is no session 'baker'. Known: bakery, short." in capsys.readouterr().err
+    assert "Unknown session 'baker'. Known: bakery, short." in capsys.readouterr().err
     (tmp_path / "file").write_text("in the way")
     assert main(["-C", str(root), "agent", "cognition", "report", "--to", str(tmp_path / "file" / "x")]) == 2
     assert "The report cannot be written to" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_what_an_agent_reads_again_takes_its_room_once(desk):
         (("write_file", '{"path": "drafts/01.md", "content": "\\ud800"}'), "is not valid Unicode"),
         (("write_file", '{"path": "drafts/01.md", "content": "a\\u0000b"}'), "has a NUL character"),
         (("write_file", {"path": "drafts/02.md", "content": "mine"}), "a role writes its own files only"),
-        (("rm", "{}"), "There is no tool 'rm'"),
+        (("rm", "{}"), "Unknown tool 'rm'"),
     ],
 )
 def test_the_next_agent_is_told_what_came_of_the_calls_of_the_last_one(desk, call, told):
@@ -158,7 +158,7 @@ def test_a_part_of_a_task_does_not_wait_for_a_word(desk):
         return long(path, prompt).replace("Index", f"token: {secret}\n\nIndex")
 
     ended = desk.run(leaks)
-    assert "A part of a task that was split cannot wait for a person's word." in ended.failed["index"]
+    assert "A part of a task that was split cannot wait for approval." in ended.failed["index"]
 
 
 def test_who_is_sent_after_a_refusal_is_told_and_a_refusal_counts_as_a_try(desk):

@@ -117,7 +117,7 @@ def test_what_a_person_made_of_a_static_file_since_they_wanted_it_done_again_is_
     assert desk.run(changed, note=told.append).status == "COMPLETED"
     assert (desk.text("outline.md"), architects(desk)) == (MINE, [])
     assert told == [
-        "outline is done by what you made of outline.md; `agentx pipeline redo outline --reason …` has it written anew."
+        "outline is done by what you made of outline.md; `agentx pipeline redo outline --reason …` has it written again."
     ]
     assert any(
         "You are writer" in prompt and "Four chapters, I say" in prompt for prompt in desk.author.prompts

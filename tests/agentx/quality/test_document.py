@@ -178,8 +178,8 @@ def test_anchors_here_and_in_other_documents(check):
     )
     texts = {"docs/other.md": "# T\n\n## Part\n\n## Part\n"}
     assert check(text, texts=texts, files={"docs/x.py"}) == [
-        (3, "link", "there is no heading or anchor #nope in docs/other.md"),
-        (3, "link", "there is no heading or anchor #nope in this document"),
+        (3, "link", "docs/other.md has no heading or anchor #nope"),
+        (3, "link", "this document has no heading or anchor #nope"),
     ]
 
 
@@ -195,7 +195,7 @@ def test_headings(check):
     text = "# A\n\n## B\n\n#### C\n\n## B\n\n##\n\n# D\n\n## B\n"
     assert check(text) == [
         (5, "heading", "the heading's level jumps from 2 to 4"),
-        (7, "heading", "the heading 'B' stands twice in its section"),
+        (7, "heading", "the heading 'B' occurs twice in its section"),
         (9, "heading", "the heading is empty"),
     ]
 

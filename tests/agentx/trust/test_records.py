@@ -53,7 +53,11 @@ def test_a_worker_that_was_told_the_key_trusts_what_the_record_names(trusted, wo
 
 def test_a_record_can_allow_commands_without_isolation(trusted, worker):
     """Where it says so."""
-    worker(trusted.issue(1, commands=True)).require_commands()
+    with pytest.raises(Restricted, match="read your keys and act as you"):
+        worker(trusted.issue(1)).require_commands()
+    there = worker(trusted.issue(1, commands=True))
+    there.require_commands()
+    assert there.why_restricted() == ""
 
 
 def test_a_key_that_a_person_accepts_by_hand_counts(trusted, worker, stranger, user):

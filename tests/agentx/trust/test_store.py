@@ -118,7 +118,7 @@ def test_without_a_home_nothing_is_trusted_and_reading_settings_works(tmp_path, 
     with Workspace.create(tmp_path / "task", settings=settings) as ws:
         assert ws.restricted == ""
     with Workspace.open(tmp_path / "task", settings=settings) as ws:
-        assert "There is no home directory" in ws.restricted
+        assert "The home directory is unknown" in ws.restricted
 
 
 def test_a_relative_state_directory_is_refused(monkeypatch, root, tmp_path):

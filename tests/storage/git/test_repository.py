@@ -347,7 +347,7 @@ def test_whether_close_commits_descend_from_each_other_is_told_without_the_whole
 
 
 def test_a_commit_that_is_not_there_is_said_to_be_missing(repo):
-    with pytest.raises(ObjectDamaged, match="There is no commit"):
+    with pytest.raises(ObjectDamaged, match=r"The commit 0+1 is missing"):
         repo.info("0" * 39 + "1")
     assert not repo.descends("0" * 39 + "1", "")
     assert (repo.head, repo.moves(5), repo.stashes(), list(repo.log())) == ("", [], [], [])

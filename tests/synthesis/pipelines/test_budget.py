@@ -175,9 +175,7 @@ def test_without_a_split_secondary_files_are_left_out_and_named():
     whole = fitted(files, 9_999).given
     found = holds(fitted(files, PROMPT_TOKENS + whole[0].tokens + 60))
     assert [one.path for one in found.given] == ["a.md"]
-    assert found.left_out == (
-        ("refs.md", f"left out, there is no room for its {whole[1].whole_tokens:,} tokens"),
-    )
+    assert found.left_out == (("refs.md", f"left out, no room for its {whole[1].whole_tokens:,} tokens"),)
 
 
 def test_a_task_is_split_so_that_each_part_fits_and_a_file_too_large_for_one_is_cut_by_sections():

@@ -133,19 +133,19 @@ def test_a_section_has_a_heading_of_any_level_and_number_and_text_below_it():
     )
     named = ["Module Overview", "Core data structure", "Execution flow", "Design decisions", "Hidden"]
     assert found(text, sections=named) == [
-        "Line 17: there is no text below the heading 'Execution flow': write it.",
-        "Line 19: there is no text below the heading 'Design decisions': write it.",
-        "There is no section 'Hidden': write `## Hidden`, and its text below.",
+        "Line 17: no text follows the heading 'Execution flow': write it.",
+        "Line 19: no text follows the heading 'Design decisions': write it.",
+        "Section 'Hidden' is missing: write `## Hidden`, and its text below.",
     ]
 
 
 def test_words_that_may_not_stand_in_a_text_are_found_in_their_forms_and_not_in_code():
     text = "We whitelisted it.\n\nIt is obvious; a `dummy` is dummies' friend.\nThe DUMMY\n"
     assert found(text, absent=["whitelist", "obviously", "dummy"]) == [
-        "Line 1: 'whitelist' may not stand here: say it in other words.",
-        "Lines 3 and 4: 'dummy' may not stand here: say it in other words.",
+        "Line 1: 'whitelist' must not be used: use other words.",
+        "Lines 3 and 4: 'dummy' must not be used: use other words.",
     ]
-    assert found("Wait — what?!", absent="?!") == ["Line 1: '?!' may not stand here: take it out."]
+    assert found("Wait — what?!", absent="?!") == ["Line 1: '?!' must not be used: remove it."]
 
 
 def test_a_pattern_is_looked_for_at_every_line_and_none_can_take_for_ever():

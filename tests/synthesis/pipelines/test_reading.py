@@ -83,7 +83,7 @@ def test_a_wrong_key_or_value_is_one_fault_in_its_line_and_place(old, new, told)
          "34: : the bracket opened here is not closed with `}`, or a text inside must be quoted."),
         ("  writer:\n", "   writer:\n", "16: : this line does not match the lines above; fix its indentation or its quotes."),
         ("task: Write", 'task: "Write', "17: : the quotation opened here is not closed."),
-        ("title: One", "title: *one", "5: : undefined alias `*one`: there is no `&one` above."),
+        ("title: One", "title: *one", "5: : undefined alias `*one`: no `&one` comes before it."),
         ("title: One", "title: O\0ne", "5: : invalid character (U+0000)."),
         ("title: One", 'title: "\\ud800"', "5: items.chapter[0].title: invalid character (U+D800)."),
         ("pipeline: book", "pipeline: !!python/name:os.system x",

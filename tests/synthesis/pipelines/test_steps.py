@@ -121,7 +121,7 @@ def test_a_name_that_breaks_a_rule_is_one_fault(old, new, told):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("after: style", "after: styl", "37: stages[1].after: loop revise waits for 'styl', but there is no such stage or loop; did you mean style?"),
+        ("after: style", "after: styl", "37: stages[1].after: loop revise waits for 'styl', which is not a stage or loop; did you mean style?"),
         ("for_each: chapter", "for_each: chaptr", "36: stages[1].for_each: loop revise is repeated for each 'chaptr', but there are no such items; did you mean chapter?"),
         ("id: check", "id: write", "42: stages[1].stages[1]: duplicate stage or loop 'write'."),
         ("loop: revise", "loop: style", "35: stages[1]: duplicate stage or loop 'style'."),
