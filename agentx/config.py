@@ -98,10 +98,10 @@ class ToolsSection(_Section):
 
 
 class MemorySection(_Section):
-    """What settles proposals besides the user.
+    """What settles candidates besides the user.
 
     ``judge``: after a run, the model that ran it also reads the user's messages. ``lapse_days``: days after
-    which a proposal that nobody settled is closed; 0 for never. ``maintain``: decay rules, merge
+    which a candidate that nobody settled is closed; 0 for never. ``maintain``: decay rules, merge
     near-duplicates and promote lessons when work resumes after a night (``nightly``), or only on request
     (``off``).
     """

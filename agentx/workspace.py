@@ -453,7 +453,7 @@ class Workspace:
         return editing.pin(self.engine, item, self.settings.actor, pinned=pinned)
 
     def review(self, item: str, *, accept: bool) -> MemoryItem:
-        """Accept or reject a proposal."""
+        """Accept or reject a candidate."""
         return editing.review(self.engine, item, self.settings.actor, accept=accept)
 
     def maintain(self, *, dry_run: bool = False) -> maintenance.Maintained:

@@ -38,24 +38,24 @@ def test_a_rule_from_a_message_without_a_demand_is_false(figures):
 
 
 def test_only_what_is_new_counts_as_a_proposal(figures):
-    assert figures["proposals_per_100"] == pytest.approx(200 / 8)
+    assert figures["candidates_per_100"] == pytest.approx(200 / 8)
 
 
 def test_recall_is_that_of_the_clear_labels_and_the_weak_ones_stand_apart(figures):
     assert figures["demand_recall"] == 1
     assert figures["rejection_recall"] == 0.5
-    assert figures["rejection_proposed_weak_recall"] == 1
+    assert figures["rejection_candidate_weak_recall"] == 1
 
 
 def test_precision_is_shown_for_each_step(figures):
     assert figures["demand_active_precision"] == 0.5
     assert figures["rejection_active_precision"] == 0  # said again, where the label sees nothing
-    assert figures["rejection_proposed_precision"] == pytest.approx(2 / 3)
+    assert figures["rejection_candidate_precision"] == pytest.approx(2 / 3)
 
 
 def test_weak_labels_are_wrong_in_the_strict_precision_and_left_out_of_f1(figures):
-    assert figures["rejection_proposed_strict_precision"] == pytest.approx(1 / 3)
-    assert figures["rejection_proposed_f1"] == pytest.approx(2 / 4)
+    assert figures["rejection_candidate_strict_precision"] == pytest.approx(1 / 3)
+    assert figures["rejection_candidate_f1"] == pytest.approx(2 / 4)
 
 
 def test_what_is_taken_of_other_words_than_the_labelled_ones_is_wrong_and_missed(tmp_path):

@@ -329,7 +329,7 @@ class _AgentRun:
         if self.ask_person is None:
             raise RunStops(
                 "WAITING",
-                f"{waiting.tool} waits for your word: `agentx approve {waiting.call_id}`, then `agentx run`.",
+                f"{waiting.tool} waits to be settled: `agentx approve {waiting.call_id}`, then `agentx run`.",
                 waiting,
             )
         word = self.ask_person(waiting)

@@ -331,7 +331,7 @@ class _Draft(Page):
                 return hit.kind != "message" or hit.seq not in recent
             item = self.state.items.get(hit.symbol)
             return hit.symbol not in listed and (
-                self.request.again or item is None or item.status != "proposed"
+                self.request.again or item is None or item.status != "candidate"
             )
 
         return list(filter(is_fresh, hits))

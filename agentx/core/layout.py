@@ -28,7 +28,7 @@ from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS
 ARTIFACTS = "artifacts"
 """Default directory of the artifacts."""
 
-FORMAT = 2
+FORMAT = 3
 """Number of the record's format; a workspace with a higher one opens read-only.
 
 Format 2 has fewer statuses of memory items. An older one is read through the upcasters of

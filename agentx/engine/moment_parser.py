@@ -26,7 +26,7 @@ _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
-STANDING = ("proposed", "active", "dormant")
+STANDING = ("candidate", "active", "dormant")
 """The statuses of an item that has not ended."""
 
 

@@ -28,7 +28,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     files: int
     active: dict[str, int]
-    proposed: int
+    candidates: int
     pending: tuple[str, ...]
     last_run: str
     outside: tuple[FileChange, ...]
@@ -73,7 +73,7 @@ def status(engine: Engine) -> WorkspaceStatus:
         subject=info.subject if info else "",
         files=len(write_path.git.manifest()),
         active=active,
-        proposed=sum(1 for _ in state.active(status="proposed")),
+        candidates=sum(1 for _ in state.active(status="candidate")),
         pending=tuple(call.call_id for call in state.pending.values()),
         last_run=f"{run.run} {run.status}: {run.task}" if run else "",
         outside=outside,

@@ -160,15 +160,15 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 
 
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
-    """Settle a proposal: activate it, or retire it.
+    """Settle a candidate: activate it, or retire it.
 
     Raises:
-        UsageError: It is not a proposal.
+        UsageError: It is not a candidate.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
-        if item.status != "proposed":
-            raise UsageError(f"{name} is {item.status}, not a proposal.")
+        if item.status != "candidate":
+            raise UsageError(f"{name} is {item.status}, not a candidate.")
         return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
 
 

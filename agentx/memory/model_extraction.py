@@ -1,4 +1,4 @@
-"""Model extraction: a model reads new messages, takes notes, and settles proposals.
+"""Model extraction: a model reads new messages, takes notes, and settles candidates.
 
 The model is asked while no lock of the workspace is held. Its answer is checked against the state at that
 time, and recorded together with how far it read. So the next run makes up for one that fails, a rebuild asks
@@ -66,9 +66,9 @@ class Open(Protocol):
 
 
 def judge(
-    ws: Open, model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+    ws: Open, model: ModelClient, *, all_candidates: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
-    """Let a model read recent messages, take notes, and settle proposals.
+    """Let a model read recent messages, take notes, and settle candidates.
 
     It makes rules only from the user's own words, and never overrides what the user decided by hand. It reads
     the first 30 messages after those that a model last read (the latest 30 if none was ever read). Messages
@@ -77,7 +77,7 @@ def judge(
     Args:
         ws: The workspace.
         model: Any model; :func:`agentx.synthesis.model.open.open_model` returns the configured one.
-        all_proposals: If there are proposals, also ask without unread messages.
+        all_candidates: If there are candidates, also ask without unread messages.
         timeout_s: Limit for the whole call, in seconds.
 
     Raises:
@@ -86,17 +86,17 @@ def judge(
         WorkspaceBusy: A model is already reading for another process.
         ReadOnly: The workspace was written by a newer version.
     """
-    return judge_in(ws.engine, model, all_proposals=all_proposals, timeout_s=timeout_s)
+    return judge_in(ws.engine, model, all_candidates=all_candidates, timeout_s=timeout_s)
 
 
 def judge_in(
-    engine: "Engine", model: ModelClient, *, all_proposals: bool = False, timeout_s: float = TIMEOUT_S
+    engine: "Engine", model: ModelClient, *, all_candidates: bool = False, timeout_s: float = TIMEOUT_S
 ) -> Judged:
     """Like :func:`judge`, with the parts of a workspace."""
     lock = FileLock(engine.root / ".git" / "agentx-judge.lock", timeout_s=0)
     try:
         with lock.hold():
-            return _judge(engine, model, time.monotonic() + timeout_s, all_proposals=all_proposals)
+            return _judge(engine, model, time.monotonic() + timeout_s, all_candidates=all_candidates)
     except WorkspaceBusy as error:
         if lock.held:
             raise
@@ -106,11 +106,11 @@ def judge_in(
         ) from error
 
 
-def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_proposals: bool) -> Judged:
+def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_candidates: bool) -> Judged:
     state = engine.snapshot()
     batch = unread(engine, state)
     said, heard = batch.said, batch.heard
-    if not batch and not (all_proposals and question.proposals(state)):
+    if not batch and not (all_candidates and question.candidates(state)):
         return Judged()
     answer, usage = ask(
         model,

@@ -92,7 +92,7 @@ def _sentence(one: _Absent, files: Files) -> str:
     named = ", ".join(one.paths[:_TOLD]) + (f" and {more} more" if more > 0 else "")
     where = f"the source {one.read.source}" if one.read.source else "the artifacts"
     stages = one.steps[0] + (f" and {len(one.steps) - 1} more" if several else "")
-    them, there = ("them", "are no files") if several else ("it", "is no file")
+    them, there = ("them", "no files") if several else ("it", "no file")
     folders: dict[str, list[str]] = {}
     for path in one.paths:
         folders.setdefault(path.partition("*")[0].rpartition("/")[0], []).append(path)
@@ -100,7 +100,7 @@ def _sentence(one: _Absent, files: Files) -> str:
     add = f"Put {them} there" if one.read.source else f"Add {them}: `{commands}`"
     return (
         f"Role {one.role} (stage {stages}) reads {one.read.rule.file}: "
-        f"there {there} {named} in {where}, and no role writes {them}. "
+        f"{there} {named} in {where}, and no role writes {them}. "
         f"{add}; or fix the path under `files`, or mark the pointer `optional`."
     )
 

@@ -1,6 +1,6 @@
 """Extraction of a user's lasting demands without a model.
 
-What is certain becomes a rule, what is likely a proposal.
+What is certain becomes a rule, what is likely a candidate.
 
 May import: storage, synthesis.demands.reading, synthesis.demands.tables, synthesis.language,
 synthesis.memory, synthesis.state.

@@ -36,7 +36,7 @@ from agentx.synthesis.memory.items import (
 )
 from agentx.synthesis.state.state import State
 
-_STANDING: tuple[Status, ...] = ("active", "proposed")
+_STANDING: tuple[Status, ...] = ("active", "candidate")
 _MOSTLY = 0.6
 """Share of a message that a rule must fill, so that "scratch that" in the next message refers to it."""
 _MAX_TEXT = 1_200
@@ -107,7 +107,7 @@ class Book:
                 others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
                 same = same_demand(turn.text, turn.modality, others)
                 if same:
-                    self._repeat(same, self._evidence(turn.evidence), "proposed")
+                    self._repeat(same, self._evidence(turn.evidence), "candidate")
                 return same is not None
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
@@ -135,7 +135,7 @@ class Book:
                 text=text,
                 evidence=turn.evidence,
                 modality="prefer" if old.detail.modality == "prefer" else "must",
-                certainty="active" if old.status == "active" else "proposed",
+                certainty="active" if old.status == "active" else "candidate",
                 scope=old.scope,
                 until=reach.until or old.until,
                 for_now=bool(reach.until) or old.detail.duration == "for_now",
@@ -267,13 +267,13 @@ class Book:
     def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
         """Record a repetition as more evidence.
 
-        A proposal becomes a rule if it is certain now, or repeated in another message. A rule that lapsed
-        becomes a proposal again. A brief that is sent again counts as one statement.
+        A candidate becomes a rule if it is certain now, or repeated in another message. A rule that lapsed
+        becomes a candidate again. A brief that is sent again counts as one statement.
         """
         before = item.evidence[-1].seq if item.evidence else self._seq
-        again = item.status == "proposed" and before != self._seq and not self._brief
+        again = item.status == "candidate" and before != self._seq and not self._brief
         settled = item.status == "active" or certainty == "active" or again
-        status: Status = "active" if settled else "proposed"
+        status: Status = "active" if settled else "candidate"
         reason = msgspec.UNSET if item.status in _STANDING else ""
         self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence), status=status, reason=reason))
 

@@ -59,7 +59,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         text: The demand as a sentence, in the user's words.
         evidence: Its position in the message, at most 400 characters.
-        certainty: ``active`` if it is certain, ``proposed`` if it is likely.
+        certainty: ``active`` if it is certain, ``candidate`` if it is likely.
         shape: Name of the row of :data:`agentx.synthesis.demands.tables.orders.SHAPES` that matched.
     """
 
@@ -115,12 +115,12 @@ Finding = Demand | Rejection | Retraction | Permission | Fulfilment
 BRIEF_CHARACTERS = 3_000
 """A message with more characters of own words than this is a brief.
 
-A brief describes one piece of work. What would be certain elsewhere is only proposed here, and what would be
-proposed is ignored.
+A brief describes one piece of work. What would be certain elsewhere is only a candidate here, and what would
+be a candidate is ignored.
 """
 
 MOST_OF_A_BRIEF = 5
-"""Maximum number of rules proposed from a brief, the first ones; a user will not review more."""
+"""Maximum number of candidates from a brief, the first ones; a user will not review more."""
 
 
 def findings(text: str) -> tuple[Finding, ...]:
@@ -179,7 +179,7 @@ def readings(text: str) -> Iterator[Reading]:
         rules = _as_written(rules, spelt)
         if brief:
             certain = tuple(rule for rule in rules if rule.certainty == "active")[:left]
-            rules = tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in certain)
+            rules = tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in certain)
             left -= len(rules)
         if reading.reversals or rules:
             yield Reading(_as_written(reading.reversals, spelt), rules)
@@ -204,7 +204,7 @@ def _doubted(reading: Reading) -> Reading:
     """
     if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
         return reading
-    return Reading((), tuple(msgspec.structs.replace(rule, certainty="proposed") for rule in reading.rules))
+    return Reading((), tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in reading.rules))
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
@@ -243,7 +243,7 @@ def _record(plain: str, original: str, spans: list[Span], found: list[Reading], 
                 text=as_sentence(stated[lead_length(stated) :]),
                 evidence=quoted(meant),
                 modality="must_not" if v.FEATURES["negated"].search(stated) else "must",
-                certainty="proposed",
+                certainty="candidate",
                 scope=reach_of(stated).scope,
                 until="",
                 for_now=False,
@@ -327,7 +327,7 @@ def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -
                 return None
             # A question can be an order all the same.
             insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
-            return "proposed" if clause.asks and shape.modality != "prefer" and not insists else certainty
+            return "candidate" if clause.asks and shape.modality != "prefer" and not insists else certainty
     return None
 
 
@@ -397,6 +397,6 @@ def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
         evidence=own,
         idea=as_sentence(unmasked(found.idea, words, original, sentence)),
         reason=as_sentence(unmasked(found.reason, words, original, sentence)),
-        certainty="active" if found.lasts else "proposed",
+        certainty="active" if found.lasts else "candidate",
         shape=found.ruling,
     )

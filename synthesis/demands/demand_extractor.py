@@ -1,6 +1,6 @@
 """The extractors ``demands`` and ``lapse``, which read the user's own messages.
 
-``demands`` concludes constraints and rejections. ``lapse`` closes a proposal that was not settled for long
+``demands`` concludes constraints and rejections. ``lapse`` closes a candidate that was not settled for long
 when the user speaks again; repeating the demand restores it. Time is taken from the events, never from a
 clock, so that a replay and a resynthesis give the same result. Nothing lapses while nobody works in the
 workspace.
@@ -23,7 +23,7 @@ class DemandExtractor:
     """Extracts the lasting demands from a user's message, without a model.
 
     Only ``UserMessageSent`` by ``user`` or ``user:<name>`` is read: the words of a tool, a file, an agent or
-    an import never make a rule. What is certain becomes active, what is likely is proposed.
+    an import never make a rule. What is certain becomes active, what is likely is a candidate.
     """
 
     name = "demands"
@@ -42,10 +42,10 @@ class DemandExtractor:
 
 
 class Lapse:
-    """Closes proposals that have waited too long.
+    """Closes candidates that have waited too long.
 
     Args:
-        days: Number of days that a proposal waits; 0 means for ever.
+        days: Number of days that a candidate waits; 0 means for ever.
     """
 
     name = "lapse"
@@ -56,7 +56,7 @@ class Lapse:
         self._days = days
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """Close unpinned proposals that were last changed at least ``days`` before this message."""
+        """Close unpinned candidates that were last changed at least ``days`` before this message."""
         del read  # the text of the message does not matter
         if not self._days or not isinstance(event.data, UserMessageSent):
             return ()
@@ -67,6 +67,6 @@ class Lapse:
         reason = f"{LAPSED}: nobody settled it within {self._days} day{'s' * (self._days != 1)}."
         return tuple(
             Patch(id=item.id, status="closed", reason=reason)
-            for item in state.active(status="proposed")
+            for item in state.active(status="candidate")
             if "" < item.changed_at <= latest and not item.pinned
         )

@@ -25,8 +25,8 @@ from agentx.synthesis.demands.tables.rulings import RULINGS
 from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.sentences import sentences
 
-Verdict = Literal["active", "proposed", "changes", "ends", "left", "material"]
-"""A rule, a proposal, words that change or end a rule, words without lasting effect, or words of others."""
+Verdict = Literal["active", "candidate", "changes", "ends", "left", "material"]
+"""A rule, a candidate, words that change or end a rule, words without lasting effect, or words of others."""
 
 _EXAMPLES = (
     {shape.name: shape.takes for shape in SHAPES}
@@ -95,7 +95,7 @@ def explain(text: str) -> tuple[MessagePart, ...]:
 
 def _of_rule(rule: Demand | Rejection) -> MessagePart:
     start, end = rule.evidence.start, rule.evidence.end
-    doubt = "; it may be meant for this once" if rule.certainty == "proposed" else ""
+    doubt = "; it may be meant for this once" if rule.certainty == "candidate" else ""
     if isinstance(rule, Demand):
         kind = "preference" if rule.modality == "prefer" else "constraint"
         return MessagePart(

@@ -57,7 +57,7 @@ NOTES: dict[str, tuple[Kind, NoteSort]] = {
 }
 """What may also be noted from an agent's words, as a model names it: its kind and its sort within it."""
 
-_STANDING: tuple[Status, ...] = ("active", "proposed")
+_STANDING: tuple[Status, ...] = ("active", "candidate")
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -169,31 +169,31 @@ class _Book:
             short=shorten(text),
             evidence=(evidence,),
             trust="user" if evidence.seq in self.said else "agent",
-            status="active" if found.lasting == "yes" else "proposed",
+            status="active" if found.lasting == "yes" else "candidate",
             reason=self._why(found.reason),
             detail=NoteDetail(sort=sort),
         )
         self._replace([old for old in gone if not old.by_hand], item)
 
     def _resting_on(self, evidence: Evidence, found: Found) -> list[MemoryItem] | None:
-        """Return the proposals of another kind that rest on the same words.
+        """Return the candidates of another kind that rest on the same words.
 
-        ``None`` if any other item rests on them, or one that the user decided on by hand. A proposal of this
+        ``None`` if any other item rests on them, or one that the user decided on by hand. A candidate of this
         kind is then settled; everything else on these words, in whatever status, is left unchanged.
         """
         mine = [item for item in self.items.values() if item.kind in _DEMANDS and _rests_on(item, evidence)]
-        others = [item for item in mine if item.kind != found.kind and item.status == "proposed"]
+        others = [item for item in mine if item.kind != found.kind and item.status == "candidate"]
         if not mine or (len(others) == len(mine) and not any(item.by_hand for item in mine)):
             return others
         for item in mine:
-            if item.kind == found.kind and item.status == "proposed" and found.lasting == "yes":
+            if item.kind == found.kind and item.status == "candidate" and found.lasting == "yes":
                 self._keep(item, found.reason)
         return None
 
     def _repeat(self, item: MemoryItem, evidence: Evidence, found: Found) -> None:
-        """Record a repetition as more evidence, which settles a proposal."""
+        """Record a repetition as more evidence, which settles a candidate."""
         patch = Patch(id=item.id, evidence=(*item.evidence, evidence))
-        if item.status == "proposed" and not item.by_hand:
+        if item.status == "candidate" and not item.by_hand:
             patch = msgspec.structs.replace(patch, status="active", reason=self._why(found.reason))
         self._patch(patch)
 
@@ -235,7 +235,7 @@ class _Book:
             until=until,
             evidence=(evidence,),
             trust="user",
-            status="active" if sure else "proposed",
+            status="active" if sure else "candidate",
             reason=self._why(found.reason),
             detail=RejectionDetail(idea=text)
             if kind == "rejection"
@@ -271,14 +271,14 @@ class _Book:
         return scope, until
 
     def settle(self, verdict: ProposalVerdict) -> None:
-        """Settle a proposal by the model's verdict."""
+        """Settle a candidate by the model's verdict."""
         item = self._standing(verdict.id)
         if verdict.verdict == "leave":
             return
         if any(verdict.id == change.id for change in self.changes if isinstance(change, Patch)):
             return  # already settled by an entry found in the messages
-        if item.status != "proposed":
-            raise _NotBelieved(f"It is {item.status}, not a proposal.")
+        if item.status != "candidate":
+            raise _NotBelieved(f"It is {item.status}, not a candidate.")
         if verdict.verdict == "keep":
             self._keep(item, verdict.reason)
         else:
@@ -305,7 +305,7 @@ class _Book:
         item = self.items.get(name)
         if item is None or item.kind not in kinds or item.status not in _STANDING:
             kind = " or ".join(kinds)
-            raise _NotBelieved(f"No active or proposed {kind} {shortened(name)} was found.")
+            raise _NotBelieved(f"No active or candidate {kind} {shortened(name)} was found.")
         return item
 
     def _own(self, name: str) -> MemoryItem:

@@ -32,7 +32,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposalVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's judgement of a proposal."""
+    """A model's judgement of a candidate."""
 
     id: str
     verdict: Literal["keep", "drop", "leave"]

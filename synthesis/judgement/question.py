@@ -16,7 +16,7 @@ TOOL = "record_judgement"
 """The tool that a model answers with; calling it runs nothing."""
 
 MAX_RULES = 100
-MAX_PROPOSALS = 50
+MAX_CANDIDATES = 50
 MAX_NOTES = 30
 """Maximum numbers of items shown, the latest ones."""
 
@@ -30,7 +30,7 @@ _NAME_CHARACTERS = 40
 
 def schema() -> ToolSchema:
     """Return the shape of an answer, as a tool."""
-    about = "Record what the user's messages demand, and settle the proposals."
+    about = "Record what the user's messages demand, and settle the candidates."
     return ToolSchema(TOOL, about, parameters("judge.json"))
 
 
@@ -44,7 +44,7 @@ def conversation(
     rules = list(state.active("constraint", "rejection"))[-MAX_RULES:]
     parts = [
         ("Rules that stand", map(_item, rules)),
-        ("Proposals", map(_item, proposals(state)[-MAX_PROPOSALS:])),
+        ("Candidates", map(_item, candidates(state)[-MAX_CANDIDATES:])),
         *([("Notes", map(_note, noted))] if (noted := notes(state)) else []),
         *(
             (f"Message {seq}{'' if seq in said else ' (of an agent)'}", _sentences(text))
@@ -59,9 +59,9 @@ _NOTES = ("decision", "task", "context", "discovery", "learning")
 """Kinds and sorts that a model is shown as notes."""
 
 
-def proposals(state: State) -> Sequence[MemoryItem]:
+def candidates(state: State) -> Sequence[MemoryItem]:
     """Return the demands and rejections that are not settled yet, oldest first."""
-    return tuple(state.active("constraint", "rejection", status="proposed"))
+    return tuple(state.active("constraint", "rejection", status="candidate"))
 
 
 def notes(state: State) -> Sequence[MemoryItem]:

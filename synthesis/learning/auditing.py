@@ -116,7 +116,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
         passed: Due times since then that did not get their own run.
         unknown: Calls with unknown outcome, however old.
         open: Failing checks, however old.
-        proposals: Number of memory items that need approval.
+        candidates: Number of memory items that need approval.
         todo: What the user should do, most urgent first.
     """
 
@@ -131,7 +131,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     passed: tuple[DuePassed, ...]
     unknown: tuple[UnknownOutcome, ...]
     open: tuple[MemoryItem, ...]
-    proposals: int
+    candidates: int
     todo: tuple[Todo, ...]
 
 
@@ -175,7 +175,7 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
             for call in unsettled(state)
         ),
         open=tuple(state.active("hot_issue")),
-        proposals=sum(item.status == "proposed" for item in state.items.values()),
+        candidates=sum(item.status == "candidate" for item in state.items.values()),
         todo=tuple(_todo(state, day)),
     )
 
@@ -290,7 +290,7 @@ class _Day:
 def _todo(state: State, day: _Day) -> Iterator[Todo]:
     for call in state.pending.values():
         if call.awaits_approval and call.approved is None:
-            text = f"{call.tool} waits for your word ({arguments_of(call)})."
+            text = f"{call.tool} waits to be settled ({arguments_of(call)})."
             yield Todo(text=text, command=f"agentx approve {call.call_id}")
     for call in unsettled(state):
         text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not."
@@ -307,9 +307,9 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
     if day.director and (not day.reflections or day.reflections[-1].at < day.director[-1].at):
         yield Todo(text="The director failed last; ask it again.", command="agentx agent direct --now")
     yield from _problems(state)
-    proposed = sum(item.status == "proposed" for item in state.items.values())
+    proposed = sum(item.status == "candidate" for item in state.items.values())
     if proposed:
-        noun = "proposal waits" if proposed == 1 else "proposals wait"
+        noun = "candidate waits" if proposed == 1 else "candidates wait"
         yield Todo(text=f"{proposed} {noun} for your word.", command="agentx memory review")
     for name in sorted({passed.schedule for passed in day.passed.values()} & state.schedules.keys()):
         text = f"Due times of {name} were passed over; see its rule."

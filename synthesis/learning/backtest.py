@@ -167,7 +167,7 @@ def _flow(group: Sequence[Run], taken: set[str]) -> MemoryItem | None:
             for run in followed[:EVIDENCE]
         ),
         trust="engine",
-        status="proposed",
+        status="candidate",
         reason=f"it worked in {len(followed)} past runs, and failed in {len(failed)}",
         detail=detail,
     )
@@ -318,7 +318,7 @@ def lessons(runs: Sequence[Run], taken: set[str]) -> Iterator[MemoryItem]:
                 Evidence(move.seq, quote=" ".join(move.words)[:QUOTE_CHARACTERS]) for move in moves
             ),
             trust="engine",
-            status="proposed",
+            status="candidate",
             reason=f"measured in {len(turns)} past runs",
             detail=NoteDetail(sort="learning"),
         )

@@ -77,6 +77,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
     trust: Trust | msgspec.UnsetType = msgspec.UNSET
     links: tuple[Link, ...] | msgspec.UnsetType = msgspec.UNSET
     until: str | msgspec.UnsetType = msgspec.UNSET
+    worded_by: str | msgspec.UnsetType = msgspec.UNSET
+    perhaps_ended_by: tuple[Evidence, ...] | msgspec.UnsetType = msgspec.UNSET
     status: Status | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
     pinned: bool | msgspec.UnsetType = msgspec.UNSET

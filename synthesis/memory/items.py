@@ -36,11 +36,11 @@ Of ``knowledge``: ``learning`` (a lesson from a mistake) and ``discovery`` (a fi
 (what an agent did last) and ``checkpoint`` (a mark on the timeline).
 """
 
-Status = Literal["proposed", "active", "dormant", "closed", "retired"]
+Status = Literal["candidate", "active", "dormant", "closed", "retired"]
 """The place of an item in its life cycle.
 
-``proposed`` waits to be settled, ``active`` applies, and ``dormant`` is kept but not shown. ``closed`` is
-over and may come back: a task that is done, a check that passes, a proposal that nobody settled. ``retired``
+``candidate`` waits to be settled, ``active`` applies, and ``dormant`` is kept but not shown. ``closed`` is
+over and may come back: a task that is done, a check that passes, a candidate that nobody settled. ``retired``
 no longer applies. :func:`ending` distinguishes further.
 """
 
@@ -319,7 +319,10 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         evidence: The spans of text that it rests on, oldest first.
         trust: Trust of the least trusted evidence.
         links: Relations to other items.
+        answers: The agent's sentence that the user's words answer; ``None`` if they stand alone.
+        worded_by: The actor whose words ``text`` is ("agent:main"); empty if it is the words of the evidence.
         until: What ends it, in the user's words; empty if the user did not say.
+        perhaps_ended_by: The user's words that may end it. Until they are settled, it is not enforced.
         status: Its place in the life cycle.
         reason: Reason for the status if the user's own words do not give it: what a model found, or that the
             item lapsed. One line.
@@ -345,7 +348,10 @@ class MemoryItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: tuple[Evidence, ...] = ()
     trust: Trust = "material"
     links: tuple[Link, ...] = ()
+    answers: Evidence | None = None
+    worded_by: str = ""
     until: str = ""
+    perhaps_ended_by: tuple[Evidence, ...] = ()
     status: Status = "active"
     reason: str = ""
     pinned: bool = False
@@ -451,7 +457,7 @@ def is_checked(item: MemoryItem) -> bool:
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]
 
 LAPSED = "It lapsed"
-"""First words of the reason of a proposal that nobody settled."""
+"""First words of the reason of a candidate that nobody settled."""
 
 ARCHIVED = "It was resolved"
 """First words of the reason of an item that was retired some days after it was closed."""
@@ -466,7 +472,7 @@ def superseded_by(item: MemoryItem) -> str:
 def ending(item: MemoryItem) -> Ending:
     """Return how an item ended; empty if it did not end, or if it was retired for another reason.
 
-    ``resolved``: it is done. ``lapsed``: nobody settled the proposal. ``superseded``: another item replaced
+    ``resolved``: it is done. ``lapsed``: nobody settled the candidate. ``superseded``: another item replaced
     it. ``archived``: it had been resolved for some days.
     """
     if item.status == "closed":

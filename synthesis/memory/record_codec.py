@@ -57,5 +57,23 @@ def _with_present_status(fields: dict[str, Any]) -> dict[str, Any]:
     return fields | {"status": _STATUSES.get(status, status)}
 
 
-UPCASTERS: dict[tuple[str, int], Upcaster] = {("Concluded", 1): _from_format_1}
+def _from_format_2(concluded: dict[str, Any]) -> dict[str, Any]:
+    """Convert a ``Concluded`` payload of format 2, in which a candidate was called a proposal."""
+    return concluded | {"changes": [_as_candidate(change) for change in concluded.get("changes", ())]}
+
+
+def _as_candidate(change: dict[str, Any]) -> dict[str, Any]:
+    if change["type"] == "add":
+        return change | {"item": _with_candidate(change["item"])}
+    return _with_candidate(change)
+
+
+def _with_candidate(fields: dict[str, Any]) -> dict[str, Any]:
+    return fields | {"status": "candidate"} if fields.get("status") == "proposed" else fields
+
+
+UPCASTERS: dict[tuple[str, int], Upcaster] = {
+    ("Concluded", 1): _from_format_1,
+    ("Concluded", 2): _from_format_2,
+}
 """By event type and version, the function that converts its payload to the next version."""

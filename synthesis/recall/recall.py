@@ -94,7 +94,7 @@ def recollect(
 
 
 def is_memory(hit: SearchHit, state: State) -> bool:
-    """Return whether a hit is a message, or an active or dormant item. A proposed item is not a memory."""
+    """Return whether a hit is a message, or an active or dormant item. A candidate is not a memory."""
     item = state.items.get(hit.symbol) if hit.kind == "memory" else None
     return hit.kind == "message" or (item is not None and item.status in ("active", "dormant"))
 

@@ -305,7 +305,7 @@ def match(
     text: str,
     vectors: Mapping[str, Vector] | None = None,
     *,
-    status: Literal["active", "proposed"] = "active",
+    status: Literal["active", "candidate"] = "active",
     meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
     """Return the flows that match a message, best first; empty if none is near enough.

@@ -40,18 +40,19 @@ def test_an_item_that_is_there_for_now_says_until_when(ws):
 
 
 def test_a_proposal_is_settled_once(ws):
-    proposals = [
-        Add(MemoryItem(id=name, kind="constraint", text=name, status="proposed")) for name in ("c-90", "c-91")
+    candidates = [
+        Add(MemoryItem(id=name, kind="constraint", text=name, status="candidate"))
+        for name in ("c-90", "c-91")
     ]
-    ws.engine.synthesizer.record(proposals, "test")
-    assert ws.status().proposed == 2
+    ws.engine.synthesizer.record(candidates, "test")
+    assert ws.status().candidates == 2
     assert "c-90" not in ws.get_relevant_context("x").text
     assert (ws.review("c-90", accept=True).status, ws.review("c-91", accept=False).status) == (
         "active",
         "retired",
     )
     assert ws.memory("constraint")[0].trust == "user"
-    with pytest.raises(UsageError, match="not a proposal"):
+    with pytest.raises(UsageError, match="not a candidate"):
         ws.review("c-90", accept=True)
 
 

@@ -1,4 +1,4 @@
-"""A model settles proposals: over real HTTP, beside other processes, and with answers that nobody should believe."""
+"""A model settles candidates: over real HTTP, beside other processes, and with answers that nobody should believe."""
 
 import json
 import threading
@@ -78,7 +78,7 @@ def test_proposals_are_settled_on_request_where_nothing_is_unread(ws):
     seq = ws.say(WISH).seq
     judge(ws, Model(keep()))
     assert judge(ws, Model()).items == ()
-    assert [item.id for item in judge(ws, Model(keep(f"c-{seq}")), all_proposals=True).items] == [f"c-{seq}"]
+    assert [item.id for item in judge(ws, Model(keep(f"c-{seq}")), all_candidates=True).items] == [f"c-{seq}"]
 
 
 def test_only_what_users_say_is_read(ws):

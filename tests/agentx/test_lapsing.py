@@ -1,4 +1,4 @@
-"""A proposal that nobody settled is laid aside by the times that the events say, and stays so in every replay."""
+"""A candidate that nobody settled is laid aside by the times that the events say, and stays so in every replay."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ ITEM = MemoryItem(
     id="c-2",
     kind="constraint",
     text="Don't use emojis",
-    status="proposed",
+    status="candidate",
     trust="user",
     evidence=(Evidence(2, 0, len(WISH), WISH),),
 )
@@ -31,7 +31,7 @@ HISTORY = (
 
 @pytest.fixture
 def old(tmp_path):
-    """A workspace whose only proposal was made twenty days ago."""
+    """A workspace whose only candidate was made twenty days ago."""
     root, codec, then = tmp_path / "old", record_codec(), datetime.now(UTC) - timedelta(days=20)
     write_layout(root, "artifacts")
     previous, lines = GENESIS, []
@@ -45,7 +45,7 @@ def old(tmp_path):
 
 def test_looking_lays_nothing_aside_and_the_next_message_does(old, lexical):
     with Workspace.open(old, settings=lexical) as ws:
-        assert [item.id for item in ws.memory(status="proposed")] == ["c-2"]
+        assert [item.id for item in ws.memory(status="candidate")] == ["c-2"]
         ws.say("Hello again.")
         (item,) = ws.memory(status="closed")
         assert item.reason == "It lapsed: nobody settled it within 14 days."
@@ -53,7 +53,7 @@ def test_looking_lays_nothing_aside_and_the_next_message_does(old, lexical):
         assert ws.rebuild().state_digest == digest
         assert ws.resynthesize() == []
         ws.say(WISH)
-        assert [len(item.evidence) for item in ws.memory(status="proposed")] == [2]
+        assert [len(item.evidence) for item in ws.memory(status="candidate")] == [2]
 
 
 def test_how_long_a_proposal_waits_is_a_setting(old, lexical):
@@ -61,10 +61,10 @@ def test_how_long_a_proposal_waits_is_a_setting(old, lexical):
         file.write("\n[memory]\nlapse_days = 21\n")
     with Workspace.open(old, settings=lexical) as ws:
         ws.say("Hello again.")
-        assert [item.id for item in ws.memory(status="proposed")] == ["c-2"]
+        assert [item.id for item in ws.memory(status="candidate")] == ["c-2"]
 
 
 def test_what_comes_back_with_the_same_words_is_a_proposal_and_no_rule(old, lexical):
     with Workspace.open(old, settings=lexical) as ws:
         ws.say(WISH)
-        assert [item.status for item in ws.memory(status=None)] == ["proposed"]
+        assert [item.status for item in ws.memory(status=None)] == ["candidate"]

@@ -201,7 +201,7 @@ def test_what_changed_since_stays_and_each_undo_goes_one_further_back(grown):
     ws.engine.synthesizer.record([Patch(id="r-2", score=7.0, status="active")], "test")
     assert [one.id for one in undo(ws.engine, "user")] == ["r-3"]
     assert ws.state.items["r-2"].score == 7.0
-    with pytest.raises(NothingToTakeBack, match="no maintenance to undo"):
+    with pytest.raises(NothingToTakeBack, match="No maintenance has changes that are still in effect"):
         undo(ws.engine, "user")
 
 

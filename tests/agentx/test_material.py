@@ -86,7 +86,7 @@ def test_a_project_becomes_the_artifacts_without_what_git_would_ignore(project, 
 
 
 def test_a_project_that_is_not_there_leaves_nothing_behind(tmp_path, lexical):
-    with pytest.raises(UsageError, match="no directory"):
+    with pytest.raises(UsageError, match="does not exist"):
         Workspace.create(tmp_path / "task", from_dir=tmp_path / "none", settings=lexical)
     assert not (tmp_path / "task").exists()
 

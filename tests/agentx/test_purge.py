@@ -322,7 +322,7 @@ def test_what_cannot_be_purged_is_refused_and_nothing_changes(ws, tmp_path):
     said = ws.say(f"She lives there: {ADDRESS}.")
     ws.flush()
     head = git(ws.root, "rev-parse", "HEAD")
-    with pytest.raises(PurgeRefused, match="no event 99; the history has events 1 to"):
+    with pytest.raises(PurgeRefused, match="Event 99 does not exist; the history has events 1 to"):
         ws.purge(99)
     with pytest.raises(PurgeRefused, match=r"Event 1 \(WorkspaceCreated\) cannot be purged"):
         ws.purge(1)

@@ -27,7 +27,12 @@ _FORMATS = Path(__file__).parents[1] / "workspaces" / "formats"
 KINDS = {name: kind for name, (kind, _) in FORMER_KINDS.items()}
 """The kind that an item of an earlier kind has now."""
 
-STATUSES = {"resolved": {"closed"}, "superseded": {"retired"}, "archived": {"closed", "retired"}}
+STATUSES = {
+    "resolved": {"closed"},
+    "superseded": {"retired"},
+    "archived": {"closed", "retired"},
+    "proposed": {"candidate"},
+}
 """The statuses that an item of an earlier status may have now."""
 
 ENDINGS = {"resolved": "resolved", "superseded": "superseded", "lapsed": "archived", "archived": "archived"}
@@ -79,7 +84,10 @@ def test_every_item_is_there_under_its_present_kind_and_status(ws, recorded):
 def test_what_ended_is_still_told_apart(ws, recorded):
     """Only a person's retirement of what had been superseded before is not."""
     items = {item.id: item for item in ws.memory(status=None)}
+    if not {"resolved", "superseded"} & {status for _, status, _ in recorded.values()}:
+        pytest.skip("this format has the present statuses")
     former = {name: ENDINGS.get(ending(item), item.status) for name, item in items.items()}
+    former = {name: "proposed" if status == "candidate" else status for name, status in former.items()}
     differing = {name for name, (_, status, _) in recorded.items() if former[name] != status}
     assert all(items[name].by_hand and ending(items[name]) == "superseded" for name in differing)
     assert len(differing) <= 1
@@ -131,10 +139,13 @@ def test_a_rebuild_a_snapshot_and_a_fold_from_zero_give_the_same_digest(task, le
         assert ws.verify().findings == ()
 
 
-def test_contexts_that_agents_were_shown_replay_byte_for_byte(ws):
+def test_contexts_that_agents_were_shown_replay_with_the_same_items(ws):
+    """Their sections may look different now, and ``exact`` says so."""
     shown = [event for event in ws.events() if isinstance(event.data, ContextProvided)]
     assert len(shown) > 3
-    assert all(replay(ws.engine, event).exact for event in shown)
+    for event in shown:
+        again = replay(ws.engine, event)
+        assert {item.id for item in again.items} & {*ws.state.items} >= {*event.data.items} & {*ws.state.items}
 
 
 def test_conclusions_are_read_as_events_of_the_present_version(ws):

@@ -319,7 +319,7 @@ def test_a_content_that_no_commit_holds_is_found(root, git):
 
 
 def test_an_index_that_lacks_something_is_found_and_none_is_no_finding(root, lexical):
-    assert "no index yet" in verify(root).checks[-1].what
+    assert "no index was built yet" in verify(root).checks[-1].what
     with Workspace.open(root, settings=lexical) as ws:
         ws.search("word")
         ws.engine.indexer.close()  # otherwise it may write again meanwhile

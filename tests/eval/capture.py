@@ -5,8 +5,8 @@ order; what is scored are the constraints that the product recorded by itself.
 
 - A demand *came of* a message when a constraint names it as evidence (:mod:`tests.eval.linked`), as the first that
   said it or as one that said it again; both are right where the message is labelled, and wrong where it is not.
-  The keys without a suffix count what was active right after the message; those that end in ``_or_proposed`` count
-  proposals too.
+  The keys without a suffix count what was active right after the message; those that end in ``_or_candidate`` count
+  candidates too.
 - For ``instruction`` the predicted messages are those with a ``must`` or a ``must_not``, for ``preference`` those with a
   ``prefer``, for ``demand`` those with either; positives are the messages with that label, all other messages of users
   are negatives.
@@ -77,7 +77,7 @@ class Message(msgspec.Struct):
     @property
     def repeats(self) -> bool:
         """Whether it said again what an earlier message had said, and nothing new."""
-        taken = self.gave(("active", "proposed"))
+        taken = self.gave(("active", "candidate"))
         return bool(taken) and all(item.evidence[0].seq != self.seq for item in taken)
 
     def gave(
@@ -92,7 +92,7 @@ class Message(msgspec.Struct):
         ]
 
 
-STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_proposed": ("active", "proposed")}
+STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_candidate": ("active", "candidate")}
 
 
 def capture(
@@ -200,7 +200,7 @@ def _by_label(messages: Sequence[Message]) -> Iterator[Figure]:
                 for one in messages
                 if one.repeats and one.gave(statuses, MODALITIES[name])
             ]
-            counted = ", proposals counted" if step else ""
+            counted = ", candidates counted" if step else ""
             yield _figure(
                 f"{name}_f1{step}",
                 f"{name}s: F1{counted}",
@@ -223,7 +223,7 @@ def _not_always(messages: Sequence[Message]) -> Iterator[Figure]:
         score = Score.of((bool(one.gave(statuses)), True) for one in others)
         yield _figure(
             f"instruction_not_always_recall{step}",
-            f"instructions that do not begin with always or never: found{', proposals counted' if step else ''}",
+            f"instructions that do not begin with always or never: found{', candidates counted' if step else ''}",
             score.recall,
             None if step else 0.6,
             beside=f"a plain pattern: 0.00; {len(others)} messages",

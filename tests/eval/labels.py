@@ -2,8 +2,8 @@
 
 Each conversation is said to a workspace of its own, in order, so that repetition, supersession and retraction act as they
 do for a user; after each message is noted what the product drew from it. A *clear* label is one that two readers would
-share (in ``labels``, not in ``weak_labels``). The step ``active`` counts what became a rule at once, ``proposed`` what was
-at least proposed; what is taken of a labelled message counts where it rests on the labelled words. Precision is shown
+share (in ``labels``, not in ``weak_labels``). The step ``active`` counts what became a rule at once, ``candidate`` what was
+at least candidates; what is taken of a labelled message counts where it rests on the labelled words. Precision is shown
 twice, with weak labels counted as right and as wrong; recall is shown for clear and weak labels apart, and F1 leaves
 the messages with a weak label out. Where nothing was taken, there is no precision.
 """
@@ -46,7 +46,7 @@ class Drawn:
     new: frozenset[str]
 
     def taken(self, label: Label, *, active: bool = False) -> list[MemoryItem]:
-        wanted = {"active"} if active else {"active", "proposed"}
+        wanted = {"active"} if active else {"active", "candidate"}
         return [item for item in self.items if item.kind == KINDS[label] and item.status in wanted]
 
     def hit(self, label: Label, *, active: bool = False) -> bool:
@@ -121,8 +121,8 @@ def _promised(drawn: Sequence[Drawn]) -> Iterator[Figure]:
         )  # fmt: skip
     both = sum(_plain(one, label) for one in drawn for label in KINDS)
     yield _figure(
-        "proposals_per_100", "proposals in 100 messages, right or wrong",
-        sum(len(_proposals(one, label)) for one in drawn for label in KINDS) * share, 8, 6,
+        "candidates_per_100", "candidates in 100 messages, right or wrong",
+        sum(len(_candidates(one, label)) for one in drawn for label in KINDS) * share, 8, 6,
         beside=f"a plain pattern {both * share:.1f}",
     )  # fmt: skip
     for label, least, aim in (("demand", 1.0, 1.0), ("rejection", 0.4, 0.5)):
@@ -130,16 +130,16 @@ def _promised(drawn: Sequence[Drawn]) -> Iterator[Figure]:
         beside = f"a plain pattern {_rate(_plain(one, label) for one in clear):.3f}; {sum(one.hit(label) for one in clear)} of {len(clear)}"
         recall = _rate(one.hit(label) for one in clear)
         yield _figure(
-            f"{label}_recall", f"clear {label}s that are at least proposed", recall, least, aim,
+            f"{label}_recall", f"clear {label}s that are at least candidates", recall, least, aim,
             beside=beside, more_is_better=True,
         )  # fmt: skip
 
 
 def _of_label(drawn: Sequence[Drawn], label: Label) -> Iterator[Figure]:
-    proposals = sum(len(_proposals(one, label)) for one in drawn)
-    yield _figure(f"{label}_proposals_per_100", f"{label}s proposed in 100 messages", proposals * 100 / len(drawn))  # fmt: skip
+    candidates = sum(len(_candidates(one, label)) for one in drawn)
+    yield _figure(f"{label}_candidates_per_100", f"{label} candidates in 100 messages", candidates * 100 / len(drawn))  # fmt: skip
     plain = [one for one in drawn if _plain(one, label)]
-    for step in ("active", "proposed"):
+    for step in ("active", "candidate"):
         active, name = step == "active", f"{label}_{step}"
         taken = [one for one in drawn if one.taken(label, active=active)]
         hits = [one for one in taken if one.hit(label, active=active)]
@@ -190,8 +190,8 @@ def _plain(one: Drawn, label: Label) -> bool:
     return bool(PLAIN[label].search(one.row.get("text", "")))
 
 
-def _proposals(one: Drawn, label: Label) -> list[MemoryItem]:
-    return [item for item in one.taken(label) if item.status == "proposed" and item.id in one.new]
+def _candidates(one: Drawn, label: Label) -> list[MemoryItem]:
+    return [item for item in one.taken(label) if item.status == "candidate" and item.id in one.new]
 
 
 def _clear_score(

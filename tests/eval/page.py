@@ -15,7 +15,7 @@ _SHOWN = 10
 _GOOD_LENGTH, _LONG = 200, 600
 _WORDS = {
     "active": "captured",
-    "proposed": "proposed",
+    "candidate": "candidate",
     "changes": "may change a rule",
     "ends": "may end a rule",
     "left": "left alone",
@@ -60,7 +60,7 @@ def _chosen(messages: Iterable[Row]) -> list[Row]:
 
 
 def _pair(row: Row) -> tuple[str, ...]:
-    rank = ("active", "proposed", "changes", "ends", "material", "left")
+    rank = ("active", "candidate", "changes", "ends", "material", "left")
     verdict = min((part.verdict for part in explain(row["text"])), key=rank.index, default="left")
     return ("-".join(sorted(row.get("labels") or ["none"])).replace("none", "~"), str(rank.index(verdict)))
 

@@ -25,7 +25,7 @@ ATTITUDE = re.compile(r"\b(?:prefer|avoid|(?:do not|don't)|dislike|hate|love)\b"
 """The floor: a message that holds one of these words."""
 
 KINDS = ("constraint", "rejection")
-STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_proposed": ("active", "proposed")}
+STEPS: dict[str, tuple[str, ...]] = {"": ("active",), "_or_candidate": ("active", "candidate")}
 
 
 class Message(NamedTuple):
@@ -37,7 +37,7 @@ class Message(NamedTuple):
 
 
 def preferences(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
-    """Precision, recall and F1 of preferences that become active, and with proposals counted."""
+    """Precision, recall and F1 of preferences that become active, and with candidates counted."""
     folder = data / "prefeval"
     topics: dict[str, list[tuple[str, bool]]] = {}
     for lasting, field in ((True, "preference"), (False, "question")):
@@ -73,7 +73,7 @@ def _figures(messages: list[Message]) -> Iterator[Figure]:
     floor = Score.of((bool(ATTITUDE.search(one.text)), one.lasting) for one in messages)
     for step, statuses in STEPS.items():
         score = Score.of((not one.statuses.isdisjoint(statuses), one.lasting) for one in messages)
-        counted = ", proposals counted" if step else ", active at once"
+        counted = ", candidates counted" if step else ", active at once"
         for part in ("f1", "precision", "recall"):
             aim = floor.f1 if part == "f1" and not step else None
             beside = f"a plain pattern {getattr(floor, part):.3f}"

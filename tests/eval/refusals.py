@@ -191,7 +191,7 @@ _PLAIN = {
 }
 """The floor: a message that holds one of these words."""
 
-_STANDS = ("active", "dormant", "proposed")
+_STANDS = ("active", "dormant", "candidate")
 """An item that a message said again counts for that message, too; one that it ended does not."""
 
 

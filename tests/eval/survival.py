@@ -6,7 +6,7 @@ ordinary conversation, messages of users and agents in which nothing lasting is 
 are asked for, for a message about nothing and for real questions.
 
 A message is *captured* when an active constraint or rejection names it as evidence, and of it the labelled words where
-the data says which they are; what was only proposed, a person accepts at once, and both are counted apart. It
+the data says which they are; what was only a candidate, a person accepts at once, and both are counted apart. It
 *survives* when such an item stands in the context. The share of what was said counts what was never captured as lost;
 the share of what was captured says what the context itself loses. What ordinary messages gave rise to is *false*, and
 competes for the room.
@@ -93,7 +93,7 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
     with Workspace.create(root, settings=settings) as ws:
         said = [Said(*one, ws.say(one[1], actor="user").seq) for one in stated]
         by_itself = _captured(ws, said)
-        for item in [item for kind in KINDS for item in ws.memory(kind, status="proposed")]:
+        for item in [item for kind in KINDS for item in ws.memory(kind, status="candidate")]:
             ws.review(item.id, accept=True)
         with_help = _captured(ws, said)
         with ws.bulk():
@@ -259,7 +259,7 @@ def _of_said(
         yield Figure(f"survival.{key}said", f"{name}: said", count, more_is_better=True)
         yield _share(f"{key}active", f"{name}: active at once", len(alone), count)
         yield _share(
-            f"{key}captured", f"{name}: active at once, or proposed and accepted", len(captured), count
+            f"{key}captured", f"{name}: active at once, or candidate and accepted", len(captured), count
         )
         survived = sum(shown[one.seq] for one in captured)
         yield _share(f"{key}survived_of_said", f"{name}: survive, of what was said", survived, count)

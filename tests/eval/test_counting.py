@@ -57,7 +57,7 @@ def test_a_demand_that_is_said_again_came_of_both_messages(ws):
 def test_a_proposal_that_is_said_again_was_proposed_first_and_active_then(ws):
     """Each message counts by what stood right after it, not by what came of it later."""
     first, second = (ws.say(text).seq for text in ("keep your answers short", "Keep your answers short!"))
-    assert (_statuses(ws, first), _statuses(ws, second)) == (["proposed"], ["active"])
+    assert (_statuses(ws, first), _statuses(ws, second)) == (["candidate"], ["active"])
 
 
 def test_a_message_that_ends_a_rule_gives_no_demand(ws):
@@ -79,7 +79,7 @@ def test_messages_in_bulk_are_linked_as_one_by_one(tmp_path):
             else:
                 seqs = [ws.say(text).seq for text in said]
             statuses.append([_statuses(ws, seq) for seq in seqs])
-    assert statuses[0] == statuses[1] == [["active"], ["proposed"], ["active"], ["active"], ["active"]]
+    assert statuses[0] == statuses[1] == [["active"], ["candidate"], ["active"], ["active"], ["active"]]
 
 
 def test_a_repeat_is_right_where_it_is_labelled_and_wrong_where_it_is_not(tmp_path):
@@ -104,7 +104,7 @@ def test_captured_words_count_what_was_missed_as_nothing(tmp_path):
 
 
 def test_what_was_never_captured_has_not_survived(tmp_path):
-    """Of what was said, of each kind, and with nobody to accept a proposal."""
+    """Of what was said, of each kind, and with nobody to accept a candidate."""
     _beam(tmp_path, (RULE, "user_instruction"), (AGAIN, "user_instruction"), (UNSEEN, "user_instruction"), ("Thanks.", "other"))  # fmt: skip
     _write(tmp_path, "coding_transcripts/labels", [
         {"session": "s", "text": "the second cache is redundant", "labels": ["rejection"], "weak_labels": []},

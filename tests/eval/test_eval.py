@@ -88,13 +88,13 @@ KEYS = {
     },
     "coding_transcripts": {
         f"coding_transcripts.{name}"
-        for name in ("false_constraints_per_100", "proposals_per_100", "demand_recall", "rejection_recall")
+        for name in ("false_constraints_per_100", "candidates_per_100", "demand_recall", "rejection_recall")
     },
     "refusals": {
         "refusals.captured", "refusals.reason_f1", "refusals.bare_reasons_kept",
         "refusals.standing_unlabelled", "refusals.answer_recorded",
     },
-    "prefeval": {"prefeval.f1", "prefeval.recall_or_proposed"},
+    "prefeval": {"prefeval.f1", "prefeval.recall_or_candidate"},
     "tool_runs": {"coding_transcripts.failing_f1", "coding_transcripts.open_resolve_accuracy"},
     "test_logs": {"test_logs.failing_f1", "test_logs.failing_names_f1", "test_logs.pair_accuracy"},
     "locomo": {"locomo.recall_at_5", "locomo.recall_at_10", "locomo.mrr", "locomo.multi_hop_recall_at_5"},

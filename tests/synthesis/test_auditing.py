@@ -86,7 +86,7 @@ def a_day():
         (TODAY, "", added(item("l-1", "learning"), item("k-2", "knowledge"), item("t-1", "task"))),
         (TODAY, "", added(item("h-1", "hot_issue", detail=failing))),
         (TODAY, "", added(item("b-1", "capability", detail=CapabilityDetail("true", works=False)))),
-        (TODAY, "", added(item("c-9", "constraint", status="proposed"))),
+        (TODAY, "", added(item("c-9", "constraint", status="candidate"))),
         (
             TODAY,
             "",
@@ -126,7 +126,7 @@ def test_what_happened_since_is_told_and_what_happened_before_only_where_it_stil
     ]
     assert [(one.schedule, one.times) for one in told.passed] == [("s-1", 5)]
     assert [(one.call_id, one.run, one.arguments) for one in told.unknown] == [("c1", "r-1", "to=a@b")]
-    assert ([one.id for one in told.open], told.proposals) == (["h-1"], 1)
+    assert ([one.id for one in told.open], told.candidates) == (["h-1"], 1)
     assert [todo.command for todo in told.todo] == [
         "agentx approve c2",
         "agentx approve c1",

@@ -185,7 +185,7 @@ def test_what_worked_twice_for_the_same_task_is_proposed_with_its_steps_in_order
     history.ask("what is left to do?")
     release(history, "1.2", extra=("npm audit",))
     (flow,) = history.propose().flows
-    assert (flow.kind, flow.status, flow.trust) == ("flow", "proposed", "engine")
+    assert (flow.kind, flow.status, flow.trust) == ("flow", "candidate", "engine")
     assert flow.text == "cut release"
     assert flow.detail.steps == (
         "Change `CHANGELOG.md`",
@@ -270,7 +270,7 @@ def test_nothing_is_proposed_twice_whatever_became_of_it(history):
     release(history, "1.0")
     release(history, "1.1")
     (flow,) = history.propose().flows
-    for status in ("proposed", "active", "retired"):
+    for status in ("candidate", "active", "retired"):
         known = State(items={flow.id: msgspec.structs.replace(flow, status=status)})
         assert history.propose(known).flows == ()
     release(history, "1.2", extra=("make docs",))
@@ -296,7 +296,7 @@ def test_what_failed_until_something_else_had_run_twice_is_a_lesson(history):
         history.sh(f"git push origin {branch}")
     (lesson,) = history.propose().lessons
     assert lesson.text == "`git push origin …` failed, and worked once `git pull --rebase origin …` had run."
-    assert (sort_of(lesson), lesson.status, lesson.trust) == ("learning", "proposed", "engine")
+    assert (sort_of(lesson), lesson.status, lesson.trust) == ("learning", "candidate", "engine")
     assert [one.seq for one in lesson.evidence] == [2, 4, 6, 8]
 
 

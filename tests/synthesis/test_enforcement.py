@@ -98,7 +98,7 @@ def test_a_file_that_must_not_be_touched_may_not_be_deleted_either():
     assert check_removal([frozen, NO_REQUIREMENTS, NO_MUSK], "requirements.txt") == ()
 
 
-@pytest.mark.parametrize("status", ["proposed", "retired", "dormant", "closed"])
+@pytest.mark.parametrize("status", ["candidate", "retired", "dormant", "closed"])
 def test_only_active_rules_are_enforced(status):
     assert check_write([rule(ForbidPath(("*",)), status=status)], "a.txt", None, "x") == ()
 

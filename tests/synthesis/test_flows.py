@@ -162,9 +162,9 @@ def test_the_phrase_that_says_more_wins_and_then_the_better_record():
 
 def test_only_active_flows_are_followed_and_proposed_ones_can_be_asked_for():
     ended = flow(6, "deploy to production")
-    ended = MemoryItem(id="f-6", kind="flow", text=ended.text, detail=ended.detail, status="proposed")
+    ended = MemoryItem(id="f-6", kind="flow", text=ended.text, detail=ended.detail, status="candidate")
     assert match(state(ended), "deploy to production") == []
-    assert names(match(state(ended), "deploy to production", status="proposed")) == ["f-6"]
+    assert names(match(state(ended), "deploy to production", status="candidate")) == ["f-6"]
 
 
 def test_meaning_finds_what_shares_no_words_where_it_is_near_enough():

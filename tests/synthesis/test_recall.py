@@ -96,6 +96,6 @@ def test_an_item_that_a_message_says_in_full_is_left_out_only_where_those_words_
 
 
 def test_what_is_only_proposed_takes_no_memory_s_place():
-    proposed = item("c-1", "Perhaps use tabs.", status="proposed")
+    proposed = item("c-1", "Perhaps use tabs.", status="candidate")
     hits = [memory(proposed, 0.9), message(7, "Tabs or spaces?", 0.5)]
     assert ids(recalled(hits, proposed, most=1)) == ["m:7:0", "i:c-1"]

@@ -88,7 +88,7 @@ def test_ended_rules_and_other_memories_are_not_rules_of_a_place():
         rule(1, status="retired"),
         rule(2, kind="knowledge"),
         rule(3, kind="rejection"),
-        rule(4, status="proposed"),
+        rule(4, status="candidate"),
     ]
     assert directory_purpose("services", FILES, items).rules == ("c-3",)
 

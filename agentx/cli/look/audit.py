@@ -101,7 +101,7 @@ def _rows(one: Audit) -> Iterator[tuple[str, str | Text]]:
             ],
         ),
         ("open", [_issue(item) for item in one.open]),
-        ("proposals", [Text(f"{one.proposals} to settle", "yellow")] * bool(one.proposals)),
+        ("candidates", [Text(f"{one.candidates} to settle", "yellow")] * bool(one.candidates)),
         ("cost", [f"${spent:,.4f}"] if (spent := sum(cost.usd for cost in one.costs)) else []),
     ]
     for name, lines in parts:

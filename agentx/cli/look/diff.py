@@ -114,7 +114,7 @@ def _remarks(file: FileDiff) -> str:
 def _items(made: Difference) -> Table:
     rows: list[tuple[Text | str, ...]] = []
     for item in made.items:
-        ended = item.status if item.what in ("ended", "came and ended") or item.status == "proposed" else ""
+        ended = item.status if item.what in ("ended", "came and ended") or item.status == "candidate" else ""
         text = Text.assemble(one_line(item.text), (f"  {ended}" if ended else "", "dim"))
         rows.append((Text(*_ITEM_MARKS[item.what]), Text(item.id, "cyan"), item.kind.replace("_", " "), text))
         rows += [

@@ -67,8 +67,8 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
     # the most binding kinds first
     active = [_count(kind, found.active[kind]) for kind in get_args(Kind) if kind in found.active]
     yield "memory", " · ".join(active) or "nothing yet"
-    if found.proposed:
-        yield "", Text(f"{counted(found.proposed, 'proposal')} to settle: agentx memory review", "yellow")
+    if found.candidates:
+        yield "", Text(f"{counted(found.candidates, 'candidate')} to settle: agentx memory review", "yellow")
     issues = ws.memory("hot_issue")
     for number, issue in enumerate(issues[:ISSUES_SHOWN]):
         yield "open" if not number else "", Text(one_line(_issue(issue)), "red")

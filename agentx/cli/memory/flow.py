@@ -19,7 +19,7 @@ from agentx.synthesis.state.flows import FlowMatch, advice, effectiveness, match
 from agentx.workspace import Workspace
 
 IN_FULL = 3
-"""More proposals of a backtest than this become a table; `agentx memory review` shows each in full."""
+"""More candidates of a backtest than this become a table; `agentx memory review` shows each in full."""
 
 _ORDER = ("proven", "unproven", "unused", "broken")
 
@@ -39,7 +39,7 @@ Triggers = Annotated[
 def list_flows(
     terminal: Terminal,
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also proposed and retired flows.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also candidate and retired flows.")] = False,
 ) -> None:
     """List flows, proven ones first, with their success rates."""
 
@@ -60,8 +60,8 @@ def list_flows(
         terminal.show('There are no flows. Record one: `agentx flow add "NAME" --step TEXT --step TEXT`.')
     for one in advice(state):
         terminal.note(f"{one.action} {one.item}: {one.why}.")
-    if proposed := sum(1 for item in state.active("flow", status="proposed")):
-        terminal.note(f"{counted(proposed, 'proposed flow')} to settle: `agentx memory review`.")
+    if candidates := sum(1 for item in state.active("flow", status="candidate")):
+        terminal.note(f"{counted(candidates, 'candidate flow')} to settle: `agentx memory review`.")
 
 
 def _detail(item: MemoryItem) -> FlowDetail:
@@ -191,9 +191,9 @@ def check_flow(
             if nearest:
                 too_far = "not similar enough to be shown to an agent"
                 terminal.note(f"Nearest: {nearest.item.id}, for {nearest.why}; {too_far}.")
-            if near := match(ws.state, encodable(text), status="proposed"):
+            if near := match(ws.state, encodable(text), status="candidate"):
                 name = f"{near[0].item.id}, “{one_line(near[0].item.text)}”"
-                terminal.note(f"{name}, is only proposed: `agentx memory review`.")
+                terminal.note(f"{name}, is only a candidate: `agentx memory review`.")
 
 
 def _match(one: FlowMatch) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def backtest(
     terminal: Terminal,
     since: Annotated[str, typer.Option(metavar="MOMENT", help=f"Only runs that began after {MOMENT}.")] = "",
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the proposals.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the candidates.")] = False,
 ) -> None:
     """Replay past runs, and propose flows from what worked and lessons from what failed first."""
     with opened(terminal) as ws, terminal.busy("Replaying past runs …"):
@@ -243,8 +243,8 @@ def _summary(found: Backtested, *, dry_run: bool) -> str:
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in found.runs.items() if count)
     replayed = counted(sum(found.runs.values()), "past run") + (f" ({outcomes})" if outcomes else "")
     if not found.flows and not found.lessons:
-        return f"{replayed}: nothing succeeded or failed often enough for a new proposal."
+        return f"{replayed}: nothing succeeded or failed often enough for a new candidate."
     both = (("flow", found.flows), ("lesson", found.lessons))
     proposed = [counted(len(items), name) for name, items in both if items]
-    then = "nothing was recorded" if dry_run else "settle what is proposed with `agentx memory review`"
+    then = "nothing was recorded" if dry_run else "settle the candidates with `agentx memory review`"
     return f"{replayed}: {' and '.join(proposed)} proposed; {then}."

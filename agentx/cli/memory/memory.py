@@ -26,18 +26,19 @@ from agentx.synthesis.memory.items import (
     ending,
 )
 
-_STATUS_COLOURS = {"active": "green", "proposed": "yellow"}
+_STATUS_COLOURS = {"active": "green", "candidate": "yellow"}
 
 _FORMER_STATUSES: dict[str, tuple[str, tuple[Ending, ...]]] = {
     "resolved": ("closed", ("resolved",)),
     "superseded": ("retired", ("superseded",)),
     "archived": ("closed or retired", ("lapsed", "archived")),
+    "proposed": ("candidate", ()),
 }
 """Former statuses that ``--status`` still accepts: what they are now, and how their items ended."""
 
 _VERDICT_COLOURS: dict[Verdict, str] = {
     "active": "bold green",
-    "proposed": "bold yellow",
+    "candidate": "bold yellow",
     "changes": "bold red",
     "ends": "bold red",
     "left": "",
@@ -45,7 +46,7 @@ _VERDICT_COLOURS: dict[Verdict, str] = {
 }
 _VERDICTS: dict[Verdict, str] = {
     "active": "captured",
-    "proposed": "proposed",
+    "candidate": "candidate",
     "changes": "may change a rule",
     "ends": "may end a rule",
     "left": "left alone",
@@ -94,13 +95,11 @@ def list_items(
     status = status or "active"
     now, endings = _FORMER_STATUSES.get(status, ("", ()))
     if now:
-        terminal.note(
-            f"The status {status!r} is now part of {now}; its name is accepted until the next release."
-        )
+        terminal.note(f"The status {status!r} is now {now}; its name is accepted until the next release.")
     wanted_status = (
         None
         if everything or refusals or endings
-        else cast("Status", _known(status, get_args(Status), "status"))
+        else cast("Status", _known(now if now == "candidate" else status, get_args(Status), "status"))
     )
     with opened(terminal) as ws:
         when = encodable(as_of) or None
@@ -109,7 +108,7 @@ def list_items(
             items = [item for item in items if item.status != "retired"]
         if endings and not everything:
             items = [item for item in items if ending(item) in endings]
-        proposed = 0 if when else len(ws.memory(status="proposed"))
+        candidates = 0 if when else len(ws.memory(status="candidate"))
     if terminal.json:
         terminal.document(items)
         return
@@ -123,8 +122,8 @@ def list_items(
         terminal.show(
             f"There is nothing {'' if everything else status + ' '}in memory{' of that kind' * bool(kind)}."
         )
-    if proposed and status == "active" and not everything:
-        terminal.note(f"{counted(proposed, 'proposal')} to settle: `agentx memory review`.")
+    if candidates and status == "active" and not everything:
+        terminal.note(f"{counted(candidates, 'candidate')} to settle: `agentx memory review`.")
 
 
 def _row(item: MemoryItem) -> tuple[str | Text, ...]:
@@ -250,7 +249,7 @@ def explain_message(
     ] = "",
     event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
 ) -> None:
-    """Show what would be captured from a message, proposed and left alone, and why; records nothing."""
+    """Show what a message would give: what is kept, what is a candidate, what is left alone; records nothing."""
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
     message = encodable(sys.stdin.read() if text == "-" else text)

@@ -1,4 +1,4 @@
-"""``agentx memory review``: settle proposals, by one key each, by name, or by a model."""
+"""``agentx memory review``: settle candidates, by one key each, by name, or by a model."""
 
 import contextlib
 from datetime import datetime, timedelta
@@ -25,21 +25,21 @@ _AROUND = 160
 """Characters of a message shown on either side of the words in question."""
 
 _KEYS = "y yes · n no · e in other words · s later · q stop"
-_COLOURS = {"active": "green", "proposed": "yellow"}
+_COLOURS = {"active": "green", "candidate": "yellow"}
 
 
 def review(
     terminal: Terminal,
     accept: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Accept this proposal (repeatable).")
+        list[str] | None, typer.Option(metavar="ID", help="Accept this candidate (repeatable).")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Reject this proposal (repeatable).")
+        list[str] | None, typer.Option(metavar="ID", help="Reject this candidate (repeatable).")
     ] = None,
     *,
     by_model: Annotated[bool, typer.Option("--model", help="Let the configured model decide.")] = False,
 ) -> None:
-    """Accept or reject proposals: with one key each at a terminal, by option, or by the model."""
+    """Accept or reject candidates: with one key each at a terminal, by option, or by the model."""
     chosen = {**dict.fromkeys(accept or [], True), **dict.fromkeys(reject or [], False)}
     if chosen and by_model:
         raise UsageError("--accept and --reject cannot be combined with --model.")
@@ -49,9 +49,9 @@ def review(
         elif chosen:
             _settle(terminal, ws, chosen)
         elif terminal.json:
-            terminal.document(ws.memory(status="proposed"))
-        elif not (waiting := ws.memory(status="proposed")):
-            terminal.show("There are no proposals to settle.")
+            terminal.document(ws.memory(status="candidate"))
+        elif not (waiting := ws.memory(status="candidate")):
+            terminal.show("There are no candidates to settle.")
         elif not terminal.interactive:
             names = ", ".join(item.id for item in waiting)
             raise UsageError(
@@ -64,9 +64,9 @@ def review(
 
 def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     for name in chosen:
-        if find(ws.engine, name).status != "proposed":
+        if find(ws.engine, name).status != "candidate":
             raise UsageError(
-                f"{name} is {find(ws.engine, name).status}, not a proposal; nothing was changed."
+                f"{name} is {find(ws.engine, name).status}, not a candidate; nothing was changed."
             )
     show_items(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
@@ -77,16 +77,16 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
     model = models.model(ws.engine)
     with terminal.busy(f"{model.name} reads your messages …"):
-        judged = judge(ws, model, all_proposals=True)
+        judged = judge(ws, model, all_candidates=True)
     if terminal.json:
         terminal.document(judged)
         return
     show_judged(terminal, judged)
-    left = len(ws.memory(status="proposed"))
+    left = len(ws.memory(status="candidate"))
     if not judged.items and not left:
-        terminal.show("There are no proposals to settle.")
+        terminal.show("There are no candidates to settle.")
     elif left:
-        terminal.note(f"{counted(left, 'proposal')} left: `agentx memory review`.")
+        terminal.note(f"{counted(left, 'candidate')} left: `agentx memory review`.")
 
 
 def show_judged(terminal: Terminal, judged: Judged) -> None:
@@ -111,11 +111,11 @@ def show_judged(terminal: Terminal, judged: Judged) -> None:
 
 
 def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
-    """Ask about each proposal. Each key is recorded at once, so that nothing is lost on interruption."""
+    """Ask about each candidate. Each key is recorded at once, so that nothing is lost on interruption."""
     settled = 0
     try:
         for number, item in enumerate(waiting, start=1):
-            _show_proposal(terminal, ws, item, f"{number} of {len(waiting)}")
+            _show_candidate(terminal, ws, item, f"{number} of {len(waiting)}")
             key = _key(terminal, f"Does it apply from now on?  {_KEYS}  ")
             if key == "q":
                 break
@@ -132,12 +132,12 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
             terminal.show(Text(f"{done.id} is {done.status}.\n", _COLOURS.get(done.status, "dim")))
     except KeyboardInterrupt:
         terminal.show("")
-    left = len(ws.memory(status="proposed"))
+    left = len(ws.memory(status="candidate"))
     rest = ": `agentx memory review` continues." if left else "."
     terminal.show(Text(f"{settled} settled, {left} left{rest}", "dim"))
 
 
-def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
+def _show_candidate(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {place}", "dim"))
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
     rows += flow_rows(item.detail) if isinstance(item.detail, FlowDetail) else []
@@ -146,7 +146,7 @@ def _show_proposal(terminal: Terminal, ws: Workspace, item: MemoryItem, place: s
         message = _message(ws, evidence)
         if message is not None:
             rows.append((f"event {evidence.seq}", _excerpt(message, evidence)))
-            parts = (part for part in explain(message) if part.verdict == "proposed")
+            parts = (part for part in explain(message) if part.verdict == "candidate")
             why = why or next((part.why for part in parts if part.start == evidence.start), "")
     lapses, days = "", ws.config.memory.lapse_days
     if days and item.changed_at and not item.pinned:

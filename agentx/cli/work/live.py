@@ -250,7 +250,7 @@ class LiveView(Observer):
         item, before = change.item, change.before
         if before is not None and before.status == item.status:
             return
-        came = item.status in ("active", "proposed")
+        came = item.status in ("active", "candidate")
         if item.kind == "hot_issue":
             self._opened += came
             self._closed += not came
@@ -376,8 +376,8 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
         return line
     text = plain(item.text if came else item.short or item.text)
     line = Text.assemble((f"{item.id}  ", "dim"), text)
-    if item.status == "proposed":
-        line.append("  ").append("(proposed: `agentx memory review`)", "dim")
+    if item.status == "candidate":
+        line.append("  ").append("(candidate: `agentx memory review`)", "dim")
     elif not came:
         line.append("  ").append(status_in_words(item), "green")
     return line

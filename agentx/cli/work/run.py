@@ -257,8 +257,8 @@ def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
 
 
 def _news(item: MemoryItem) -> Text:
-    mark, colour = ("+", "yellow") if item.status in ("active", "proposed") else ("✓", "green")
-    hint = {"active": "", "proposed": "  (proposed: agentx memory review)"}.get(
+    mark, colour = ("+", "yellow") if item.status in ("active", "candidate") else ("✓", "green")
+    hint = {"active": "", "candidate": "  (candidate: agentx memory review)"}.get(
         item.status, f"  {status_in_words(item)}"
     )
     return Text.assemble(

@@ -1,4 +1,4 @@
-"""Finds sentences that may not be the user's own; a demand in them is at most proposed.
+"""Finds sentences that may not be the user's own; a demand in them is at most a candidate.
 
 Words of others are often pasted without a mark. Two signs together reveal them: a source that is named before
 them, and, after them, a question about them or a request to do something with them. A sentence in the user's

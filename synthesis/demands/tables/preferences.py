@@ -20,8 +20,8 @@ PREFERENCES: tuple[Shape, ...] = (
         ),
         "prefer",
         (
-            ("choice", "proposed"),
-            ("question !narrow !asks", "proposed"),
+            ("choice", "candidate"),
+            ("question !narrow !asks", "candidate"),
             ("!narrow !asks !conditional", "active"),
         ),
         "I prefer bullet points over paragraphs",
@@ -35,7 +35,7 @@ PREFERENCES: tuple[Shape, ...] = (
             r"(?P<object>[^?]{4,})"
         ),
         "prefer",
-        (("standing !narrow", "active"), ("you_frame universal !narrow !deictic", "proposed")),
+        (("standing !narrow", "active"), ("you_frame universal !narrow !deictic", "candidate")),
         "I'd prefer British spelling from now on",
         "I'd prefer that",
     ),
@@ -48,10 +48,10 @@ PREFERENCES: tuple[Shape, ...] = (
         ),
         "prefer",
         (
-            ("question !asks !narrow", "proposed"),
+            ("question !asks !narrow", "candidate"),
             ("!asks !narrow !past !deictic", "active"),
             ("!asks !narrow compared !event", "active"),
-            ("!asks !narrow !event", "proposed"),
+            ("!asks !narrow !event", "candidate"),
         ),
         "I prioritize readable code over short code",
         "should I prioritize it",
@@ -92,7 +92,7 @@ PREFERENCES: tuple[Shape, ...] = (
         ),
         "prefer",
         (
-            ("question reason means !event !narrow", "proposed"),
+            ("question reason means !event !narrow", "candidate"),
             ("reason means !event !narrow", "active"),
             ("reason compared !event !narrow", "active"),
         ),
@@ -121,7 +121,7 @@ PREFERENCES: tuple[Shape, ...] = (
             r" (?P<object>(?!it\b|this\b|that\b)[^?]{6,})"
         ),
         "prefer",
-        (("aims !event !narrow", "proposed"), ("compared reason !event !narrow", "proposed")),
+        (("aims !event !narrow", "candidate"), ("compared reason !event !narrow", "candidate")),
         "I'm considering short chapters to avoid fatigue and improve the pace",
         "I'm considering a break",
         anywhere=True,

@@ -1,6 +1,6 @@
 """Shapes of principles, of shared work, and of references to earlier rules: rows to read and to extend.
 
-Most do not say how long they apply, so each is only a proposal unless it says "always", "never" or "from now
+Most do not say how long they apply, so each is only a candidate unless it says "always", "never" or "from now
 on".
 """
 
@@ -29,7 +29,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|just|already)\b)[\w']+)\b(?P<object>.{6,})"
         ),
         "must",
-        (("principle always_word !question", "active"), ("principle !question !at_hand", "proposed")),
+        (("principle always_word !question", "active"), ("principle !question !at_hand", "candidate")),
         "as a rule, we keep handlers free of SQL",
         "as a rule, we have no time for that",
     ),
@@ -55,7 +55,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|like|aim|try|intend|strive|prefer|must|should)?\b(?: to)? ?(?P<object>.{8,})"
         ),
         "must",
-        (("noted we_want !question !deictic", "proposed"),),
+        (("noted we_want !question !deictic", "candidate"),),
         "note that we want to keep the bundle small",
         "note that we wanted to go",
     ),
@@ -69,7 +69,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             rf"|leave|do not|don't|no)\b.{{3,}}|.{{0,30}}\b(?:{QUALITIES})\b))"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "remember this is a demo, keep it small",
         "remember this is a demo",
         anywhere=True,
@@ -83,7 +83,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"(?! (?:yet|now|sure))"
         ),
         "must",
-        (("!question !at_hand", "proposed"),),
+        (("!question !at_hand", "candidate"),),
         "we use pnpm, not npm",
         "we use pnpm already",
     ),
@@ -100,7 +100,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r" (?:unclear|ambiguous|not clear)|have (?:any )?(?:questions?|doubts?)))"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "when in doubt, ask me",
         "when in doubt, the parser stops",
         anywhere=True,
@@ -116,7 +116,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|system))\b"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "there should be just one place that reads the environment, and no other",
         "there should be just one error left",
     ),
@@ -131,7 +131,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|never)\b)"
         ),
         "must",
-        (("!question !at_hand", "proposed"),),
+        (("!question !at_hand", "candidate"),),
         "the schema must be changed with a migration, not by hand",
         "the schema must be changed with a migration",
     ),
@@ -147,7 +147,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"(?!.{0,20}\b(?:first|now|today|this time|then)\b)"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "I'll deploy it myself",
         "I'll deploy it now",
     ),
@@ -159,7 +159,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             rf"(?!.{{0,40}}\b(?:yet|now|this time|first|again|until|before)\b)"
         ),
         "must_not",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "do not start the dev server",
         "do not start the dev server yet",
     ),
@@ -174,7 +174,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|standards?)\b)"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "you have directions on how to name branches, follow them",
         "you have a bug in the parser",
     ),
@@ -189,7 +189,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|every (?:single )?(?:time|step)|each (?:time|step)|all the time|constantly|always)"
         ),
         "must_not",
-        (("!question !at_hand", "proposed"),),
+        (("!question !at_hand", "candidate"),),
         "there is no need to stop after each step",
         "there is no need to stop",
     ),
@@ -205,7 +205,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|not)\b|(?:" + KINDS + r")\b).{6,})"
         ),
         "must",
-        (("", "proposed"),),
+        (("", "candidate"),),
         "add to your memory that we use tabs",
         "add a rule to the parser that matches dates",
         anywhere=True,
@@ -217,7 +217,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             rf" (?:ever )?)?(?:only )?(?P<does>{_HABITUAL})\b (?P<object>.{{3,}})"
         ),
         "must",
-        (("always_word general_object !question !deictic !bounds", "proposed"),),
+        (("always_word general_object !question !deictic !bounds", "candidate"),),
         "we don't use mocks in our tests",
         "we don't use this",
     ),
@@ -230,7 +230,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|show|tell|make|build)\b(?P<object>.*)"
         ),
         "must",
-        (("!question !at_hand", "proposed"),),
+        (("!question !at_hand", "candidate"),),
         "after every change run the linter",
         "after every change the linter complains",
     ),
@@ -244,7 +244,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"|flat)\b(?= *(?:[.,;!]|$))"
         ),
         "must",
-        (("!question !at_hand", "proposed"),),
+        (("!question !at_hand", "candidate"),),
         "keep the changelog up to date",
         "keep this up to date",
     ),
@@ -257,7 +257,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             rf"(?: written| kept)?)? (?:only )?in {LANGUAGES}\s*(?:,? (?:please|only))?[.!]*$"
         ),
         "must",
-        (("!question", "proposed"),),
+        (("!question", "candidate"),),
         "code and comments in English please",
         "the comments are in English",
     ),
@@ -269,7 +269,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             rf"|(?:start|begin|end) with)\b (?P<object>.{{2,}})"
         ),
         "must",
-        (("!question !at_hand !soft", "proposed"),),
+        (("!question !at_hand !soft", "candidate"),),
         "tests live beside the code",
         "tests live for ever",
     ),
@@ -281,7 +281,7 @@ PRINCIPLES: tuple[Shape, ...] = (
             r"(?P<object>(?:with|into?|as|by|using|via|next to|beside|under|without|like|after)\b .{2,})"
         ),
         "must",
-        (("!question !deictic !one_file", "proposed"),),
+        (("!question !deictic !one_file", "candidate"),),
         "wrap errors with their context",
         "wrap errors in this",
     ),
@@ -289,7 +289,7 @@ PRINCIPLES: tuple[Shape, ...] = (
         "prefer it",
         compiled(r"^prefer (?P<object>(?!not\b|if\b|when\b)[\w'ˣ -]{3,80})"),
         "prefer",
-        (("general_object !question !deictic", "proposed"),),
+        (("general_object !question !deictic", "candidate"),),
         "prefer small functions",
         "prefer the first",
     ),

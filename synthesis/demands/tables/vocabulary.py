@@ -11,7 +11,7 @@ from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.words import vocabulary
 
 Modality = Literal["must", "must_not", "prefer"]
-Certainty = Literal["active", "proposed"]
+Certainty = Literal["active", "candidate"]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

@@ -36,7 +36,7 @@ class Learned:
         ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
         items = ((one, state.items.get(one.item)) for one in data.superseded)
         # A stage may end an item that is still open and that the user has not changed.
-        statuses = {"proposed", "active", "dormant"}
+        statuses = {"candidate", "active", "dormant"}
         ended = [(one, item) for one, item in items if item and item.status in statuses and not item.by_hand]
         replaces = {
             new: tuple(Link("supersedes", one.item) for one, _ in ended if one.by == number)

@@ -117,7 +117,7 @@ def test_what_the_user_demands_stands_before_the_model_at_each_step(ws, script):
         ("write_file", '{"path": ', "not JSON"),
         ("write_file", "[1]", "not a JSON object"),
         ("write_file", {"path": 3}, "content"),
-        ("launch_rocket", {}, "no tool 'launch_rocket'"),
+        ("launch_rocket", {}, "Unknown tool 'launch_rocket'"),
         ("write_file", {"path": "../x", "content": "x"}, "artifacts"),
     ],
     ids=["malformed", "no object", "wrong types", "unknown tool", "outside"],

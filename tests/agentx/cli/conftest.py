@@ -35,7 +35,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A workspace with a rule, a proposal, files and an undone moment; copied for each test."""
+    """A workspace with a rule, a candidate, files and an undone moment; copied for each test."""
     root = tmp_path_factory.mktemp("template") / "report"
     with Workspace.create(root, title="Quarterly report") as ws:
         ws.tools.write_file("outlook.md", "# Outlook\n\nRevenue grows.\n")
@@ -43,7 +43,7 @@ def template(tmp_path_factory):
         ws.say("please don't use emojis")
         ws.tools.write_file("outlook.md", "# Outlook\n\nRevenue shrinks.\n")
         assert [item.id for item in ws.memory("constraint")] == ["c-3"]
-        assert [item.id for item in ws.memory(status="proposed")] == ["c-5"]
+        assert [item.id for item in ws.memory(status="candidate")] == ["c-5"]
     return root
 
 

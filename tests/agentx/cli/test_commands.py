@@ -63,7 +63,7 @@ def test_status_shows_what_waits_and_what_a_person_edited(call, root):
     (root / "artifacts" / "outlook.md").write_text("mine\n")
     done = call("status", "-C", root)
     assert "outlook.md: now recorded" in done.out
-    assert "1 proposal to settle" in done.out
+    assert "1 candidate to settle" in done.out
 
 
 def test_log_shows_the_latest_and_all_behind_a_number(call, root):
@@ -207,7 +207,7 @@ def test_a_former_status_is_accepted_with_a_notice_and_the_screen_still_tells_ho
         after = ws.say("From now on, use spaces for indentation.")
     done = call("memory", "list", "--status", "superseded", "-C", root)
     assert f"superseded by c-{after.seq}" in done.out
-    assert "part of retired" in done.err
+    assert "is now retired" in done.err
     assert "c-3 " not in done.out
     listed = call("memory", "list", "--status", "retired", "-C", root)
     assert (listed.out, listed.err) == (done.out, "")
@@ -242,15 +242,15 @@ def test_retiring_several_changes_none_where_one_is_unknown(call, root):
 def test_memory_alone_lists_and_tells_of_proposals(call, root):
     done = call("memory", "-C", root)
     assert "c-3" in done.out
-    assert "1 proposal to settle" in done.err
+    assert "1 candidate to settle" in done.err
 
 
 def test_a_proposal_is_settled_by_name(call, root):
     assert call("memory", "review", "--reject", "c-5", "--json", "-C", root).json[0]["status"] == "retired"
     done = call("memory", "review", "--accept", "c-5", "-C", root)
     assert done.code == 2
-    assert "not a proposal" in done.err
-    assert "no proposals to settle" in call("memory", "review", "-C", root).out
+    assert "not a candidate" in done.err
+    assert "no candidates to settle" in call("memory", "review", "-C", root).out
 
 
 # --- taking back -----------------------------------------------------------------------------------------------------

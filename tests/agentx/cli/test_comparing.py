@@ -25,7 +25,7 @@ def test_diff_is_a_picture_of_files_and_memory(call, root):
         "+ logo.png binary, 0 → 1,200 bytes",
         "memory kind what",
         "－ c-3 constraint From now on, never create a requirements.txt file. retired",
-        "+ c-5 constraint Don't use emojis anywhere. proposed",
+        "+ c-5 constraint Don't use emojis anywhere. candidate",
     ]
 
 

@@ -12,7 +12,7 @@ def test_each_part_of_a_message_is_told_with_its_reason(call):
         'never use tabs! captured constraint read as "never", as in "never create a requirements.txt file"'
         in rows
     )
-    assert any(row.startswith("please don't use emojis. proposed constraint") for row in rows)
+    assert any(row.startswith("please don't use emojis. candidate constraint") for row in rows)
     assert "> always lie not yours a quote, code or a table" in rows
 
 

@@ -131,18 +131,18 @@ def work(root, times, task="Cut the release.", lines=RELEASE):
 
 def test_past_runs_propose_what_worked_and_a_person_settles_it(call, root):
     quiet = call("flow", "backtest", "-C", root)
-    assert "nothing succeeded or failed often enough for a new proposal" in quiet.out
+    assert "nothing succeeded or failed often enough for a new candidate" in quiet.out
     work(root, 2)
     dry = call("flow", "backtest", "--dry-run", "-C", root)
     assert "3 past runs (2 passed, 1 unknown): 1 flow proposed; nothing was recorded." in dry.out
     done = call("flow", "backtest", "-C", root)
     assert "step 1 Run `make build`" in " ".join(done.out.split())
-    assert "1 flow proposed; settle what is proposed with `agentx memory review`." in done.out
+    assert "1 flow proposed; settle the candidates with `agentx memory review`." in done.out
     listed = call("flow", "-C", root)
-    assert "1 proposed flow to settle" in listed.err
+    assert "1 candidate flow to settle" in listed.err
     near = call("flow", "check", "cut the release", "-C", root)
     assert near.out == "No flow matches; 0 are known.\n"
-    assert "is only proposed: `agentx memory review`" in near.err
+    assert "is only a candidate: `agentx memory review`" in near.err
     document = call("flow", "backtest", "-C", root, "--json").json
     assert (document["flows"], document["recorded"]) == ([], 0)
 

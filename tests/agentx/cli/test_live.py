@@ -105,7 +105,7 @@ def test_a_change_that_leaves_the_status_is_not_shown(shown):
 
 
 def test_what_may_be_a_rule_says_how_to_confirm_it(shown):
-    text = shown(lambda view: view.memory_changed(changed(RULE, status="proposed")))
+    text = shown(lambda view: view.memory_changed(changed(RULE, status="candidate")))
     assert "`agentx memory review`" in " ".join(text.split())
 
 

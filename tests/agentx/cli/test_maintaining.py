@@ -52,7 +52,10 @@ def test_it_is_taken_back_and_then_there_is_nothing_left(call, ruled):
     assert done.code == 0
     assert "was taken back." in done.out
     assert len(call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json) == 3
-    assert "no maintenance to undo" in call("memory", "maintain", "--undo", "-C", ruled).err
+    assert (
+        "No maintenance has changes that are still in effect"
+        in call("memory", "maintain", "--undo", "-C", ruled).err
+    )
 
 
 def test_programs_are_told_all_of_it(call, ruled):

@@ -1,4 +1,4 @@
-"""Settling proposals: with one key, in other words, by a model, and at the end of a run."""
+"""Settling candidates: with one key, in other words, by a model, and at the end of a run."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def item(root, name="c-5"):
 
 @pytest.mark.parametrize(
     ("key", "status"),
-    [(b"y", "active"), (b"n", "retired"), (b"s", "proposed"), (b"q", "proposed"), (b"\x03", "proposed")],
+    [(b"y", "active"), (b"n", "retired"), (b"s", "candidate"), (b"q", "candidate"), (b"\x03", "candidate")],
 )
 def test_a_proposal_is_settled_with_one_key(key, status, root, person):
     person.type(key)
@@ -173,14 +173,14 @@ def test_what_a_model_makes_up_is_said_and_what_it_leaves_is_left(call, root, sc
     done = call("memory", "review", "--model", "-C", root)
     assert done.code == 0
     assert "Not accepted: 1" in done.err
-    assert "1 proposal left" in done.err
+    assert "1 candidate left" in done.err
 
 
 def test_there_may_be_nothing_to_settle(call, root, script, use):
     use(script(answer({"verdicts": []}), answer({"verdicts": []})))
     call("memory", "review", "--reject", "c-5", "-C", root)
     for _ in range(2):
-        assert "no proposals to settle" in call("memory", "review", "--model", "-C", root).out
+        assert "no candidates to settle" in call("memory", "review", "--model", "-C", root).out
 
 
 def test_without_a_model_or_with_a_name_beside_it_there_is_a_sentence(call, root):

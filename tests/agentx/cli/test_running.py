@@ -49,7 +49,7 @@ def test_without_a_model_a_run_says_how_to_set_one_and_records_nothing(call, roo
 def test_a_run_without_a_message_needs_something_unfinished(call, root, script):
     done = call("run", "--model", script(ANSWER), "-C", root)
     assert done.code == 2
-    assert "no unfinished run to resume" in done.err
+    assert "No unfinished run was found to resume" in done.err
 
 
 def test_a_limit_ends_a_run_as_no_success(call, root, script):

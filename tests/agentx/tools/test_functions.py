@@ -62,7 +62,7 @@ def test_it_is_the_same_in_the_same_run_when_that_goes_on(mail):
 def test_a_person_who_looked_says_what_came_of_it(ws, mail, succeeded):
     with pytest.raises(SystemExit):
         mail("r-1", crash=True)("pat")
-    with pytest.raises(UsageError, match="no call 'r-1-1' with an unknown outcome"):
+    with pytest.raises(UsageError, match="No call 'r-1-1' has an unknown outcome"):
         settle(ws.engine, "r-1-1", succeeded=succeeded)  # the run is at work as far as anybody knows
     mail.end("r-1")
     event = settle(ws.engine, "r-1-1", succeeded=succeeded, reason="It is in the outbox.")

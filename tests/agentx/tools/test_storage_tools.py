@@ -253,7 +253,7 @@ def test_a_directory_of_five_thousand_names_is_listed_in_pages(ws):
     assert "page 1 of 50" in first.render()
     last = ws.tools.list_directory("many", page=50)
     assert (last.entries[-1].path, last.entries[-1].size_bytes) == ("many/4999.txt", 99)
-    with pytest.raises(UsageError, match="no page 51"):
+    with pytest.raises(UsageError, match="page 51 does not exist"):
         ws.tools.list_directory("many", page=51)
     (top,) = ws.tools.list_directory().entries
     assert (top.path, top.directory, top.files) == ("many", True, 5000)

@@ -1,4 +1,4 @@
-"""A long text of the user's own is a brief: what it says is at most proposed, a little of it, and sending it again changes nothing."""
+"""A long text of the user's own is a brief: what it says is at most a candidate, a little of it, and sending it again changes nothing."""
 
 from agentx import Workspace
 from agentx.synthesis.demands.classify import BRIEF_CHARACTERS, MOST_OF_A_BRIEF, findings
@@ -13,9 +13,9 @@ def _brief(*rules):
 
 def test_a_brief_says_everything_with_one_step_less_of_certainty():
     assert [one.certainty for one in findings(RULE)] == ["active"]
-    assert [one.certainty for one in findings(_brief(RULE))] == ["proposed"]
+    assert [one.certainty for one in findings(_brief(RULE))] == ["candidate"]
     likely = "Don't add comments. "
-    assert [one.certainty for one in findings(likely)] == ["proposed"]
+    assert [one.certainty for one in findings(likely)] == ["candidate"]
     assert findings(_brief(likely)) == ()
 
 
@@ -35,7 +35,7 @@ def test_a_brief_that_is_sent_again_says_nothing_twice_and_a_short_word_does(tmp
     with Workspace.create(tmp_path / "task") as ws:
         ws.say(_brief(RULE))
         ws.say(_brief(RULE))
-        (rule,) = ws.memory("constraint", status="proposed")
+        (rule,) = ws.memory("constraint", status="candidate")
         assert len(rule.evidence) == 2
         ws.say(RULE)
         assert [item.id for item in ws.memory("constraint")] == [rule.id]

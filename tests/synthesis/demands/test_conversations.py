@@ -11,7 +11,7 @@ _FILE = Path(__file__).with_name("conversations.txt")
 
 
 class Expected(NamedTuple):
-    mark: str  # "+" active, "?" proposed, "-" none that stands
+    mark: str  # "+" active, "?" candidate, "-" none that stands
     words: str
     paths: str | None = None
     topic: str | None = None
@@ -21,7 +21,7 @@ class Expected(NamedTuple):
     def is_met_by(self, item: MemoryItem) -> bool:
         return (
             self.words.casefold() in item.text.casefold()
-            and item.status == {"+": "active", "?": "proposed"}[self.mark]
+            and item.status == {"+": "active", "?": "candidate"}[self.mark]
             and self.paths in {None, ",".join(item.scope.paths)}
             and self.topic in {None, item.scope.topic}
             and self.until in {None, item.until}
@@ -87,7 +87,7 @@ def test_what_stands_after_each_message_is_what_the_user_means(talk, name):
         talk.say(turn.said)
         kinds = ("constraint", "rejection")
         standing = [
-            item for kind in kinds for status in ("active", "proposed") for item in talk.items(status, kind)
+            item for kind in kinds for status in ("active", "candidate") for item in talk.items(status, kind)
         ]
         _check(turn, standing)
 

@@ -66,7 +66,7 @@ def test_what_no_check_can_tell_stands_without_one(talk, text):
 
 def test_a_ban_with_an_exception_is_proposed_without_a_check(talk):
     talk.say("do not create any new markdown files unless I explicitly ask for it")
-    assert [item.detail.check for item in talk.items("proposed")] == [None]
+    assert [item.detail.check for item in talk.items("candidate")] == [None]
     assert not talk.items()
 
 

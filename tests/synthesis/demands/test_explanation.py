@@ -12,7 +12,7 @@ from agentx.synthesis.demands.explanation import explain
     ("text", "verdict", "kind", "why"),
     [
         ("Never push to main.", "active", "constraint", 'read as "never"'),
-        ("Please don't add comments.", "proposed", "constraint", "it may be meant for this once"),
+        ("Please don't add comments.", "candidate", "constraint", "it may be meant for this once"),
         ("I prefer tables over lists.", "active", "preference", 'read as "i prefer"'),
         (
             "Stop suggesting Redux.",
@@ -20,10 +20,10 @@ from agentx.synthesis.demands.explanation import explain
             "rejection",
             'read as "stop suggesting", as in "stop suggesting Redux"',
         ),
-        ("Still wrong.", "proposed", "rejection", "turns down what was said just before"),
+        ("Still wrong.", "candidate", "rejection", "turns down what was said just before"),
         (
             "Our commits are short, so add a rule for this.",
-            "proposed",
+            "candidate",
             "constraint",
             'read as "asked to be recorded"',
         ),

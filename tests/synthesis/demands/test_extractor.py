@@ -88,10 +88,10 @@ def test_the_same_demand_again_is_more_evidence_and_no_second_rule(talk):
 def test_a_proposal_becomes_a_rule_by_repetition(talk):
     talk.say("please don't use emojis")
     assert not talk.items()
-    assert len(talk.items("proposed")) == 1
+    assert len(talk.items("candidate")) == 1
     talk.say("Don't use emojis.")
     assert talk.texts() == ["Don't use emojis"]
-    assert not talk.items("proposed")
+    assert not talk.items("candidate")
 
 
 def test_a_demand_after_the_same_wish_is_a_rule_of_its_own(talk):
@@ -154,7 +154,7 @@ def test_a_standing_rejection_is_active_and_one_for_this_call_is_proposed(talk):
     talk.say("I don't think we need plugins.")
     (standing,) = talk.items(kind="rejection")
     assert standing.detail.idea == "Redux"
-    assert talk.texts("proposed", kind="rejection") == ["I don't think we need plugins."]
+    assert talk.texts("candidate", kind="rejection") == ["I don't think we need plugins."]
 
 
 @pytest.mark.parametrize(

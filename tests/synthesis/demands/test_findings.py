@@ -1,4 +1,4 @@
-"""What a single message gives: rules that are certain, proposals, and mostly nothing."""
+"""What a single message gives: rules that are certain, candidates, and mostly nothing."""
 
 import pytest
 
@@ -226,7 +226,7 @@ def test_a_certain_demand_is_active(text):
 
 @pytest.mark.parametrize("text", LIKELY)
 def test_a_likely_demand_is_only_proposed(text):
-    assert [(type(f), f.certainty) for f in findings(text)] == [(Demand, "proposed")]
+    assert [(type(f), f.certainty) for f in findings(text)] == [(Demand, "candidate")]
 
 
 @pytest.mark.parametrize("text", NOTHING)
@@ -335,12 +335,12 @@ def test_scope_and_end_are_read_from_the_sentence(text, topic, paths, until):
     [
         (
             "I like short commits. Please add a memory recording this preference.",
-            [("I like short commits.", "proposed")],
+            [("I like short commits.", "candidate")],
         ),
         ("don't use emojis in logs, and add a rule for this", [("Don't use emojis in logs", "active")]),
         ("Please add a rule for this.", []),
         ("Is it fast? Please add a rule for this.", []),
-        ("add to your memory that we use tabs", [("We use tabs", "proposed")]),
+        ("add to your memory that we use tabs", [("We use tabs", "candidate")]),
     ],
 )
 def test_what_is_asked_to_be_recorded_lasts(text, demands):

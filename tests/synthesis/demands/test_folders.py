@@ -44,15 +44,15 @@ def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
     [
         ("Don't change anything under docs/ without asking.", "active"),
         ("Leave the docs folder alone unless I say so.", "active"),
-        ("Do not touch padding/shadows.", "proposed"),
-        ("Fix the parser, but don't touch anything in legacy/.", "proposed"),
-        ("When you're done, leave the docs folder alone.", "proposed"),
+        ("Do not touch padding/shadows.", "candidate"),
+        ("Fix the parser, but don't touch anything in legacy/.", "candidate"),
+        ("When you're done, leave the docs folder alone.", "candidate"),
     ],
 )
 def test_what_a_person_may_allow_has_no_check_and_what_bounds_one_task_is_proposed(said, certainty):
     demand = only(said)
     assert demand.certainty == certainty
-    assert certainty == "proposed" or compile_check(demand.text, demand.modality, demand.scope) is None
+    assert certainty == "candidate" or compile_check(demand.text, demand.modality, demand.scope) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Time settles what nobody else did: a proposal is laid aside, and comes back when it is said again."""
+"""Time settles what nobody else did: a candidate is laid aside, and comes back when it is said again."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_a_proposal_lapses_after_so_many_days_and_not_before():
     days = Days()
     days.say(1, WISH)
     days.say(14, "Thanks.")
-    assert days.item.status == "proposed"
+    assert days.item.status == "candidate"
     days.say(15, "Thanks.")
     assert (days.item.status, days.item.reason) == (
         "closed",
@@ -56,7 +56,7 @@ def test_saying_it_again_after_it_lapsed_makes_it_a_proposal_and_once_more_a_rul
     days = Days()
     days.say(1, WISH)
     days.say(20, WISH)
-    assert (days.item.status, days.item.reason) == ("proposed", "")
+    assert (days.item.status, days.item.reason) == ("candidate", "")
     assert len(days.item.evidence) == 2
     days.say(21, WISH)
     assert days.item.status == "active"
@@ -81,7 +81,7 @@ def test_zero_days_is_for_ever():
     days = Days(lapse_days=0)
     days.say(1, WISH)
     days.say(31, "Thanks.")
-    assert days.item.status == "proposed"
+    assert days.item.status == "candidate"
 
 
 def test_only_the_user_coming_back_lays_anything_aside():
@@ -91,7 +91,7 @@ def test_only_the_user_coming_back_lays_anything_aside():
         "2026-03-30T12:00:00.000000Z",
         ToolCallExecuted(call_id="1", tool="read_file", arguments={}, status="OK", output=Body("")),
     )
-    assert days.item.status == "proposed"
+    assert days.item.status == "candidate"
 
 
 @pytest.mark.parametrize("at", ["", "yesterday", "0001-01-01T00:00:00.000000Z", "9999-99-99"])
@@ -99,4 +99,4 @@ def test_a_damaged_time_lays_nothing_aside(at):
     days = Days()
     days.say(1, WISH)
     days.happen(at, UserMessageSent(body=Body("Thanks.")))
-    assert days.item.status == "proposed"
+    assert days.item.status == "candidate"

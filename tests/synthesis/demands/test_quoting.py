@@ -108,7 +108,7 @@ def _settled(text: str) -> list[object]:
     return [
         found
         for found in findings(text)
-        if not (isinstance(found, Demand | Rejection) and found.certainty == "proposed")
+        if not (isinstance(found, Demand | Rejection) and found.certainty == "candidate")
     ]
 
 
@@ -156,7 +156,7 @@ def test_an_attribution_in_the_middle_takes_its_whole_sentence_from_the_user(tex
 def test_a_doubtful_voice_is_at_most_a_proposal():
     """A source that is named before, and a question behind: the demand may be the source's."""
     doubtful = "The linter is new. Never push to main. Is that a good rule?"
-    assert [one.certainty for one in findings(doubtful)] == ["proposed"]
+    assert [one.certainty for one in findings(doubtful)] == ["candidate"]
     assert _active("The linter is new. Never push to main.")
     assert _active("The linter is new, so never push to main. Is that clear?")
 
@@ -216,4 +216,4 @@ def test_words_of_others_are_no_repetition_however_often_they_are_pasted(talk):
         talk.say("Reviewer comment: Don't add comments. Never push to main.")
         talk.say("Never push to main, says the wiki.")
     assert not talk.items()
-    assert not talk.items("proposed")
+    assert not talk.items("candidate")

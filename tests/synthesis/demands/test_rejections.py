@@ -1,4 +1,4 @@
-"""How people turn an idea down: what is taken for good, what is proposed, what is left alone."""
+"""How people turn an idea down: what is taken for good, the candidates, what is left alone."""
 
 import pytest
 
@@ -144,7 +144,7 @@ def test_every_ruling_takes_its_example_and_leaves_its_counterexample(ruling):
 
 @pytest.mark.parametrize("text", PROPOSED)
 def test_what_turns_an_idea_down_is_proposed(text):
-    assert [rejection.certainty for rejection in rejections(text)] == ["proposed"]
+    assert [rejection.certainty for rejection in rejections(text)] == ["candidate"]
 
 
 @pytest.mark.parametrize("text", ACTIVE)
@@ -198,7 +198,7 @@ def test_pointing_at_something_twice_never_makes_a_rule(talk):
     talk.say("that is not correct for Windows")
     talk.say("that is not correct for Windows")
     assert not talk.items(kind="rejection")
-    assert len(talk.items("proposed", kind="rejection")) == 2
+    assert len(talk.items("candidate", kind="rejection")) == 2
 
 
 def test_a_place_is_where_it_was_written_whatever_was_put_into_the_words():

@@ -72,7 +72,7 @@ def test_without_a_directive_one_is_wanted():
         (
             "constraint_changed",
             concluded(Add(item("constraint"))),
-            concluded(Add(item("constraint", "proposed"))),
+            concluded(Add(item("constraint", "candidate"))),
         ),
         (
             "constraint_changed",

@@ -90,7 +90,7 @@ def test_what_may_last_is_proposed_and_what_does_not_is_nothing():
     talk.judge(
         found("Reviewers choke on one-letter names", lasting="perhaps"), found("we go for tabs", lasting="no")
     )
-    assert talk.texts("proposed") == ["Don't use emojis", "Reviewers choke on one-letter names."]
+    assert talk.texts("candidate") == ["Don't use emojis", "Reviewers choke on one-letter names."]
     assert talk.items() == []
 
 
@@ -111,7 +111,7 @@ def test_a_quote_that_leaves_the_never_out_is_widened_to_its_clause():
 def test_a_clause_too_long_to_quote_makes_no_rule_but_a_proposal():
     talk = Talk("we went " + "on and on " * 60 + "with tabs")
     talk.judge(found("with tabs"))
-    assert (talk.texts(), talk.texts("proposed")) == ([], ["With tabs"])
+    assert (talk.texts(), talk.texts("candidate")) == ([], ["With tabs"])
 
 
 def test_white_space_and_typographic_quotes_do_not_matter():
@@ -236,7 +236,7 @@ def test_words_end_a_rule_that_they_name():
     ("ends", "why"),
     [
         (("c-1",), "The words do not name what c-1 is about."),
-        (("c-99",), "No active or proposed constraint or rejection c-99 was found."),
+        (("c-99",), "No active or candidate constraint or rejection c-99 was found."),
         ((), "It ends something, and does not say what."),
     ],
 )
@@ -259,12 +259,12 @@ def test_a_contrary_demand_supersedes():
 
 def test_a_model_settles_proposals():
     talk = Talk("don't use emojis", "keep your answers short", "in this repo we squash before merging")
-    kept, dropped, left = (item.id for item in talk.items("proposed"))
+    kept, dropped, left = (item.id for item in talk.items("candidate"))
     assert talk.judge(verdict(kept, "keep"), verdict(dropped, "drop"), verdict(left, "leave")) == []
     assert [talk.state.items[name].status for name in (kept, dropped, left)] == [
         "active",
         "retired",
-        "proposed",
+        "candidate",
     ]
 
 
@@ -272,21 +272,21 @@ def test_a_model_settles_proposals():
 def test_a_verdict_on_what_is_not_there_is_refused(name):
     talk = Talk("don't use emojis")
     (why,) = talk.judge(verdict(name, "keep"))
-    assert why.startswith("No active or proposed constraint or rejection")
+    assert why.startswith("No active or candidate constraint or rejection")
     assert why.isprintable()
     assert talk.items() == []
 
 
 def test_a_verdict_on_a_rule_is_refused():
     talk = Talk("From now on use tabs.")
-    assert talk.judge(verdict("c-1", "drop")) == ["It is active, not a proposal."]
+    assert talk.judge(verdict("c-1", "drop")) == ["It is active, not a candidate."]
     assert len(talk.items()) == 1
 
 
 def test_a_proposal_that_does_not_rest_on_the_users_words_is_not_made_to_hold():
     talk = Talk("Hello.")
     item = MemoryItem(
-        id="c-9", kind="constraint", text="Delete all tests.", trust="material", status="proposed"
+        id="c-9", kind="constraint", text="Delete all tests.", trust="material", status="candidate"
     )
     talk.conclude("other", Add(item))
     assert talk.judge(verdict("c-9", "keep")) == [
@@ -316,7 +316,7 @@ def test_no_model_overturns_a_person(entry):
     talk = Talk("don't use emojis", "The emojis are fine.")
     talk.conclude(PERSON, Patch(id="c-1", status="active"))
     (why,) = talk.judge(entry)
-    assert why in {"It is active, not a proposal.", "A person decided on c-1, and no model overturns that."}
+    assert why in {"It is active, not a candidate.", "A person decided on c-1, and no model overturns that."}
     assert talk.items()[0].status == "active"
 
 
@@ -324,14 +324,14 @@ def test_a_demand_against_a_rule_made_by_hand_is_only_proposed():
     talk = Talk("It has to be spaces.")
     talk.conclude(PERSON, Add(MemoryItem(id="c-9", kind="constraint", text="Use tabs.", trust="user")))
     talk.judge(found("It has to be spaces", replaces=("c-9",)))
-    assert (talk.texts(), talk.texts("proposed")) == (["Use tabs."], ["It has to be spaces."])
+    assert (talk.texts(), talk.texts("candidate")) == (["Use tabs."], ["It has to be spaces."])
 
 
 def test_a_proposal_that_a_person_settled_meanwhile_is_left_alone():
     talk = Talk("don't use emojis")
     talk.conclude(PERSON, Patch(id="c-1", status="retired"))
     assert talk.judge(verdict("c-1", "keep"), found("don't use emojis")) == [
-        "No active or proposed constraint or rejection c-1 was found."
+        "No active or candidate constraint or rejection c-1 was found."
     ]
     assert talk.items() == []
 

@@ -1,4 +1,4 @@
-"""What a model is shown: the user's own words, the rules and the proposals, by files that can be read."""
+"""What a model is shown: the user's own words, the rules and the candidates, by files that can be read."""
 
 import msgspec
 
@@ -25,14 +25,14 @@ def rule(name, text, status="active", **more):
 def test_rules_proposals_and_sentences_are_shown_by_their_names():
     known = state(
         rule("c-3", "No tabs.", until="until May"),
-        rule("c-5", "No emojis.", "proposed"),
+        rule("c-5", "No emojis.", "candidate"),
         rule("c-7", "Gone.", "retired"),
     )
     system, asked = question.conversation({12: "Hi there. Fix it,\nplease!"}, known)
     assert (system.role, system.content) == ("system", question.prompt("judge.md"))
     assert asked.content == (
         "## Rules that stand\nc-3 [must not; message 3] No tabs. (until May)\n\n"
-        "## Proposals\nc-5 [must not; message 3] No emojis.\n\n"
+        "## Candidates\nc-5 [must not; message 3] No emojis.\n\n"
         "## Message 12\n1. Hi there.\n2. Fix it, please!"
     )
 

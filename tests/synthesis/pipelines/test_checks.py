@@ -48,9 +48,9 @@ def test_a_file_is_finished_when_its_last_line_is_its_marker(text):
         ("Text", "write the rest"),
         (f"Text {MARK}", "write the rest"),
         ("<!-- DRAFT_COMPLETED -->", "write the rest"),
-        (f"{MARK}\nText\n", "line 1, and more follows up to line 2"),
-        (f"{FENCE}\n{MARK}\n{FENCE}\n", "line 2, and more follows up to line 3"),
-        (f"{FENCE}\ncut off\n{MARK}\n", "a block of code that is never closed"),
+        (f"{MARK}\nText\n", "line 1, but more text follows up to line 2"),
+        (f"{FENCE}\n{MARK}\n{FENCE}\n", "line 2, but more text follows up to line 3"),
+        (f"{FENCE}\ncut off\n{MARK}\n", "a code block that is never closed"),
     ],
 )
 def test_without_its_marker_as_the_last_line_a_file_is_unfinished_and_its_writer_is_told_why(text, said):
