@@ -249,7 +249,7 @@ def explain_message(
     ] = "",
     event: Annotated[int, typer.Option(metavar="SEQ", help="Event number of a recorded message.")] = 0,
 ) -> None:
-    """Show what a message would give: what is kept, what is a candidate, what is left alone; records nothing."""
+    """Show what a message would give: kept, a candidate, or left alone, and why; records nothing."""
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
     message = encodable(sys.stdin.read() if text == "-" else text)
