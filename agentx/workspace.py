@@ -528,8 +528,7 @@ class Workspace:
                 it.
 
         Raises:
-            BudgetTooSmall: What must not be forgotten does not fit.
-            UsageError: The tier or event does not exist.
+            UsageError: The tier or event does not exist, or the budget is not positive.
         """
         seq = None if as_of is None else self.moment(as_of)
         return service.relevant_context(

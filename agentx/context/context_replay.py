@@ -108,8 +108,17 @@ def replay(engine: Engine, shown: Event) -> Context:
             raise SearchLate("The deadline cut the search off.", hits)
         return hits
 
-    made = assemble(state, request, recall, _cut_off(told_at(engine, state, data.tier), data.late), flows)
+    def made_again(state: State, request: Request) -> Context:
+        return assemble(state, request, recall, _cut_off(told_at(engine, state, data.tier), data.late), flows)
+
+    made = made_again(state, request)
     same = made.digest == data.digest if data.digest else made.tokens == data.tokens
+    if not same and not {*data.items} <= {item.id for item in made.items}:
+        # An older version divided the room differently: show what it showed
+        shown_then = {name: one for name, one in state.items.items() if name in data.items}
+        made = made_again(
+            msgspec.structs.replace(state, items=shown_then), msgspec.structs.replace(request, former=True)
+        )
     return msgspec.structs.replace(made, replays=shown.seq, exact=same)
 
 

@@ -13,7 +13,6 @@ import msgspec
 
 from agentx.engine.daily_recap import Told
 from agentx.search.event_chunks import place
-from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
@@ -22,28 +21,17 @@ from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of
 from agentx.synthesis.state.rule_lifecycle import is_critical
-from agentx.synthesis.state.state import Message, PendingCall
+from agentx.synthesis.state.state import Message, PendingCall, RunRecord
 
-_MESSAGE_TOKENS = 400
+_MESSAGE_TOKENS = 1_000
+"""Maximum size of a message; those in the state have at most 2,000 characters."""
+
 _CHECK_TOKENS = 30
+_QUOTE_WORDS = 25
+"""Maximum number of words of a quote beside an item."""
 
 _MEMORY = ("mission", "rules", "rejections", "problems", "state", "flow")
 """Sections of a context whose items come from memory."""
-
-
-class BudgetTooSmall(AgentXError):
-    """What must not be forgotten does not fit, not even in short form.
-
-    Attributes:
-        needed: Tokens that the short forms need.
-    """
-
-    def __init__(self, needed: int, given: int) -> None:
-        super().__init__(
-            f"The context needs {needed} tokens for its mandatory items, but its budget is {given}; raise "
-            "the budget, or retire outdated rules with `agentx memory retire`."
-        )
-        self.needed = needed
 
 
 class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,14 +202,45 @@ def flow_text(item: MemoryItem) -> str:
 
 
 def marks(item: MemoryItem) -> str:
-    """Return what an agent must know besides the text: for now, or until when."""
+    """Return what an agent must know besides the text: until when, in whose words, what may have ended it."""
+    notes = [_duration(item)]
+    if item.worded_by and item.evidence:
+        notes.append(f"the user: {_quoted(item.evidence[0].quote)}")
+    if item.perhaps_ended_by:
+        notes.append(f"perhaps ended by {_quoted(item.perhaps_ended_by[-1].quote)}")
+    return "".join(f" ({note})" for note in notes if note)
+
+
+def _duration(item: MemoryItem) -> str:
     if not isinstance(item.detail, ConstraintDetail):
         return ""
     until = on_one_line(item.until).removeprefix("until ")
     if until:
-        return "" if until.lower() in item.text.lower() else f" (until {until})"
+        return "" if until.lower() in item.text.lower() else f"until {until}"
     lasts = item.detail.duration != "for_now" or "for now" in item.text.lower()
-    return "" if lasts else " (for now)"
+    return "" if lasts else "for now"
+
+
+def _quoted(text: str) -> str:
+    return f"“{shorten(text, _QUOTE_WORDS)}”"
+
+
+def candidate_line(item: MemoryItem, most: int) -> ContextItem:
+    """Render a candidate: the user's words, cut to a number of tokens, and the sentence that they answer."""
+    quote = next((one.quote for one in item.evidence if one.quote), item.text)
+    text = f"“{cut(on_one_line(quote), most)}”"
+    if item.worded_by:
+        text = f"{cut(on_one_line(item.text), most)} (the user: {_quoted(quote)})"
+    if item.answers:
+        text += f" (answers {_quoted(item.answers.quote)})"
+    return _item(
+        f"- [{item.id}] {text}",
+        id=item.id,
+        kind=sort_of(item),
+        section="candidates",
+        source=source(item),
+        why="the user may have meant it to last; nobody has settled it",
+    )
 
 
 def source(item: MemoryItem) -> str:
@@ -253,10 +272,29 @@ def unknown(call: PendingCall) -> ContextItem:
     return _of_event(call.seq, "tool", "state", text, "its outcome is unknown")
 
 
-def said(message: Message) -> ContextItem:
-    """Render a message; very long ones are cut."""
-    text = f"- {message.actor}: {cut(message.text, _MESSAGE_TOKENS)}"
-    return _of_event(message.seq, "message", "messages", text, "it was said lately")
+def said(message: Message, section: Section = "messages", most: int = _MESSAGE_TOKENS) -> ContextItem:
+    """Render a message; of a longer one than ``most`` tokens, its beginning and its end."""
+    text = f"- {message.actor}: {_ends(message.text, most)}"
+    return _of_event(message.seq, "message", section, text, "it was said lately")
+
+
+def _ends(text: str, most: int) -> str:
+    """Return the beginning and the end of a text: an answer often ends with what it asks.
+
+    >>> _ends("One two three four five six seven eight nine ten eleven twelve. Shall I?", 15)
+    'One two three four five six seven eight nine ten … Shall I?'
+    """
+    if count_tokens(text) <= most:
+        return text
+    last = text[-most:]
+    return f"{cut(text, most - most // 3)} … {cut(last.partition(' ')[2] or last, most // 3)}"
+
+
+def ended_run(run: RunRecord) -> ContextItem:
+    """Render how a run ended that did not complete."""
+    reason = f": {shorten(run.reason)}" if run.reason else ""
+    text = f"- The last run (“{shorten(run.task)}”) ended {run.status}{reason}"
+    return _of_event(run.ended_seq or run.seq, "run", "stopped", text, "it was not completed")
 
 
 def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> ContextItem:

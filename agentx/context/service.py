@@ -83,11 +83,11 @@ def relevant_context(
     """Assemble a context; see :meth:`agentx.workspace.Workspace.get_relevant_context` for its content.
 
     Raises:
-        BudgetTooSmall: What must not be forgotten does not fit.
-        UsageError: The tier does not exist.
+        UsageError: The tier does not exist, or the budget is not positive.
     """
     if tier not in range(len(BUDGETS)):
         raise UsageError(f"Unknown tier {tier}; use 0, 1, 2 or 3.")
+    check_budget(max_tokens)
     if seq is not None and not message and (shown := context_replay.shown_at(engine.log, seq)):
         return context_replay.replay(engine, shown)
     clock = _Clock.of(deadline_ms)
@@ -128,6 +128,16 @@ def relevant_context(
 
     history, flows = _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
     return assemble(state, request, recall, history, flows)
+
+
+def check_budget(max_tokens: int | None) -> None:
+    """Check the token budget of a text.
+
+    Raises:
+        UsageError: It is not positive.
+    """
+    if max_tokens is not None and max_tokens < 1:
+        raise UsageError(f"The budget is {max_tokens} tokens; it must be at least 1.")
 
 
 def _state(engine: Engine, seq: int | None, clock: _Clock) -> tuple[State, tuple[str, ...]]:

@@ -1,14 +1,16 @@
-"""What every agent needs at its start: mission, rules, demands, rejections, flows, tools, lessons.
+"""What every agent needs at its start: rules, demands, flows, tools, lessons, and where the work stands.
 
 It is the same for every agent, whatever its task, and ordered with the least changing part first: as the
-beginning of a system prompt it stays in a provider's prompt cache. The output of tools is quoted, and no
-lesson is based on it alone.
+beginning of a system prompt that part stays in a provider's prompt cache. The output of tools is quoted, and
+no lesson is based on it alone.
 """
 
 import msgspec
 
+from agentx.context.assembler import TITLES as WORK_TITLES
+from agentx.context.current_work import WorkPage
 from agentx.context.rendering import Context, ContextItem, memory_line, on_one_line, reworded
-from agentx.context.token_budget import Page
+from agentx.context.service import check_budget
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import state_at
 from agentx.synthesis.language.tokens import cut
@@ -33,6 +35,9 @@ TITLES: dict[Section, str] = {
     "capabilities": "Capabilities (what exists here, and whether it works)",
     "lessons": "Lessons (from experience)",
     "problems": "Open problems (until the same check passes)",
+    "state": WORK_TITLES["state"],
+    "candidates": WORK_TITLES["candidates"],
+    "stopped": WORK_TITLES["stopped"],
 }
 
 _OF_A_ROLE = ("north_star", "rule", "flow", "capability", "learning")
@@ -47,8 +52,9 @@ def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int 
     ``seq`` is the event whose state is shown; ``None`` for now.
 
     Raises:
-        BudgetTooSmall: What must not be forgotten does not fit, not even in its short form.
+        UsageError: The budget is not positive.
     """
+    check_budget(max_tokens)
     state = engine.snapshot() if seq is None else state_at(engine, seq)
     return start_of(state, agent, max_tokens)
 
@@ -60,7 +66,7 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
         for name, item in state.items.items()
         if sort_of(item) not in _OF_A_ROLE or item.agent in ("", agent)
     }
-    page = Page(
+    page = WorkPage(
         msgspec.structs.replace(state, items=own),
         TITLES,
         max_tokens,
@@ -69,6 +75,8 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     )
     page.must(weak_rules=False)
     page.weak_rules()
+    page.reserve_end()
+    kept = page.reserve_work()
     listed = page.listed
     # None that only a tool's output supports
     known = (item for item in page.state.active("knowledge") if sort_of(item) == "learning")
@@ -89,6 +97,10 @@ def start_of(state: State, agent: str, max_tokens: int) -> Context:
     for line in lines:
         if line.id not in listed:
             page.fit(line, line.text)
+    page.held -= kept
+    page.standing()
+    page.rest(fill=True)
+    page.end()
     return page.done()
 
 

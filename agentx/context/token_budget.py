@@ -1,7 +1,8 @@
 """Builds a text within a token budget: counts what is in it, and records what is not.
 
-What must not be forgotten comes first: in full if there is room, otherwise in its short form, and it is never
-dropped. Everything else is added as long as there is room. A last line states how much was left out.
+What must not be forgotten comes first: in full if there is room, otherwise in its short form; if that does
+not fit either, as many short forms as fit. Everything else is added as long as there is room. A last line
+states how much was left out.
 """
 
 from collections import Counter
@@ -9,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from agentx.context.rendering import (
-    BudgetTooSmall,
     Context,
     ContextItem,
     Omitted,
@@ -21,7 +21,7 @@ from agentx.context.rendering import (
 )
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
+from agentx.synthesis.memory.items import ConstraintDetail, HotIssueDetail, MemoryItem, RejectionDetail
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.state.rule_lifecycle import boot_rules, is_critical
 from agentx.synthesis.state.state import State
@@ -34,6 +34,9 @@ _RESERVE_TOKENS = 24
 
 _HINT_TOKENS = 40
 """Tokens reserved for the line on what was left out."""
+
+_NAMES_SHARE = 0.25
+"""Maximum share of the budget for naming what must not be forgotten and has no room."""
 
 _ORDER = {"critical": 0, "high": 1, "normal": 2}
 _NAMES = {"recap": "earlier turn", "log": "earlier event", "knowledge": "piece of knowledge"}
@@ -73,9 +76,11 @@ class Page:
         self.unshown: Counter[str] = Counter()
         self.notices: list[str] = []
         self.weak: list[MemoryItem] = []
+        self.crowded: list[str] = []
         self.held = _HINT_TOKENS
         title = cut(on_one_line(state.title), _TITLE_TOKENS)
-        self.head = f"# Task: {title}\n" if title else ""
+        head = f"# Task: {title}\n" if title else ""
+        self.head = head if count_tokens(head) <= max_tokens else ""
         self.used = count_tokens(self.head) + _RESERVE_TOKENS
 
     # --- what must not be forgotten ---------------------------------------------------------------
@@ -83,18 +88,16 @@ class Page:
     def must(self, *, weak_rules: bool = True) -> None:
         """Add mission, constraints, rejections and hot issues: in full if in scope and there is room.
 
-        If not even their short forms fit, the failing checks are reported in one line for each runner. Rules
+        If not even their short forms fit, the failing checks are reported in one line for each runner, and as
+        many of the others are shown as fit, the most important first; the last line names the rest. Rules
         that are neither critical nor pinned may wait for :meth:`weak_rules`.
-
-        Raises:
-            BudgetTooSmall: Not even that fits.
         """
         pinned = (item for item in self.state.active() if item.pinned and not POLICIES[item.kind].always)
         mission = [*self.state.active("north_star"), *boot_rules(self.state), *pinned]
         rules = [] if weak_rules else [item for item in mission if item.kind == "rule" and not item.pinned]
-        weak = [rule for rule in rules if not is_critical(rule)]
+        self.weak = [rule for rule in rules if not is_critical(rule)]
         items: list[tuple[MemoryItem, Section]] = [
-            *((item, "mission") for item in mission if item not in weak),
+            *((item, "mission") for item in mission if item not in self.weak),
             *((item, "rules") for item in by_weight(self.state.active("constraint"))),
             *((item, "rejections") for item in by_weight(self.state.active("rejection"))),
         ]
@@ -106,21 +109,47 @@ class Page:
         ]
         issues = [item for *_, item in sorted(urgent, key=lambda found: found[:2])]
         each = [self._line(item, "problems", brief=True) for item in issues]
-        lines = collapsed(issues)
-        needed, at_least = self._needed([*short, *each]), self._needed([*short, *lines])
-        if needed <= max(self.max_tokens, at_least):
+        if self._needed([*short, *each]) <= self.max_tokens:
             items += ((item, "problems") for item in issues)
             short += each
         else:
-            needed = at_least
-            self.shown["problems"] += lines
             for item in issues:
                 self.omit(item.id, item.kind, item.text, "no room, so it is counted in its runner's line")
-        if needed > self.max_tokens:
-            raise BudgetTooSmall(needed, self.max_tokens)
-        self.used = needed
-        self.weak = weak
+            kept = self._choose(items, short, collapsed(issues))
+            items = [one for one, line in zip(items, short, strict=True) if line.id in kept]
+            short = [line for line in short if line.id in kept]
+        self.used = self._needed(short)
         self._widen(items, short)
+
+    def _choose(
+        self,
+        items: Sequence[tuple[MemoryItem, Section]],
+        short: Sequence[ContextItem],
+        problems: Sequence[ContextItem],
+    ) -> set[str]:
+        """Return the ids of the short forms that fit with the lines on problems, the most important first."""
+        ranked = sorted(
+            zip(items, short, strict=True), key=lambda one: (_importance(one[0][0]), -_last_said(one[0][0]))
+        )
+        first = [line for (item, _), line in ranked if _importance(item) < _ENFORCED]
+        order = [*first, *problems, *(line for _, line in ranked[len(first) :])]
+        room = self.max_tokens
+        if self._needed(order) > room:
+            names = sum(count_tokens(f", {line.id}") for line in order)
+            room -= min(names + _HINT_TOKENS, int(room * _NAMES_SHARE))
+        kept: list[ContextItem] = []
+        for line in order:
+            if self._needed([*kept, line]) <= room:
+                kept.append(line)
+        fitting = {line.id for line in kept}
+        for line in order:
+            if line.id not in fitting:
+                self.omit(line.id, line.kind, line.text, NO_ROOM)
+                self.crowded.append(line.id)
+        lines = [line for line in problems if line.id in fitting]
+        self.used = self._needed(lines)
+        self.shown["problems"] += lines
+        return fitting
 
     def weak_rules(self) -> None:
         """Add the optional rules, the strongest first."""
@@ -237,15 +266,52 @@ class Page:
         )
 
     def _hints(self) -> Iterator[str]:
-        """Yield the last line on what was left out, and a shorter form of it."""
+        """Yield the last lines on what was left out, and shorter forms of them."""
         total = self.unshown.total()
         each = ", ".join(_count(number, _NAMES.get(kind, kind)) for kind, number in self.unshown.items())
         more = f" `{self.more}` shows more." if self.more else ""
         full = [f"Left out for want of room: {each}.{more}"] if total else []
-        if full or self.notices:
-            yield f"\n{' '.join([*full, *self.notices])}\n"
-        if total:
-            yield f"\nLeft out for want of room: {total} items.\n"
+        tails = (
+            " ".join([*full, *self.notices]),
+            f"Left out for want of room: {total} items." * bool(total),
+            "",
+        )
+        for most in self._crowded():
+            for tail in tails:
+                if line := " ".join(filter(None, (most, tail))):
+                    yield f"\n{line}\n"
+
+    def _crowded(self) -> list[str]:
+        """Return a sentence on what must not be forgotten and has no room, and shorter forms of it."""
+        count = len(self.crowded)
+        if not count:
+            return [""]
+        lead = f"No room for {count} more that must not be forgotten"
+        shorter: list[str] = []
+        shown = count
+        while shown:
+            names = ", ".join(self.crowded[:shown]) + (", …" if shown < count else "")
+            shorter.append(f"{lead}: {names} (`agentx memory show ID`).")
+            shown //= 2
+        return [*shorter, f"{lead}."]
+
+
+_PINNED, _MISSION, _ENFORCED, _OTHER = range(4)
+
+
+def _importance(item: MemoryItem) -> int:
+    """Return the rank of an item that must not be forgotten; 0 is the most important."""
+    if item.pinned:
+        return _PINNED
+    if item.kind not in ("constraint", "rejection"):
+        return _MISSION
+    check = item.detail.check if isinstance(item.detail, ConstraintDetail | RejectionDetail) else None
+    return _ENFORCED if check and not item.perhaps_ended_by else _OTHER
+
+
+def _last_said(item: MemoryItem) -> int:
+    """Return the event in which the user last said an item."""
+    return max((one.seq for one in item.evidence), default=item.created_seq)
 
 
 def _count(number: int, name: str) -> str:

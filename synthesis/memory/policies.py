@@ -17,8 +17,8 @@ For ``step``, nightly maintenance lowers the score.
 """
 
 Section = Literal[
-    "mission", "rules", "rejections", "flows", "capabilities", "lessons", "problems", "state", "flow",
-    "recalled", "log", "recap", "messages",
+    "mission", "rules", "rejections", "flows", "capabilities", "lessons", "problems", "state",
+    "candidates", "flow", "recalled", "stopped", "log", "recap", "messages",
 ]  # fmt: skip
 """The sections of a context, and of the briefing that an agent gets at its start, in this order."""
 

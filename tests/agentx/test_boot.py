@@ -1,8 +1,5 @@
 """What every agent is given at its start: all that it needs, in an order that holds, within a budget."""
 
-import pytest
-
-from agentx.context.assembler import BudgetTooSmall
 from agentx.context.startup import TITLES, start_of
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import (
@@ -155,8 +152,9 @@ def test_it_keeps_its_budget_and_says_what_it_left_out():
     assert made.tokens == count_tokens(made.text) <= 400
     assert {one.id for one in must} <= {one.id for one in made.items}
     assert made.text.rstrip().endswith("learnings. `agentx memory list` shows more.")
-    with pytest.raises(BudgetTooSmall):
-        start(*must, max_tokens=100)
+    few = start(*must, max_tokens=120)
+    assert few.tokens <= 120
+    assert [one.id for one in few.items] == ["c-107", "c-108", "c-109"]
 
 
 def test_all_critical_rules_come_and_the_others_up_to_twenty():
@@ -186,5 +184,5 @@ def test_nothing_in_it_can_pose_as_a_section():
 def test_a_workspace_gives_it_now_and_for_a_role(ws):
     ws.say("From now on, never create a requirements.txt file.")
     ws.remember("north_star", "Ship a calm product.")
-    assert [one.kind for one in ws.boot().items] == ["north_star", "constraint"]
+    assert [one.kind for one in ws.boot().items] == ["north_star", "constraint", "message"]
     assert ws.boot("writer") == ws.boot()

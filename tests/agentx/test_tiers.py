@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agentx import Workspace
-from agentx.context.assembler import BUDGETS, BudgetTooSmall
+from agentx.context.assembler import BUDGETS
 from agentx.context.rendering import provided
 from agentx.context.service import has_begun
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, UserMessageSent
@@ -121,13 +121,19 @@ def test_the_lower_tiers_do_not_read_the_log(long, tier, needless):
     assert again == made
 
 
-def test_more_than_1_000_tokens_of_what_must_not_be_forgotten_is_a_sentence_with_the_figure(ws):
+def test_more_than_1_000_tokens_of_what_must_not_be_forgotten_gives_as_much_as_fits_and_names_the_rest(ws):
     for number in range(80):
         ws.remember("constraint", f"Always sort table {number} by the date of its last change, newest first.")
-    with pytest.raises(BudgetTooSmall) as refused:
-        ws.get_relevant_context("x", tier=0)
-    assert refused.value.needed > 1_000
-    assert len(ws.get_relevant_context("x", tier=0, max_tokens=refused.value.needed).items) == 80
+    made = ws.get_relevant_context("x", tier=0)
+    shown = [item.id for item in made.items]
+    rest = [one.id for one in made.omitted if one.reason == "no room within the budget"]
+    assert 900 < made.tokens <= 1_000
+    assert set(shown) | set(rest) == {item.id for item in ws.memory("constraint")}
+    assert len(shown) > 25
+    last = made.text.rstrip("\n").rpartition("\n")[2]
+    assert last.startswith(f"No room for {len(rest)} more that must not be forgotten: {rest[0]}, {rest[1]}, ")
+    assert last.endswith("(`agentx memory show ID`).")
+    assert len(ws.get_relevant_context("x", tier=0, max_tokens=3_000).items) == 80
 
 
 def test_at_tier_0_only_critical_and_pinned_rules_must_come(ws):
@@ -136,10 +142,8 @@ def test_at_tier_0_only_critical_and_pinned_rules_must_come(ws):
     critical = ws.remember("rule", "Never guess.", score=9)
     pinned = ws.remember("rule", "Ask when in doubt.", score=5)
     ws.pin(pinned.id)
-    with pytest.raises(BudgetTooSmall) as refused:
-        ws.get_relevant_context("x", tier=1, max_tokens=10)
+    assert len(ws.get_relevant_context("x", tier=1, max_tokens=1_000).items) == 20
     made = ws.get_relevant_context("x", tier=0, max_tokens=200)
-    assert refused.value.needed > 400
     assert {critical.id, pinned.id} <= {item.id for item in made.items}
     assert "rules. `agentx context --tier 1` shows more." in made.text
 

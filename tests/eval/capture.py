@@ -25,7 +25,6 @@ from pathlib import Path
 import msgspec
 
 from agentx import Workspace
-from agentx.context.assembler import BudgetTooSmall
 from agentx.settings import Settings
 from agentx.storage.events.types import AgentMessageSent, Draft
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
@@ -156,10 +155,7 @@ def _tell(ws: Workspace, chat: Sequence[Row], then: Callable[[Workspace], object
 
 
 def _stands_in_context(ws: Workspace, query: Row) -> bool:
-    try:
-        context = ws.get_relevant_context(query["question"], max_tokens=CONTEXT_TOKENS)
-    except BudgetTooSmall:
-        return False
+    context = ws.get_relevant_context(query["question"], max_tokens=CONTEXT_TOKENS)
     wanted = query["instruction"]
     if _holds(context.text, wanted):
         return True

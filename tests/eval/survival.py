@@ -18,6 +18,7 @@ first, both up to 4,000 tokens: of them only words can be looked for.
 
 import os
 import shutil
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, islice, zip_longest
@@ -25,7 +26,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agentx import Workspace
-from agentx.context.assembler import BudgetTooSmall
 from agentx.context.rendering import on_one_line
 from agentx.settings import Settings
 from agentx.storage.text import shorten
@@ -114,7 +114,7 @@ def survival(data: Path, scratch: Path, told: Told) -> Iterator[Figure]:
         )
         lines = [*(Line("user", one.text) for one in said), *talk]
         yield from _figures("", "", first, _floors(lines, captured, asked))
-        least = _least(ws)
+        least = _least(ws, held)
         yield Figure(
             "survival.least_tokens", "the smallest context that holds all of it in short form, tokens", least
         )
@@ -193,25 +193,23 @@ def _shown(said: Sequence[Said], held: Sequence[MemoryItem], seen: Seen) -> dict
     return {seq: mean(bool(ids & shown) for shown in seen.shown) for seq, ids in rests.items()}
 
 
-def _least(ws: Workspace) -> int:
-    """Tokens that what must not be forgotten needs."""
-    try:
-        return ws.get_relevant_context(NEUTRAL, max_tokens=1).tokens
-    except BudgetTooSmall as error:
-        return error.needed
+def _least(ws: Workspace, held: Sequence[MemoryItem]) -> int:
+    """Tokens of the smallest context that shows all of what must not be forgotten."""
+    wanted = {item.id for item in held}
+
+    def shows_all(budget: int) -> bool:
+        context = ws.get_relevant_context(NEUTRAL, max_tokens=budget)
+        return wanted <= {one.id for one in context.items}
+
+    return bisect_left(range(100_000), True, key=shows_all, lo=1)
 
 
 def _seen(ws: Workspace, items: Sequence[MemoryItem], asked: Sequence[str], budget: int = BUDGET) -> Seen:
-    """The shares over contexts; one that cannot be had holds nothing."""
+    """The shares over contexts."""
     found: list[tuple[float, float, float, int]] = []
     shown: list[set[str]] = []
     for message in asked:
-        try:
-            context = ws.get_relevant_context(message, max_tokens=budget)
-        except BudgetTooSmall:
-            found.append((0.0, 0.0, 0.0, 0))
-            shown.append(set())
-            continue
+        context = ws.get_relevant_context(message, max_tokens=budget)
         ids = {one.id for one in context.items}
         words = _words_in(context.text, items)
         found.append((mean(item.id in ids for item in items), *words, context.tokens))

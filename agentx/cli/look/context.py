@@ -1,6 +1,6 @@
 """``agentx context``, ``agentx agent boot``, ``agentx search``: an agent's context, and search."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, cast, get_args
 
 import typer
@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
-from agentx.context.assembler import BUDGETS, TITLES, BudgetTooSmall, Context
+from agentx.context.assembler import TITLES, Context
 from agentx.context.service import DEADLINE_MS
 from agentx.context.startup import BUDGET as BOOT_BUDGET
 from agentx.context.startup import TITLES as BOOT_TITLES
@@ -68,17 +68,14 @@ def context(
     with opened(terminal, look=not as_of) as ws:
         then = encodable(as_of) or None
 
-        def ask(budget: int | None) -> Context:
-            return ws.get_relevant_context(
+        with terminal.busy("Recalling"):
+            made = ws.get_relevant_context(
                 encodable(message),
-                max_tokens=budget,
+                max_tokens=max_tokens,
                 tier=tier,
                 as_of=then,
                 deadline_ms=None if no_deadline else deadline * 1000,
             )
-
-        with terminal.busy("Recalling"):
-            made = _with_room(terminal, ask, max_tokens, BUDGETS[tier])
         lexical = "" if "search" in made.late else _why_lexical(ws)
         ws.engine.indexer.abandons = True
         _show_context(terminal, made, TITLES, explain=explain, lexical=lexical)
@@ -99,30 +96,9 @@ def boot(
     """Print what an agent is given at its start: mission, rules, rejections, flows, capabilities, lessons."""
     with opened(terminal, look=not as_of) as ws:
         seq = ws.moment(encodable(as_of)) if as_of else None
-
-        def ask(budget: int | None) -> Context:
-            return start(ws.engine, encodable(agent), max_tokens=budget or BOOT_BUDGET, seq=seq)
-
-        made = _with_room(terminal, ask, max_tokens, BOOT_BUDGET)
+        made = start(ws.engine, encodable(agent), max_tokens=max_tokens or BOOT_BUDGET, seq=seq)
     empty = "Memory has nothing yet that an agent needs at its start."
     _show_context(terminal, made, BOOT_TITLES, explain=explain, empty=empty)
-
-
-def _with_room(
-    terminal: Terminal, ask: Callable[[int | None], Context], max_tokens: int | None, default: int
-) -> Context:
-    """Return the context; without an explicit budget, raise the budget to fit what must not be left out."""
-    try:
-        return ask(max_tokens)
-    except BudgetTooSmall as error:
-        if max_tokens is not None:
-            raise
-        terminal.note(
-            f"Mandatory items need {error.needed:,} tokens, {error.needed - default:,} more than the default "
-            f"budget of {default:,}, so the budget was raised. Retire items that no longer apply: "
-            "`agentx memory retire`."
-        )
-        return ask(error.needed)
 
 
 def _show_context(

@@ -99,13 +99,7 @@ def test_context_prints_what_an_agent_is_shown_and_explains_it(call, root):
     )
 
 
-def test_a_context_that_cannot_hold_the_rules_says_what_it_needs(call, root):
-    done = call("context", "--max-tokens", "5", "-C", root)
-    assert done.code == 1
-    assert re.search(r"needs \d+ tokens", done.err)
-
-
-def test_a_budget_that_is_too_small_is_raised_unless_it_was_given(call, root):
+def test_more_rules_than_fit_give_as_many_as_fit_and_name_the_rest(call, root):
     with Workspace.open(root) as ws:
         for number in range(90):
             ws.remember(
@@ -113,13 +107,13 @@ def test_a_budget_that_is_too_small_is_raised_unless_it_was_given(call, root):
             )
     for command in (["context", "x", "--tier", "0"], ["agent", "boot"]):
         done = call(*command, "-C", root)
-        assert done.out.count("Always sort table") == 90
-        needed = int(re.search(r"Mandatory items need ([\d,]+) tokens", done.err)[1].replace(",", ""))
-        default = 1_000 if command[0] == "context" else 2_000
-        assert f"{needed - default:,} more than the default budget of {default:,}" in done.err
-        refused = call(*command, "--max-tokens", needed - 1, "-C", root)
-        assert (refused.code, refused.out) == (1, "")
-        assert f"needs {needed} tokens" in refused.err
+        shown = done.out.count("Always sort table")
+        assert 20 < shown < 90
+        assert "more that must not be forgotten: c-" in done.out
+        roomy = call(*command, "--max-tokens", "4000", "-C", root)
+        assert roomy.out.count("Always sort table") == 90
+    tiny = call("context", "--max-tokens", "5", "-C", root)
+    assert (tiny.code, tiny.out) == (0, "\n")
 
 
 def test_boot_prints_what_every_agent_needs(call, root):
@@ -127,8 +121,8 @@ def test_boot_prints_what_every_agent_needs(call, root):
     done = call("agent", "boot", "-C", root)
     assert "## Mission and rules\n- [s-" in done.out
     assert "- [c-3] From now on, never create a requirements.txt file." in done.out
-    assert "c-5" not in done.out
-    assert "of 2,000 tokens, 2 items, after event" in done.err
+    assert done.out.partition("## The user said, not confirmed")[2].count("[c-5]") == 1
+    assert "of 2,000 tokens, 5 items, after event" in done.err
     assert call("agent", "boot", "--json", "-C", root).json["text"] == done.out
     assert "the user demands it · event 3" in call("agent", "boot", "--explain", "-C", root).out
     assert "Memory has nothing yet" in call("agent", "boot", "--as-of", "1", "-C", root).out
