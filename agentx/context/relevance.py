@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from agentx.storage.events.actor import Actor
-from agentx.synthesis.language.words import content_words, words_of
+from agentx.synthesis.language.words import STOP_WORDS, content_words, vocabulary, words_of
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.memory.policies import most_shown
 from agentx.synthesis.state.state import State
@@ -18,26 +18,26 @@ LATEST_SAID = 2
 SESSION = timedelta(hours=24)
 """Time before the newest candidate within which candidates are shown whatever they are about."""
 
-_GOING_ON = content_words(
+_GOING_ON = vocabulary(
     """
-    stop stopped stand stood standing left leave next continue resume status state progress recap summary
-    summarize remaining pending pause paused interrupted catch pick go going proceed further begin began start
-    started finish finished done open todo last
+    stop stopped stand stands stood standing left leave next continue continuing resume status state
+    progress recap summary summarize remaining remains pending pause paused interrupted catch pick go going
+    proceed further begin began start started finish finished done open todo last doing now
     """
 )
-"""Stems of words that ask how the work goes on."""
+"""Words that ask how the work goes on."""
 
-_AROUND = content_words(
+_AROUND = vocabulary(
     """
-    yesterday today tonight tomorrow morning afternoon evening night noon day week weekend month
-    monday tuesday wednesday thursday friday saturday sunday earlier recently previous previously ago time
-    session conversation chat talk still far forward point place play work working worked task thing stuff
-    happen happened back come current currently exactly actually briefly quick quickly first
-    good hello hi hey dear welcome thank thanks sorry remind tell show give say know remember ask asked let's
-    what's who's where's how's where'd here's
+    yesterday today tonight tomorrow morning afternoon evening night noon day days week weekend month monday
+    tuesday wednesday thursday friday saturday sunday earlier recently previous previously ago time session
+    conversation chat talk talking still far forward point place play things work working worked task tasks
+    thing stuff happen happened back come came current currently exactly actually briefly quick quickly
+    first good hello hi hey dear welcome thank thanks sorry remind tell show give say said know remember ask
+    asked what's who's where's how's where'd here's
     """
 )
-"""Stems of words that may surround those: times, greetings, and verbs without a subject."""
+"""Words that may surround those: times, greetings, and verbs without a subject."""
 
 
 def only_resumes(message: str) -> bool:
@@ -46,9 +46,9 @@ def only_resumes(message: str) -> bool:
     >>> only_resumes("Good morning, where did we stop yesterday?"), only_resumes("What's next for the choir?")
     (True, False)
     """
-    words, said = content_words(message), {word.casefold() for word in words_of(message)}
-    asks = words & _GOING_ON or said & {"now", "doing"} or said >= {"where", "we"} or said >= {"we", "do"}
-    return bool(asks or said >= {"we", "did"}) and words <= _GOING_ON | _AROUND
+    said = {word.casefold().replace("’", "'") for word in words_of(message)}
+    asks = said & _GOING_ON or ("we" in said and said & {"where", "do", "did"})
+    return bool(asks) and said <= _GOING_ON | _AROUND | STOP_WORDS
 
 
 def most_relevant(items: Iterable[MemoryItem], message: str) -> list[MemoryItem]:
