@@ -183,8 +183,8 @@ def assemble(
         state: The state at the requested moment.
         request: What the context is for.
         recall: Finds passages.
-        history: What happened, newest first: the turns of the day for tier 2, the events of the log for tier
-            3. It is read only as far as it fits.
+        history: What happened, newest first: earlier messages for tier 1, the turns of the day for tier 2,
+            the events of the log for tier 3. It is read only as far as it fits.
         flows: The flows that the message calls for, the best first; only the best one is shown.
 
     """
@@ -204,7 +204,7 @@ def assemble(
         draft.log(history)
     else:
         recap = list(draft.history(history, "recap")) if request.tier == RECAP else []
-        draft.messages(recap)
+        draft.messages(recap, history if request.tier == 1 else ())
         draft.recap(recap)
     return draft.done()
 
@@ -357,14 +357,18 @@ class _Draft(WorkPage):
                 yield happened(one, section)
                 read += 1
         except SearchLate as late:
-            self.cut_off(f"log:{read}" if section == "log" else section, TITLES[section], str(late))
+            self.cut_off(section if section == "recap" else f"log:{read}", TITLES[section], str(late))
 
-    def messages(self, recap: Sequence[ContextItem]) -> None:
-        """Add the latest messages that fit, in order, keeping the share reserved for the recap."""
+    def messages(self, recap: Sequence[ContextItem], earlier: Iterable[Told]) -> None:
+        """Add the latest messages that fit, in order, keeping the share reserved for the recap.
+
+        If all messages in the state fit, ``earlier`` ones follow, as far back as there is room.
+        """
         kept = min(sum(item.tokens for item in recap), int(max(self.free, 0) * _RECAP_SHARE))
         self.held += kept
         current = self._current()
         texts = {f"event-{message.seq}": message.text for message in self.state.messages}
+        missed: list[ContextItem] = []
 
         def wanted() -> Iterator[ContextItem]:
             for message in reversed(self.state.messages):
@@ -372,8 +376,14 @@ class _Draft(WorkPage):
                     self.omit(f"event-{message.seq}", "message", message.text, "recalled above")
                 elif message.seq != current:
                     yield said(message)
+            if not missed:
+                unseen = (told for told in earlier if told.first not in self.recalled)
+                yield from self.history(unseen, "messages")
 
         for item in self.fit_latest(wanted()):
+            missed.append(item)
+            if item.id not in texts:
+                break
             self.miss(item, texts[item.id])
         self.held -= kept
 

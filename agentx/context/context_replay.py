@@ -12,7 +12,7 @@ from itertools import islice
 import msgspec
 
 from agentx.context.assembler import FULL_LOG, RECAP, Context, Request, assemble
-from agentx.engine.daily_recap import Told, day_at, log_at
+from agentx.engine.daily_recap import Told, day_at, log_at, said_at
 from agentx.engine.engine import Engine, last_user_message
 from agentx.engine.moment_parser import NoSuchMoment, as_it_was, event_at
 from agentx.recording.recorded_log import RecordedLog
@@ -123,12 +123,17 @@ def replay(engine: Engine, shown: Event) -> Context:
 
 
 def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:
-    """Yield what happened up to a state's last event, newest first, for a tier; nothing below tier 2."""
+    """Yield what happened up to a state's last event, newest first, for a tier.
+
+    At tier 1 these are the messages before those in the state; at tier 0, nothing.
+    """
     history = engine.log.history
     if tier >= FULL_LOG:
         yield from log_at(history, state, engine.read_body)
     elif tier == RECAP:
         yield from day_at(history, state).told()
+    elif tier == 1:
+        yield from said_at(history, state)
 
 
 def _cut_off(told: Iterator[Told], late: Sequence[str]) -> Iterator[Told]:

@@ -304,6 +304,8 @@ def _of_event(seq: int, kind: str, section: Section, text: str, reason: str) -> 
 
 def happened(told: Told, section: Section) -> ContextItem:
     """Render what happened, on a line."""
+    if section == "messages":
+        return _of_event(told.first, "message", section, f"- {told.text}", "it was said before that")
     return _item(
         f"- {on_one_line(told.text)}",
         id=f"{section}-{told.first}",

@@ -33,7 +33,7 @@ from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.conclusions import Add, Change, Concluded
 from agentx.synthesis.memory.items import MemoryItem, sort_of, status_in_words
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import RECENT_TEXT, State
 
 VERSION = 2
 """Increase it if the same events would be described differently; a cache with another version is ignored."""
@@ -45,6 +45,9 @@ TURNS_KEPT = 240
 """Maximum number of turns kept for a day; the latest ones are kept."""
 
 SAID_WORDS = 40
+READ_BACK = 2_000
+"""Maximum number of events read back for earlier messages."""
+
 _FILES_SHOWN = 4
 _NAMES_KEPT = 40
 _LINES_SHOWN = 4
@@ -257,6 +260,17 @@ def log_at(history: History, state: State, read_body: Callable[[Body], str]) -> 
         for event in reversed(events):
             if text := _tell(event, read_body):
                 yield Told(f"{event.at[:10]} {event.at[11:16]} {text}", event.seq, event.seq)
+
+
+def said_at(history: History, state: State) -> Iterator[Told]:
+    """Yield the messages before those in a state, newest first, from the latest :data:`READ_BACK` events."""
+    before = state.messages[0].seq if state.messages else 0
+    for events in backwards(history, state):
+        for event in reversed(events):
+            if event.seq <= state.seq - READ_BACK:
+                return
+            if event.seq < before and isinstance(event.data, UserMessageSent | AgentMessageSent):
+                yield Told(f"{event.actor}: {event.data.body.text[:RECENT_TEXT]}", event.seq, event.seq)
 
 
 def _tell(event: Event, read_body: Callable[[Body], str]) -> str:

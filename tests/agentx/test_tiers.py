@@ -103,7 +103,7 @@ def test_the_tiers_add_messages_then_the_day_then_the_log(long):
         {s: sum(i.section == s for i in made.items) for s in ("messages", "recap", "log")} for made in tiers
     ]
     assert count[0] == {"messages": 0, "recap": 0, "log": 0}
-    assert count[1]["messages"] == 30
+    assert count[1]["messages"] == 66
     assert count[2]["messages"] == 30
     assert count[2]["recap"] > 60
     assert count[3]["log"] > 400
@@ -114,9 +114,9 @@ def test_the_tiers_add_messages_then_the_day_then_the_log(long):
 
 @pytest.mark.parametrize(("tier", "needless"), [(0, "history"), (1, "history"), (2, "history/000/001.jsonl")])
 def test_the_lower_tiers_do_not_read_the_log(long, tier, needless):
-    made = long.get_relevant_context("next", tier=tier)
+    made = long.get_relevant_context("next chapter", tier=tier)
     shutil.move(long.root / needless, long.root / "elsewhere")
-    again = long.get_relevant_context("next", tier=tier)
+    again = long.get_relevant_context("next chapter", tier=tier)
     shutil.move(long.root / "elsewhere", long.root / needless)
     assert again == made
 
