@@ -179,7 +179,7 @@ class WorkPage(Page):
         """Reserve room for the end of the conversation, until :meth:`end` adds it."""
         latest = [line for _, line in islice(self._end(), _END_MESSAGES)]
         room = int(max(self.free, 0) * _END_SHARE)
-        tokens = 0
+        tokens = self._titles({"stopped"}) if latest else 0
         for line in latest:
             if tokens + line.tokens > room:
                 break
