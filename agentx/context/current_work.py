@@ -26,8 +26,8 @@ STATE_SHOWN = 50
 
 UNKNOWN_SHOWN = 5
 
-CANDIDATE_SHARE = 0.25
-"""Maximum share of the budget for candidates before the rest of the budget is filled."""
+_SHORT_SHARE, _SHARE = 0.25, 0.15
+"""Maximum share of the budget for candidates, in a short text before the rest of it is filled, and otherwise."""
 
 _QUOTE_TOKENS = 100
 _SHORT_QUOTE_TOKENS = 50
@@ -92,7 +92,7 @@ class WorkPage(Page):
             candidate_line(item, _SHORT_QUOTE_TOKENS if self.brief else _QUOTE_TOKENS)
             for item in candidates(self.state, self.message, self._current())
         ]
-        room = int(self.max_tokens * CANDIDATE_SHARE)
+        room = int(self.max_tokens * (_SHORT_SHARE if self.brief else _SHARE))
         reserved = min(sum(line.tokens for line in doubtful), room, max(self.free - kept, 0) // 2)
         self.held += kept + reserved
         self._state()
