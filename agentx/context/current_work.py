@@ -27,7 +27,7 @@ STATE_SHOWN = 50
 UNKNOWN_SHOWN = 5
 
 _SHORT_SHARE, _SHARE = 0.25, 0.15
-"""Maximum share of the budget for candidates, in a short text before the rest of it is filled, and otherwise."""
+"""Maximum share of the budget for candidates: in a short text, before the rest of it is filled; otherwise."""
 
 _QUOTE_TOKENS = 100
 _SHORT_QUOTE_TOKENS = 50
