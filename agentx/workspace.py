@@ -499,7 +499,10 @@ class Workspace:
     def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
         """Return what every agent needs at its start.
 
-        That is: mission, rules, demands, rejections, flows, capabilities, lessons.
+        That is: mission, rules, demands, rejections, flows, capabilities, lessons, and where the work stands.
+
+        Raises:
+            UsageError: The budget is not positive.
         """
         return startup.boot(self.engine, agent, max_tokens=max_tokens)
 

@@ -5,7 +5,7 @@ When there is more than room, what touches the message comes first, then the lat
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from agentx.context.relevance import candidates, most_relevant
 from agentx.context.rendering import (
@@ -31,6 +31,9 @@ _SHORT_SHARE, _SHARE = 0.25, 0.15
 
 _QUOTE_TOKENS = 100
 _SHORT_QUOTE_TOKENS = 50
+
+_LEAST_TOKENS = 12
+"""Size of a short fact; with less room, no more are tried."""
 
 _END_MESSAGES = 4
 """Number of messages at the end of the conversation for which room is reserved in a short text."""
@@ -107,11 +110,16 @@ class WorkPage(Page):
 
     def reserve_work(self) -> int:
         """Reserve at most half of the free tokens for :meth:`standing`; return their number."""
-        lines = [
-            *(memory_line(item, "state", self.message, brief=True) for item in self._current_items()),
-            *(candidate_line(item, _SHORT_QUOTE_TOKENS) for item in candidates(self.state, self.message)),
-        ]
-        tokens = min(sum(line.tokens for line in lines), max(self.free, 0) // 2)
+        lines = chain(
+            (memory_line(item, "state", self.message, brief=True) for item in self._current_items()),
+            (candidate_line(item, _SHORT_QUOTE_TOKENS) for item in candidates(self.state, self.message)),
+        )
+        room = max(self.free, 0) // 2
+        tokens = 0
+        for line in lines:
+            tokens = min(tokens + line.tokens, room)
+            if tokens == room:
+                break
         self.held += tokens
         return tokens
 
@@ -125,15 +133,15 @@ class WorkPage(Page):
             if item.id in listed:
                 continue
             sort = sort_of(item)
-            line = memory_line(item, "state", self.message, brief=self.brief and bool(shown[sort]))
-            if self.brief and not self.has_room(line):
-                line = memory_line(item, "state", self.message, brief=True)
             if shown.total() >= STATE_SHOWN or shown[sort] >= (most_shown(item) or STATE_SHOWN):
                 self.omit(
                     item.id, sort, item.text, "older than the items of the current state that are shown"
                 )
                 self.unshown[sort] += sort != "checkpoint"
                 continue
+            line = memory_line(item, "state", self.message, brief=self.brief and bool(shown[sort]))
+            if self.brief and not self.has_room(line):
+                line = memory_line(item, "state", self.message, brief=True)
             shown[sort] += 1
             if self.has_room(line):
                 self.put(line)
@@ -151,7 +159,11 @@ class WorkPage(Page):
                 self.fit(line, text)
         if fill:
             for item in self._facts():
-                self.fit(memory_line(item, "state", self.message, brief=self.brief), item.text)
+                if self.free < _LEAST_TOKENS:
+                    break
+                line = memory_line(item, "state", self.message, brief=self.brief)
+                if self.has_room(line):
+                    self.put(line)
         for line, text in doubtful:
             if fill and self.has_room(line):
                 self.put(line)

@@ -12,6 +12,9 @@ from agentx.synthesis.state.state import State
 CANDIDATES_SHOWN = 50
 """Maximum number of candidates in a context."""
 
+COMPARED = 500
+"""Maximum number of items whose words are compared with a message: the latest. It limits the time."""
+
 LATEST_SAID = 2
 """Number of user messages whose words bring back a candidate."""
 
@@ -52,14 +55,14 @@ def only_resumes(message: str) -> bool:
 
 
 def most_relevant(items: Iterable[MemoryItem], message: str) -> list[MemoryItem]:
-    """Sort items: those that share most words with the message first, then the latest."""
+    """Sort items: those of the latest that share most words with the message first, then the latest."""
     asked = content_words(message)
 
     def shared(item: MemoryItem) -> int:
         return 0 if most_shown(item) == 1 else len(asked & _words_of(item))
 
     newest_first = list(items)[::-1]
-    return sorted(newest_first, key=shared, reverse=True)
+    return [*sorted(newest_first[:COMPARED], key=shared, reverse=True), *newest_first[COMPARED:]]
 
 
 def candidates(state: State, message: str, current: int = 0) -> list[MemoryItem]:
@@ -80,7 +83,7 @@ def candidates(state: State, message: str, current: int = 0) -> list[MemoryItem]
         item
         for item in state.active(status="candidate")
         if item.trust == "user" and any(one.quote for one in item.evidence)
-    ]
+    ][-COMPARED:]
     recent = _of_latest_session(found)
     asked = content_words(message)
     ranked = [
