@@ -93,7 +93,7 @@ def boot(
     *,
     explain: Explain = False,
 ) -> None:
-    """Print what an agent is given at its start: rules, flows, capabilities, lessons, where the work stands."""
+    """Print what an agent is given at its start: rules, flows, capabilities, lessons, current work."""
     with opened(terminal, look=not as_of) as ws:
         seq = ws.moment(encodable(as_of)) if as_of else None
         made = start(ws.engine, encodable(agent), max_tokens=max_tokens or BOOT_BUDGET, seq=seq)
