@@ -1,16 +1,14 @@
-"""Finds what a message attributes to somebody else: where such words begin, and where they end.
+"""Finds the words of others in a message: those that it attributes to somebody, and those that it may paste.
 
-An attribution names a source (a person, a tool, a text, an address) and says that words come from it. It
-opens a span:
+An attribution opens a passage:
 
-- With a colon ("the reviewer wrote: …", "Ticket: …", "I get this: …"), over the following sentences.
+- With a colon ("the reviewer wrote: …", "I get this: …"), over the following sentences.
 - Without one ("my colleague told me to …"), over the sentence, and over the next ones if it reports an order.
-- After the words ("…, says the linter", "… — from the wiki", "That's what the handbook says."), over the text
-  before it.
+- After the words ("…, says the linter", "… — from the wiki"), over the text before it.
 
-A span ends where the user speaks again: at a blank line, a change of person or a request to the agent, as far
-as these cannot be the source's own. Words in quotation marks and blocks are masked before; an attribution of
-such words ends with them. The deciding words are in :mod:`agentx.synthesis.demands.tables.sources`.
+A passage ends where the user speaks again. It is certain if the message names the source; otherwise its words
+are only in doubt. Words without an attribution are in doubt between a line that is not the user's own and a
+question or a short remark. The deciding words are in :mod:`agentx.synthesis.demands.tables.sources`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,37 +17,31 @@ from typing import NamedTuple
 from agentx.synthesis.demands.tables import sources
 from agentx.synthesis.language.sentences import Span, sentences
 
-NAME = sources.NAME
-
 _LEAD = 200
 """Number of characters before a colon that are read as the introduction of the words after it."""
 
 _ENDORSABLE = 300
 """Maximum length in characters of a report that a user can mean by "do that"."""
 
-_CLAUSE = 2
-"""Minimum number of words of a clause."""
+_SHORT = 16
+"""Maximum number of words of a heading or a remark."""
 
-FAR = 2
+_FAR = 2
 """Gap of a sentence after an empty line or a block."""
 
 
-def is_own(words: str) -> bool:
-    """Return whether a sentence is in the user's own voice.
+class Passage(NamedTuple):
+    """Words of somebody else, with their attribution; if not ``certain``, they may be the user's."""
 
-    Signs are the first person, a request to the agent, or a turn to something else.
-    """
-    return bool(
-        sources.FIRST_PERSON.search(words) or sources.RESUMES.match(words) or sources.TASK.match(words)
-    )
+    start: int
+    end: int
+    certain: bool
 
 
-class Unit(NamedTuple):
-    """A sentence, and what separates it from the previous one.
+class _Unit(NamedTuple):
+    """A sentence.
 
     Attributes:
-        start: Its start offset in the message.
-        end: Its end offset.
         gap: 0 within a line, 1 after a line break, 2 after an empty line or a block.
         block: Whether a masked block precedes it.
         pasted: Whether it is a line of a log, a traceback or similar.
@@ -57,6 +49,7 @@ class Unit(NamedTuple):
 
     start: int
     end: int
+    words: str
     gap: int
     block: bool
     pasted: bool
@@ -66,53 +59,53 @@ class _Cue(NamedTuple):
     """An attribution in a sentence.
 
     Attributes:
-        start: Its start offset.
         end: Offset at which the attributed words begin.
         direct: Whether a colon marks them as literal words.
-        source: Whose words they are.
         opens: Whether they can continue after the sentence.
     """
 
     start: int
     end: int
     direct: bool
-    source: sources.Source
+    certain: bool
     opens: bool
 
 
-def attributed(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Span]:
-    """Yield the parts of a message that it attributes to somebody else, with the attributions, in order.
+def is_own(words: str) -> bool:
+    """Return whether a sentence is in the user's own voice, or a request to the agent."""
+    return any(pattern.match(words) for pattern in (sources.RESUMES, sources.TASK)) or bool(
+        sources.OWN_VOICE.search(words)
+    )
+
+
+def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passage]:
+    """Yield the words of others in a message.
 
     Args:
         text: The message, with quotes, code and blocks masked.
         original: The original message, of the same length.
         pasted: Lines that nobody writes as a sentence.
     """
-    units = units_of(text, original, pasted)
+    units = list(_units(text, original, pasted))
+    yield from _unmarked(units)
     number = free = 0
-    after = False
     while number < len(units):
         unit = units[number]
-        if (begins := _behind(text, units, number, free)) is not None:
-            yield Span(begins, unit.end)
+        if (begins := _behind(units, number, free)) is not None:
+            yield Passage(begins, unit.end, certain=True)
             number = free = number + 1
-            continue
-        cue = _cue(text, unit, units[number + 1] if number + 1 < len(units) else None, after=after)
-        if cue is None:
-            after = after or NAME * 3 in text[unit.start : unit.end]
+        elif cue := _cue(text, unit):
+            end, number = _reach(text, units, number, cue)
+            free = number
+            yield Passage(cue.start, end, cue.certain)
+            if number < len(units) and end > units[number].start:
+                rest = units[number]
+                units[number] = rest._replace(start=end, words=text[end : rest.end])
+        else:
             number += 1
-            continue
-        end, following = _reach(text, units, number, cue)
-        yield Span(cue.start, end)
-        after = True
-        number = free = following
-        if following < len(units) and end > units[following].start:
-            units[following] = units[following]._replace(start=end)
 
 
-def units_of(text: str, original: str, pasted: Sequence[Span]) -> list[Unit]:
-    """Return the sentences of a message with what separates them; arguments as in :func:`attributed`."""
-    units: list[Unit] = []
+def _units(text: str, original: str, pasted: Sequence[Span]) -> Iterator[_Unit]:
     lines = iter(pasted)
     line = next(lines, None)
     before = 0
@@ -121,212 +114,192 @@ def units_of(text: str, original: str, pasted: Sequence[Span]) -> list[Unit]:
             line = next(lines, None)
         gap, masked = text[before : span.start], original[before : span.start]
         block = any(mine == "\n" and theirs not in "\r\n" for mine, theirs in zip(gap, masked, strict=True))
-        breaks = len(sources.LINE_BREAK.findall(gap))
-        far = FAR if block or sources.EMPTY_LINE.search(gap) else min(breaks, 1)
-        units.append(
-            Unit(span.start, span.end, far if units else FAR, block, bool(line and line.start < span.end))
+        far = (
+            _FAR if block or not before or sources.EMPTY_LINE.search(gap) else int("\n" in gap or "\r" in gap)
         )
+        inside = bool(line and line.start < span.end)
+        yield _Unit(span.start, span.end, text[span.start : span.end], far, block, inside)
         before = span.end
-    return units
 
 
 # --- where the words of others begin --------------------------------------------------------------
 
 
-def _cue(text: str, unit: Unit, behind: Unit | None, *, after: bool) -> _Cue | None:
+def _cue(text: str, unit: _Unit) -> _Cue | None:
     """Return the first attribution in a sentence that is about the words after it."""
-    words = text[unit.start : unit.end]
-    if behind and behind.gap:
-        if _points_below(words, text[behind.start : behind.end], behind.gap):
-            return _Cue(unit.end, unit.end, True, "text", True)
-        # The line begins a paragraph and is neither a list item nor a Markdown heading.
-        line = text[text.rfind("\n", 0, unit.start) + 1 : unit.start]
-        above = unit.gap == FAR and not (unit.pasted or line.strip()) and text[unit.start] != "#"
-        if above and (source := sources.heads(words)):
-            return _Cue(unit.start, unit.end, True, source, True)
-    if between := sources.MIDDLE.search(words):
-        return _Cue(unit.start, unit.start + between.end(), False, sources.source_of(between.group()), True)
-    cues = [cue for cue in (_heading(text, unit, after=after), _report(text, unit)) if cue]
+    if sources.ADDRESS.match(unit.words):
+        return _Cue(unit.end, unit.end, direct=True, certain=False, opens=True)
+    if between := sources.MIDDLE.search(unit.words):
+        return _Cue(unit.start, unit.start + between.end(), direct=False, certain=True, opens=True)
+    cues = [cue for cue in (_lead(text, unit), _report(unit)) if cue]
     return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
 
 
-def _points_below(words: str, following: str, gap: int) -> bool:
-    """Return whether a line is about a text below it: a question about it, or an address on its own."""
-    asked = sources.ASKS_ABOUT.match(words)
-    if asked and (gap < FAR or sources.PROSE.search(asked.group())):
-        return True
-    return bool(sources.ADDRESS_ALONE.match(words)) and not is_own(following)
-
-
-def _heading(text: str, unit: Unit, *, after: bool) -> _Cue | None:
-    """Return the attribution before a colon, if it names a source."""
+def _lead(text: str, unit: _Unit) -> _Cue | None:
+    """Return the attribution before a colon, unless the lead is the user's own."""
     begin = unit.start
     for colon in sources.COLON.finditer(text, unit.start, unit.end):
-        lead = text[max(begin, colon.start() - _LEAD) : colon.start()]
-        inline = bool(text[colon.end() : unit.end].strip())
-        found = sources.introduces(lead, inline=inline, after=after)
-        if found:
-            return _Cue(colon.start() - len(lead) + found.at, colon.end(), True, found.source, True)
+        start = max(begin, colon.start() - _LEAD)
+        voice = sources.whose(text[start : colon.start()])
+        if voice != "own":
+            return _Cue(start, colon.end(), direct=True, certain=voice == "others", opens=True)
         begin = colon.end()
     return None
 
 
-def _report(text: str, unit: Unit) -> _Cue | None:
+def _report(unit: _Unit) -> _Cue | None:
     """Return the attribution in a clause that tells what somebody says, without a colon."""
-    words = text[unit.start : unit.end]
-    if uttered := sources.UTTERANCE.match(words) or sources.UTTERED.match(words):
-        return _Cue(
-            unit.start, unit.start + uttered.start("said"), False, sources.source_of(uttered.group()), True
-        )
-    position = unit.start
-    while match := sources.REPORT.search(text, position, unit.end):
-        before = text[max(unit.start, match.start() - 24) : match.start()]
-        position = match.end()
-        if sources.SUBORDINATE.search(before):
-            continue
-        source = sources.source_of(match.group())
-        said = text[match.end() : unit.end]
-        if match["lists"]:
-            return _Cue(match.start(), unit.end, True, source, True)
-        if not said.strip(" .!?"):
-            continue
-        relative = bool(sources.RELATIVE.search(match.group()))
-        indirect = bool(sources.INDIRECT.match(said)) or source == "person"
-        opens = not relative and not match["self"] and (not indirect or bool(sources.DIRECTIVE.search(said)))
-        return _Cue(match.start(), match.end(), False, source, opens)
+    if match := sources.REPORT.search(unit.words):
+        said = unit.words[match.end() :]
+        orders = bool(sources.DIRECTIVE.search(said))
+        if said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
+            opens = orders and not match["self"]
+            return _Cue(unit.start + match.start(), unit.start + match.end(), False, True, opens)
+    if uttered := sources.UTTERED.match(unit.words):
+        return _Cue(unit.start, unit.start + uttered.end(), direct=False, certain=False, opens=True)
     return None
 
 
 # --- where they end -------------------------------------------------------------------------------
 
 
-def _reach(text: str, units: Sequence[Unit], number: int, cue: _Cue) -> tuple[int, int]:
-    """Return where a span ends, and the number of the sentence to read next."""
+def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[int, int]:
+    """Return where a passage ends, and the number of the sentence to read next."""
     unit = units[number]
     said = text[cue.end : unit.end]
     below = not said.strip()
-    if (quote := sources.QUOTED.match(said)) and not below:
-        return cue.end + quote.end(), number if cue.end + quote.end() < unit.end else number + 1
     if not below:
+        if quote := sources.QUOTED.match(said):
+            end = cue.end + quote.end()
+            return end, number if end < unit.end else number + 1
         if endorsed := _endorsed(text, cue):
             return endorsed, number + 1
         if not cue.direct and (turn := sources.TURN.search(said)):
-            return cue.end + turn.start(), number + 1
-        if not cue.direct and (turn := sources.CONCLUDES.search(said)):
-            reported = said[: turn.start()]
-            # Not an order, and long enough to conclude something from.
-            if len(reported.split()) >= _CLAUSE and not sources.DIRECTIVE.search(
-                sources.LACKS.sub(" ", reported)
-            ):
-                return cue.end + turn.end(), number + 1
+            return cue.end + turn.end(), number + 1
     end, following = unit.end, number + 1
     if not cue.opens:
         return end, following
-    state = _Open(cue, below=below)
-    state.pasted = not below and unit.pasted
-    while following < len(units) and not state.closes(text, units[following]):
-        end = units[following].end
-        following += 1
+    pasted, announces = below or unit.pasted, below
+    for other in units[following:]:
+        if below and following == number + 1:
+            if other.block and not other.pasted:
+                break  # the block was what the colon announced
+            pasted = other.pasted
+        elif _speaks_again(other, cue, runs=(below and not pasted) or announces):
+            break
+        else:
+            pasted = pasted and other.pasted
+        announces = other.words.endswith(":")
+        end, following = other.end, following + 1
     return end, following
+
+
+def _speaks_again(unit: _Unit, cue: _Cue, *, runs: bool) -> bool:
+    """Return whether the user speaks again with this sentence; otherwise it joins the passage.
+
+    Args:
+        unit: The sentence.
+        cue: What opened the passage. The author of literal words can use "I" and "please", too.
+        runs: Whether the passage can continue after an empty line.
+    """
+    if unit.gap == _FAR and not runs and not unit.pasted:
+        return True
+    if unit.pasted or (unit.gap == 0 and cue.direct and cue.certain):
+        return False
+    if unit.gap == 0 and cue.direct:
+        return unit.words.endswith("?") and bool(sources.TASK.match(unit.words))
+    return is_own(unit.words) and (unit.gap == _FAR or not sources.DEMANDS.search(unit.words))
 
 
 def _endorsed(text: str, cue: _Cue) -> int:
     """Return where the words begin that the user adopts at the end of the paragraph, or 0."""
-    end = sources.paragraph_end(text, cue.end)
+    end = sources.PARAGRAPH_END.search(text, cue.end).start()  # type: ignore[union-attr]
     if end - cue.end > _ENDORSABLE or not sources.ENDORSED.search(text, cue.end, end):
         return 0
-    said = sources.SAID.match(text, cue.end)
+    said = sources.LEADS_ON.match(text, cue.end)
     return said.end() if said else cue.end
-
-
-class _Open:
-    """An open span, which takes sentence after sentence."""
-
-    def __init__(self, cue: _Cue, *, below: bool) -> None:
-        self._cue = cue
-        self._below = below
-        self._empty = below
-        self._announces = False
-        self.pasted = True
-
-    def closes(self, text: str, unit: Unit) -> bool:
-        """Return whether the user speaks again with this sentence; otherwise it joins the span."""
-        words = text[unit.start : unit.end]
-        if self._empty:
-            if unit.block and not unit.pasted:
-                return True  # the block was what the colon announced
-            self._empty = False
-            self.pasted = unit.pasted
-            return False
-        if self._ends(words, unit):
-            return True
-        self.pasted = self.pasted and unit.pasted
-        self._announces = words.endswith(":")
-        return False
-
-    def _ends(self, words: str, unit: Unit) -> bool:
-        if unit.gap == FAR and (not self._below or self.pasted) and not (unit.pasted or self._announces):
-            return True
-        lasts = bool(sources.LASTING.search(words))
-        if unit.gap == FAR or (unit.gap and not self._below):
-            if sources.FIRST_PERSON.search(words) or sources.RESUMES.match(words):
-                return True
-            return bool(sources.TASK.match(words)) and (not lasts or self._cue.source == "tool")
-        if self._cue.direct and self._cue.source == "person":
-            return False
-        if sources.FIRST_PERSON.search(words) and not unit.pasted:
-            return True
-        return bool(sources.MEANS_IT.match(words)) and not lasts
 
 
 # --- words before their source --------------------------------------------------------------------
 
 
-def _behind(text: str, units: Sequence[Unit], number: int, free: int) -> int | None:
+def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:
     """Return where the words begin if a sentence names their author after them."""
     unit = units[number]
-    words = text[unit.start : unit.end]
-    last = number + 1 == len(units) or units[number + 1].gap == FAR
-    if sources.CITES.match(words) and number > free and (last or not sources.CITES_HERE.match(words)):
-        return units[_back(text, units, number, free)].start
-    if match := sources.MARKED.search(words):
-        alone = not words[: match.start()].strip()
+    after = units[number + 1] if number + 1 < len(units) else None
+    last = not after or after.gap == _FAR or after.words.endswith("?")
+    if number > free and (cites := sources.CITES.match(unit.words)) and (last or not cites["here"]):
+        return _back(units, number, free)
+    if match := sources.TRAILING.search(unit.words):
+        alone = not unit.words[: match.start()].strip(" .,;:-–—(")
         if not alone or number > free:
-            return units[_back(text, units, number, free, alone=alone) if number > free else number].start
-    if match := sources.TRAILING.search(words):
-        if sources.SUBORDINATE.search(words[max(0, match.start() - 24) : match.start()]):
-            return None
-        alone = not words[: match.start()].strip(" .,;:-–—(")
-        if alone and number <= free:
-            return None
-        reaches = alone or bool(match["cites"])
-        first = _back(text, units, number, free, alone=alone) if reaches and number > free else number
-        return units[first].start
+            return _back(units, number, free, alone=alone) if alone or match["cites"] else unit.start
     return None
 
 
-def _back(text: str, units: Sequence[Unit], number: int, free: int, *, alone: bool = True) -> int:
-    """Return the first sentence of the paragraph to which a source refers.
+def _back(units: Sequence[_Unit], number: int, free: int, *, alone: bool = True) -> int:
+    """Return the start of the paragraph to which a source refers.
 
     The paragraph is this sentence's own or, if the sentence is ``alone`` in it, the previous one.
     """
     first = number
-    while first > free:
-        if units[first].gap == FAR and (first < number or not alone):
-            break
-        before = text[units[first - 1].start : units[first - 1].end]
-        if sources.FIRST_PERSON.search(before) or sources.TASK.match(before):
+    while first > free and not (units[first].gap == _FAR and (first < number or not alone)):
+        if is_own(units[first - 1].words):
             break
         first -= 1
-    return first
+    return units[first].start
 
 
-def merged(spans: Sequence[Span]) -> list[Span]:
-    """Return spans in order, with touching ones joined."""
-    joined: list[Span] = []
-    for span in sorted(spans, key=lambda one: one.start):
-        if joined and span.start <= joined[-1].end:
-            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
-        else:
-            joined.append(span)
-    return joined
+# --- words without an attribution -----------------------------------------------------------------
+
+
+def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:
+    """Yield sentences below a line that is not the user's own and above a question or a remark."""
+    remark = max((number for number in range(1, len(units)) if _remarks(units, number)), default=0)
+    before = headed = False
+    heading = 0
+    for number, unit in enumerate(units):
+        own = bool(sources.OWN_VOICE.search(unit.words))
+        demands = bool(sources.DEMANDS.search(unit.words))
+        voice = "own" if demands else _heads(units, number, remark)
+        if headed and own and unit.gap == _FAR and number > heading + 1:
+            headed = False
+        if headed or (not own and number < remark and (before or voice in {"others", "doubtful"})):
+            yield Passage(unit.start, unit.end, certain=False)
+        if voice == "others" and not headed:
+            headed, heading = True, number
+        before = headed or (
+            not own and (before or voice == "doubtful" or not (demands or voice or _works(unit)))
+        )
+
+
+def _heads(units: Sequence[_Unit], number: int, remark: int) -> sources.Voice | None:
+    """Return whose words follow a line on its own, ``None`` for another sentence."""
+    unit, below = units[number], units[number + 1 : number + 2]
+    if unit.gap != _FAR or not (below and below[0].gap) or unit.pasted or below[0].block:
+        return None
+    line = unit.words.rstrip(".")
+    if sources.POINTS_BELOW.match(line):
+        return "others"
+    if sources.COLON.search(line) or sources.NAME * 3 in line or len(line.split()) > _SHORT:
+        return None
+    voice = sources.whose(line)
+    if voice == "own" or (remark > number + 1 and units[remark].gap == _FAR and number == 0):
+        return voice if voice == "own" else "others"
+    return "doubtful" if line != unit.words else voice
+
+
+def _works(unit: _Unit) -> bool:
+    return bool(sources.WORK.match(unit.words))
+
+
+def _remarks(units: Sequence[_Unit], number: int) -> bool:
+    """Return whether a sentence asks about the words before it, or ends the message with a remark."""
+    words = units[number].words
+    if sources.WORK.match(words):
+        return False
+    if words.endswith("?"):
+        return True
+    last = number + 1 == len(units) and len(words.split()) <= _SHORT and not sources.DEMANDS.search(words)
+    about = units[number].gap == _FAR or sources.TASK.match(words)
+    return bool(last and about and not sources.RESUMES.match(words))

@@ -13,8 +13,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentx.synthesis.demands.reading.attribution import attributed, is_own, merged
-from agentx.synthesis.demands.reading.voice import doubtful
+from agentx.synthesis.demands.reading.attribution import is_own, passages
 from agentx.synthesis.demands.tables.sources import NAME, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
@@ -195,7 +194,9 @@ def doubtful_words(text: str) -> tuple[Span, ...]:
     """
     original = straighten(text[:MAX_CHARACTERS])
     plain, _ = _masked(original)
-    return tuple(doubtful(plain, original, _lines(list(_pasted_lines(plain)))))
+    pasted = [Span(start, end) for start, end, _ in _pasted_lines(plain)]
+    found = passages(plain, original, pasted)
+    return tuple(Span(one.start, one.end) for one in found if not one.certain)
 
 
 def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
@@ -212,23 +213,13 @@ def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
     return plain, taken
 
 
-def _lines(pasted: list[_Span]) -> list[Span]:
-    return merged([Span(start, end) for start, end, _ in pasted])
-
-
 def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
     """Yield what is removed, sort by sort."""
     plain, taken = _masked(original)
     yield from taken
     pasted = list(_pasted_lines(plain))
-    lines = _lines(pasted)
-    yield (
-        "what somebody else says",
-        [
-            _Span(start, end, "\n")
-            for start, end in ((span.start, span.end) for span in attributed(plain, original, lines))
-        ],
-    )
+    found = passages(plain, original, [Span(start, end) for start, end, _ in pasted])
+    yield "what somebody else says", [_Span(one.start, one.end, "\n") for one in found if one.certain]
     yield "pasted lines", pasted
 
 

@@ -157,6 +157,8 @@ def test_a_doubtful_voice_is_at_most_a_proposal():
     """A source that is named before, and a question behind: the demand may be the source's."""
     doubtful = "The linter is new. Never push to main. Is that a good rule?"
     assert [one.certainty for one in findings(doubtful)] == ["candidate"]
+    told = "Ops told me backups run at night: never push to main."
+    assert [one.certainty for one in findings(told)] == ["candidate"]
     assert _active("The linter is new. Never push to main.")
     assert _active("The linter is new, so never push to main. Is that clear?")
 
@@ -165,7 +167,6 @@ def test_a_doubtful_voice_is_at_most_a_proposal():
     "closed",
     [
         "Platform says upgrades break things, so never push to main.",
-        "Ops told me backups run at night: never push to main.",
         "$ git status\nnothing to commit\n\nNever push to main.",
         "npm WARN deprecated a@1\nadded 12 packages\n\nNever push to main.",
         "Fair point by the linter. Never push to main.",
