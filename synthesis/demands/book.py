@@ -107,7 +107,7 @@ class Book:
                 others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
                 same = same_demand(turn.text, turn.modality, others)
                 if same:
-                    self._repeat(same, self._evidence(turn.evidence), "candidate")
+                    self._repeat(same, self._evidence(turn.evidence), "candidate", ordered=True)
                 return same is not None
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
@@ -216,7 +216,7 @@ class Book:
         contrary = tuple(item for item in contrary if demand.scope in (item.scope, Scope()))
         known = (*self._lapsed("constraint"), *standing)
         if not contrary and (same := same_demand(demand.text, demand.modality, known)):
-            self._repeat(same, evidence, demand.certainty)
+            self._repeat(same, evidence, demand.certainty, ordered=demand.ordered)
             return
         self._make(demand, contrary)
 
@@ -264,14 +264,16 @@ class Book:
             )
         )
 
-    def _repeat(self, item: MemoryItem, evidence: Evidence, certainty: Status) -> None:
+    def _repeat(
+        self, item: MemoryItem, evidence: Evidence, certainty: Status, *, ordered: bool = False
+    ) -> None:
         """Record a repetition as more evidence.
 
-        A candidate becomes a rule if it is certain now, or repeated in another message. A rule that lapsed
-        becomes a candidate again. A brief that is sent again counts as one statement.
+        A candidate becomes a rule if it is certain now, or if it is an order that another message repeats. A
+        rule that lapsed becomes a candidate again. A brief that is sent again counts as one statement.
         """
         before = item.evidence[-1].seq if item.evidence else self._seq
-        again = item.status == "candidate" and before != self._seq and not self._brief
+        again = ordered and item.status == "candidate" and before != self._seq and not self._brief
         settled = item.status == "active" or certainty == "active" or again
         status: Status = "active" if settled else "candidate"
         reason = msgspec.UNSET if item.status in _STANDING else ""

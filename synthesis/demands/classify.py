@@ -1,21 +1,21 @@
 """Classifies the sentences of a message as lasting demand, rejection, reversal of a rule, or none of these.
 
-This module only holds the order of the checks. The deciding words are in
-:mod:`agentx.synthesis.demands.tables.orders`, :mod:`agentx.synthesis.demands.tables.rulings` and
-:mod:`agentx.synthesis.demands.tables.endings`.
+Explicit wordings (:mod:`agentx.synthesis.demands.tables.explicit`) and attitudes
+(:mod:`agentx.synthesis.demands.tables.attitudes`) are certain. Any other sentence that may outlive its
+message is a candidate (:mod:`agentx.synthesis.demands.tables.doubt`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
 import msgspec
 
+from agentx.synthesis.demands.doubt import Doubt, weigh
 from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
 from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.demands.rejections import ruled_out
 from agentx.synthesis.demands.reversals import (
     Echo,
     Fulfilment,
@@ -27,20 +27,19 @@ from agentx.synthesis.demands.reversals import (
     closes,
     quoted,
     reversals,
-    unmasked,
 )
-from agentx.synthesis.demands.tables import orders
+from agentx.synthesis.demands.tables import attitudes, explicit
+from agentx.synthesis.demands.tables import doubt as doubts
 from agentx.synthesis.demands.tables import vocabulary as v
-from agentx.synthesis.demands.tables.demand_row import Shape
+from agentx.synthesis.demands.tables.explicit import Order
 from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences
-from agentx.synthesis.language.words import content_words
+from agentx.synthesis.language.words import content_words, vocabulary
 from agentx.synthesis.memory.items import Scope
 
 _MAX_QUOTE = 400
 _MAX_CLAUSE = 1_200
-_MAX_BEFORE = 40
 _COURTESY = re.compile(r"^(?:can|could|would|will) (?:you|we) (?!not\b)(?:please |kindly )?", re.IGNORECASE)
 _PLEASE = re.compile(r"(^|[,;] )please ", re.IGNORECASE)
 _SAID_BEFORE = re.compile(
@@ -49,7 +48,23 @@ _SAID_BEFORE = re.compile(
 )
 """What a sentence states before it asks to have this recorded."""
 
-_PRACTICES = {"our practice", "what we use here", "the rule is", "our convention"}
+_PRACTICES = {"our practice", "the rule is"}
+_POINTS_BACK = re.compile(
+    r"\W*(?:[\w'-]+ ){0,3}(?:it|its|them|they|these|those|this|that|one)\b(?! [\w-]+(?:ly|s)\b(?<!is))",
+    re.IGNORECASE,
+)
+"""A pronoun among the first words, whose meaning is in the sentence before."""
+
+_QUOTED_SHARE = 0.3
+"""A sentence of which more than this is quoted is not a candidate: its words are mostly those of others."""
+
+_SAME_PARAGRAPH = 2
+_OPEN_QUOTE = re.compile(r"(?:^|\s)['\"]\w")
+"""A quotation mark that is not closed in its sentence."""
+
+_REFUSALS = vocabulary("nope nah no not rather sorry don't thanks please way")
+"""A rejection of these words only names nothing; the sentence after it is its reason."""
+
 _EDGES = " \t\r\n,;:-–—"
 
 
@@ -60,7 +75,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
         text: The demand as a sentence, in the user's words.
         evidence: Its position in the message, at most 400 characters.
         certainty: ``active`` if it is certain, ``candidate`` if it is likely.
-        shape: Name of the row of :data:`agentx.synthesis.demands.tables.orders.SHAPES` that matched.
+        shape: What it was read as: the name of a row, or the signs of a candidate.
+        ordered: Whether it has the form of an order, so that a repetition makes it certain.
     """
 
     text: str
@@ -71,6 +87,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     until: str
     for_now: bool
     shape: str
+    ordered: bool = True
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +96,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         idea: Its name in the user's words; empty if they only point to it ("this is not right").
         certainty: ``active`` only if it clearly goes beyond one call.
-        shape: Name of the row of :data:`agentx.synthesis.demands.tables.rulings.RULINGS` that matched.
+        shape: What it was read as: the name of a row, or the signs of a candidate.
     """
 
     text: str
@@ -118,6 +135,13 @@ BRIEF_CHARACTERS = 3_000
 A brief describes one piece of work. What would be certain elsewhere is only a candidate here, and what would
 be a candidate is ignored.
 """
+
+MOST_CANDIDATES = 2
+"""Maximum number of candidates from one message, the ones that weigh most."""
+
+RECORDED = "asked to be recorded"
+ATTITUDE = "attitude"
+"""Names of what is read without a row of the tables."""
 
 MOST_OF_A_BRIEF = 5
 """Maximum number of candidates from a brief, the first ones; a user will not review more."""
@@ -162,24 +186,24 @@ def readings(text: str) -> Iterator[Reading]:
         turns = tuple(reversals(plain, original, sentence))
         withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
         own = after_withdrawal(plain, sentence) if withdrawn else sentence
-        found.append(Reading(turns, tuple(_rules(plain, original, own))))
+        found.append(Reading(turns, tuple(_sure(plain, original, own))))
+    for number in range(1, len(spans)):
+        if not any(one.rules for one in found[number - 1 : number]):
+            whole = _with_antecedent(plain, original, spans, number)
+            found[number] = _explained(found[number], original, spans[number], whole)
     for number in range(len(spans)):
         _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
-    doubted = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
-    found = [
-        _doubted(one) if any(part.start < span.end and span.start < part.end for part in doubted) else one
-        for span, one in zip(spans, found, strict=True)
-    ]
-    brief, left = _is_long(plain), MOST_OF_A_BRIEF
-    # A rejection that only points ("this is no good either") is dropped if another one names its idea.
-    rejected = [rule for reading in found for rule in reading.rules if isinstance(rule, Rejection)]
-    kept = [rejection for rejection in rejected if rejection.idea] or rejected[:1]
-    for reading in found:
-        rules = tuple(rule for rule in reading.rules if not isinstance(rule, Rejection) or rule in kept)
-        rules = _as_written(rules, spelt)
+    brief = _is_long(plain)
+    if not brief:
+        _doubt(plain, original, spans, found)
+    others = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
+    left = MOST_OF_A_BRIEF
+    for span, one in zip(spans, found, strict=True):
+        theirs = any(part.start < span.end and span.start < part.end for part in others)
+        reading = _doubted(one) if theirs else one
+        rules = _as_written(reading.rules, spelt)
         if brief:
-            certain = tuple(rule for rule in rules if rule.certainty == "active")[:left]
-            rules = tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in certain)
+            rules = tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules[:left])
             left -= len(rules)
         if reading.reversals or rules:
             yield Reading(_as_written(reading.reversals, spelt), rules)
@@ -234,7 +258,7 @@ def _record(plain: str, original: str, spans: list[Span], found: list[Reading], 
         return
     meant = Span(sentence.start, sentence.start + head.end("said")) if head and within else spans[0]
     at = number if within else number - 1
-    demands = [rule for rule in _rules(plain, original, meant) if isinstance(rule, Demand)]
+    demands = [rule for rule in _sure(plain, original, meant) if isinstance(rule, Demand)]
     lasting = tuple(msgspec.structs.replace(demand, certainty="active") for demand in demands)
     if not lasting and _states(plain[meant.start : meant.end]):
         stated = original[meant.start : meant.end]
@@ -243,11 +267,11 @@ def _record(plain: str, original: str, spans: list[Span], found: list[Reading], 
                 text=as_sentence(stated[lead_length(stated) :]),
                 evidence=quoted(meant),
                 modality="must_not" if v.FEATURES["negated"].search(stated) else "must",
-                certainty="candidate",
+                certainty="active" if _is_order(plain[meant.start : meant.end]) else "candidate",
                 scope=reach_of(stated).scope,
                 until="",
                 for_now=False,
-                shape=orders.RECORDED,
+                shape=RECORDED,
             ),
         )
     if lasting:
@@ -263,110 +287,251 @@ def _states(words: str) -> bool:
     )
 
 
-def _rules(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejection]:
-    if v.SAYING.search(plain, sentence.start, sentence.end):
+# --- what is certain ------------------------------------------------------------------------------
+
+
+def _sure(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejection]:
+    """Yield what a sentence demands or rules out for certain."""
+    words = plain[sentence.start : sentence.end]
+    if v.SAYING.search(words):
         return
-    ruling = _ruling(plain, original, sentence)
-    if ruling and ruling.certainty == "active":
-        yield ruling
+    if ruled_out := _ruled_out(original, sentence, words):
+        yield ruled_out
         return
-    demands = [d for part in clauses(plain, sentence) if (d := _demand(plain, original, sentence, part))]
-    yield from demands
-    if ruling and not demands:
-        yield ruling
+    for part in clauses(plain, sentence):
+        demand = _ordered(plain, original, sentence, part) or _attitude(plain, original, sentence, part)
+        if demand:
+            yield demand
 
 
 def _bare(words: str) -> str:
-    return (
-        words[v.LEAD_INS.match(words).end() :]  # type: ignore[union-attr]
-        if v.LEAD_INS.match(words)
-        else words
-    )
+    leads = v.LEAD_INS.match(words)
+    return words[leads.end() :] if leads else words
 
 
-# --- demands --------------------------------------------------------------------------------------
-
-
-def _demand(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
+def _ordered(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
     words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
     clause = take_apart(words)
     clause.attached = part.start > sentence.start
-    if (
-        clause.asks
-        and v.RHETORICAL.match(_bare(words))
-        and not any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
-    ):
+    lasts = any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
+    if clause.asks and v.RHETORICAL.match(_bare(words)) and not lasts:
         return None
     if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
         return None
-    for shape in orders.SHAPES:
-        for candidate in (words,) if shape.anywhere else clause.forms:
-            match = shape.pattern.search(candidate) if shape.anywhere else shape.pattern.match(candidate)
-            if match and (certainty := _grade(shape, match, clause, candidate)):
-                found = _build(original, sentence, part, clause, shape, match, certainty)
+    for order in explicit.ORDERS:
+        for candidate in (words,) if order.anywhere else clause.forms:
+            match = order.pattern.search(candidate) if order.anywhere else order.pattern.match(candidate)
+            if match and _lasts(order, match, clause, candidate):
+                found = _build(original, sentence, part, clause, order, match)
                 # A masked quote may be a file name, and an order about one file is one piece of work.
                 is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
-                return found if shape.name != orders.FROZEN or is_folder else None
+                return found if order.name != explicit.HANDS_OFF_ROW or is_folder else None
     return None
 
 
-def _grade(shape: Shape, match: re.Match[str], clause: Clause, candidate: str) -> v.Certainty | None:
-    if clause.asks and not shape.anywhere and not v.FEATURES["polite_question"].search(clause.whole):
-        return None
+def _is_order(words: str) -> bool:
+    """Return whether words have the form of an order, however long it lasts."""
+    clause = take_apart(words[:_MAX_CLAUSE])
+    return not clause.asks and any(
+        order.pattern.match(form) for order in explicit.ORDERS if not order.anywhere for form in clause.forms
+    )
+
+
+def _lasts(order: Order, match: re.Match[str], clause: Clause, candidate: str) -> bool:
+    asked = clause.asks and not order.anywhere
+    if asked and not v.FEATURES["polite_question"].search(clause.whole):
+        return False
     verb = match.groupdict().get("verb")
     if verb is not None and not is_base_verb(verb):
-        return None
-    has_feature = partial(has, clause=clause, candidate=candidate, match=match)
-    for needs, certainty in shape.grades:
-        if all(has_feature(name.lstrip("!")) != name.startswith("!") for name in needs.split()):
-            if (
-                clause.asks
-                and shape.name == "order"
-                and not (has_feature("standing") or has_feature("process"))
-            ):
-                return None
-            # A question can be an order all the same.
-            insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
-            return "candidate" if clause.asks and shape.modality != "prefer" and not insists else certainty
-    return None
+        return False
+    feature = partial(has, clause=clause, candidate=candidate, match=match)
+    lasts = any(
+        all(feature(name.lstrip("!")) != name.startswith("!") for name in needs.split())
+        for needs in order.lasts_if
+    )
+    # A question is certain only if it insists.
+    insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
+    return lasts and (not clause.asks or bool(insists))
 
 
 def _build(
-    original: str,
-    sentence: Span,
-    part: Span,
-    clause: Clause,
-    shape: Shape,
-    match: re.Match[str],
-    certainty: v.Certainty,
+    original: str, sentence: Span, part: Span, clause: Clause, order: Order, match: re.Match[str]
 ) -> Demand:
     groups = match.groupdict()
     begins = match.start("text") if groups.get("text") else match.start()
-    start = part.start + (begins if shape.anywhere else lead_length(clause.whole))
-    text = as_sentence(original[start : part.end])
-    reach = reach_of(" ".join(original[start : part.end].split()))
-    temporary = bool(reach.until) or bool(v.FEATURES["for_now"].search(clause.whole))
-    evidence = (
-        sentence
-        if sentence.end - sentence.start <= _MAX_QUOTE
-        else Span(start, min(part.end, start + _MAX_QUOTE))
-    )
-    modality = shape.modality
+    start = part.start + (begins if order.anywhere else lead_length(clause.whole))
+    modality = order.modality
     negated = v.FEATURES["negated"].search(clause.whole)
-    if (modality == "must" and groups.get("not")) or (negated and shape.name in _PRACTICES):
+    if (modality == "must" and groups.get("not")) or (negated and order.name in _PRACTICES):
         modality = "must_not"
     elif v.SOFTENED.match(clause.frames + clause.body):
         modality = "prefer"
+    own = Span(start, part.end)
+    return _demand(original, sentence, own, modality, "active", order.name, clause.whole)
+
+
+def _demand(
+    original: str,
+    sentence: Span,
+    own: Span,
+    modality: v.Modality,
+    certainty: v.Certainty,
+    shape: str,
+    whole: str,
+) -> Demand:
+    """Return a demand with its scope and its end.
+
+    Args:
+        original: The message, with typographic quotes straightened.
+        sentence: The evidence.
+        own: What becomes the text.
+        modality: Its modality.
+        certainty: Its certainty.
+        shape: What it was read as.
+        whole: The words that say how long it lasts.
+    """
+    words = " ".join(original[own.start : own.end].split())
+    reach = reach_of(words)
+    fits = sentence.end - sentence.start <= _MAX_QUOTE
     return Demand(
-        text=text,
-        evidence=evidence,
+        text=as_sentence(words),
+        evidence=sentence if fits else quoted(own),
         modality=modality,
         certainty=certainty,
         scope=reach.scope,
         until=reach.until,
-        for_now=temporary,
-        shape=shape.name,
+        for_now=bool(reach.until) or bool(v.FEATURES["for_now"].search(whole)),
+        shape=shape,
     )
+
+
+def _attitude(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
+    """Return the preference that a clause states about the user, in general."""
+    start = part.start
+    words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
+    ends = [*(match.span() for match in attitudes.PARTS.finditer(words)), (len(words), len(words))]
+    for end, following in ends:
+        said = plain[start : part.start + end]
+        if not attitudes.NOT_IN_GENERAL.search(said):
+            for frame in attitudes.ATTITUDES:
+                match = frame.search(said)
+                if match is None or attitudes.AT_HAND.match(match["object"] or "x"):
+                    continue
+                groups = match.groupdict()
+                asks = attitudes.QUESTION.search(said) and not groups.get("stated")
+                mild = groups.get("mild") and attitudes.MILD_AT_HAND.match(match["object"])
+                if asks or mild or (groups.get("chosen") and attitudes.EVENT.search(match["object"])):
+                    continue
+                own = Span(start + lead_length(said), part.end)
+                return _demand(original, sentence, own, "prefer", "active", ATTITUDE, said)
+        start = part.start + following
+    return None
+
+
+def _ruled_out(original: str, sentence: Span, words: str) -> Rejection | None:
+    """Return the idea that a sentence rules out for good."""
+    for row in explicit.REJECTIONS:
+        match = row.pattern.search(_bare(words))
+        if match is None or v.FEATURES["question"].search(words):
+            continue
+        found = next(text for key, text in match.groupdict().items() if key.startswith("idea") and text)
+        if not content_words(found.replace(NAME, "x")):
+            continue
+        if not row.says_so and not explicit.BEYOND_ONE_CALL.search(words):
+            continue
+        at = sentence.start + words.index(found)
+        idea = explicit.HERE.sub("", original[at : at + len(found)].strip())
+        return _rejection(original, sentence, idea, "active", row.name)
+    return None
+
+
+def _rejection(original: str, sentence: Span, idea: str, certainty: v.Certainty, shape: str) -> Rejection:
+    own = quoted(sentence)
+    because = explicit.BECAUSE.search(original, own.start, own.end)
+    idea = explicit.BECAUSE.split(idea, maxsplit=1)[0]
+    return Rejection(
+        text=as_sentence(original[own.start : own.end]),
+        evidence=own,
+        idea=as_sentence(idea),
+        reason=as_sentence(because["reason"]) if because else "",
+        certainty=certainty,
+        shape=shape,
+    )
+
+
+# --- what is in doubt -----------------------------------------------------------------------------
+
+
+def _doubt(plain: str, original: str, spans: Sequence[Span], found: list[Reading]) -> None:
+    """Add the sentences that may outlive the message: at most two, those that weigh most."""
+    number_of_words = sum(len(plain[span.start : span.end].split()) for span in spans)
+    weighed: list[tuple[Doubt, int]] = []
+    explains = -1
+    for number, span in enumerate(spans):
+        words = plain[span.start : span.end]
+        others = words.count(NAME) > _QUOTED_SHARE * len(words) or bool(_OPEN_QUOTE.search(words))
+        if found[number].closed or v.SAYING.search(words) or others or not any(map(str.isalpha, words)):
+            continue
+        one = weigh(words, first=number == 0, alone=len(spans) == 1, words_of_message=number_of_words)
+        if one.kind == "rejection" and one.weight > 0 and _names_nothing(words):
+            explains = number + 1
+        if one.weight > 0 and number != explains and not found[number].rules:
+            weighed.append((one, number))
+    weighed.sort(key=lambda pair: -pair[0].weight)
+    for place, (one, number) in enumerate(weighed[:MOST_CANDIDATES]):
+        if place and one.weight < doubts.SECOND:
+            break
+        span = _with_antecedent(plain, original, spans, number)
+        shape = ", ".join(one.signs)
+        words = plain[span.start : span.end]
+        if one.kind == "demand" or reach_of(words).until:
+            modality: v.Modality = "must_not" if v.FEATURES["negated"].search(words) else "must"
+            own = Span(span.start + lead_length(words), span.end)
+            made = _demand(original, span, own, modality, "candidate", shape, words)
+            rule: Demand | Rejection = msgspec.structs.replace(made, ordered=_is_order(words))
+        elif _names_nothing(words) and number + 1 < len(spans):
+            after = spans[number + 1]
+            whole = Span(span.start, after.end)
+            reason = as_sentence(original[after.start : after.end])
+            idea = _bare(original[span.start : span.end])
+            made_of_both = _rejection(original, whole, idea, "candidate", shape)
+            rule = msgspec.structs.replace(made_of_both, reason=reason)
+        else:
+            rule = _rejection(original, span, _bare(original[span.start : span.end]), "candidate", shape)
+        found[number] = Reading(found[number].reversals, (rule,))
+
+
+def _explained(reading: Reading, original: str, sentence: Span, whole: Span) -> Reading:
+    """Return a reading whose demands include the sentence before them, in which a pronoun has its meaning."""
+    if whole == sentence or not any(isinstance(rule, Demand) for rule in reading.rules):
+        return reading
+    before = original[whole.start : sentence.start].strip()
+    rules = tuple(
+        msgspec.structs.replace(rule, text=as_sentence(f"{before} {rule.text}"), evidence=whole)
+        if isinstance(rule, Demand) and _POINTS_BACK.match(rule.text)
+        else rule
+        for rule in reading.rules
+    )
+    return Reading(reading.reversals, rules)
+
+
+def _names_nothing(words: str) -> bool:
+    return not content_words(words.replace(NAME, "x")) - _REFUSALS
+
+
+def _with_antecedent(plain: str, original: str, spans: Sequence[Span], number: int) -> Span:
+    """Return a sentence, with the one before it if a pronoun points there."""
+    span = spans[number]
+    if not number or not _POINTS_BACK.match(plain[span.start : span.end]):
+        return span
+    before = spans[number - 1]
+    # Nothing of others may be between them.
+    between = original[before.end : span.start]
+    near = not between.strip(" .-") and between.count("\n") < _SAME_PARAGRAPH
+    return Span(before.start, span.end) if near and span.end - before.start <= _MAX_QUOTE else span
+
+
+# --- text -----------------------------------------------------------------------------------------
 
 
 def as_sentence(words: str) -> str:
@@ -377,26 +542,3 @@ def as_sentence(words: str) -> str:
     text = _COURTESY.sub("", " ".join(words.split()))
     text = _PLEASE.sub(r"\1", text).strip(_EDGES).rstrip("?")
     return text[:1].upper() + text[1:]
-
-
-# --- rejections -----------------------------------------------------------------------------------
-
-
-def _ruling(plain: str, original: str, sentence: Span) -> Rejection | None:
-    words = plain[sentence.start : sentence.end]
-    parts = list(clauses(plain, sentence))
-    texts = [plain[part.start : min(part.end, part.start + _MAX_CLAUSE)] for part in parts]
-    found = ruled_out(words, texts, before=plain[max(0, sentence.start - _MAX_BEFORE) : sentence.start])
-    if not found:
-        return None
-    # Text before the clause is mostly about something else; text after it is mostly the reason.
-    start = parts[found.clause].start if found.clause else sentence.start
-    own = quoted(Span(start, sentence.end))
-    return Rejection(
-        text=as_sentence(original[own.start : own.end]),
-        evidence=own,
-        idea=as_sentence(unmasked(found.idea, words, original, sentence)),
-        reason=as_sentence(unmasked(found.reason, words, original, sentence)),
-        certainty="active" if found.lasts else "candidate",
-        shape=found.ruling,
-    )

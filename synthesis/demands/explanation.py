@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.demands.classify import Demand, Rejection, readings
+from agentx.synthesis.demands.classify import ATTITUDE, RECORDED, Demand, Rejection, readings
 from agentx.synthesis.demands.reading.clause import take_apart
 from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
@@ -20,19 +20,19 @@ from agentx.synthesis.demands.reversals import (
     closes,
 )
 from agentx.synthesis.demands.tables import vocabulary as v
-from agentx.synthesis.demands.tables.orders import RECORDED, SHAPES
-from agentx.synthesis.demands.tables.rulings import RULINGS
+from agentx.synthesis.demands.tables.explicit import ORDERS, REJECTIONS
 from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.sentences import sentences
 
 Verdict = Literal["active", "candidate", "changes", "ends", "left", "material"]
 """A rule, a candidate, words that change or end a rule, words without lasting effect, or words of others."""
 
-_EXAMPLES = (
-    {shape.name: shape.takes for shape in SHAPES}
-    | {ruling.name: ruling.takes for ruling in RULINGS}
-    | {RECORDED: "short commits, please, and add a rule for this"}
-)
+_EXAMPLES: dict[str, str] = {
+    **{order.name: order.takes for order in ORDERS},
+    **{row.name: row.takes for row in REJECTIONS},
+    RECORDED: "short commits, please, and add a rule for this",
+    ATTITUDE: "I avoid dark themes",
+}
 _ORDER = v.compiled(rf"^(?:{v.POLICY_VERBS}|don't|do not)\b")
 _SCRAP = 8
 """Texts shorter than this, in characters, are scraps."""
@@ -126,7 +126,8 @@ def _of_turn(turn: Reversal) -> MessagePart:
 
 
 def _read_as(shape: str) -> str:
-    return f'read as "{shape}", as in "{_EXAMPLES[shape]}"'
+    example = _EXAMPLES.get(shape)
+    return f'read as "{shape}", as in "{example}"' if example else f"its signs: {shape}"
 
 
 def _why_left(written: str) -> str:

@@ -10,6 +10,9 @@ from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.words import content_words
 
+_FILES = re.compile(r"\b(?:files|code|modules|sources|scripts|tests)\b", re.IGNORECASE)
+"""What makes a type of file a place ("in Python files"), and not a format ("in Markdown")."""
+
 _POINTER = re.compile(r"\b(?:this|that|these|those|it|them)\b", re.IGNORECASE)
 
 
@@ -113,8 +116,6 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
         return _OF_REST[feature](rest)
     if feature in v.BODY_FEATURES:
         return bool(v.BODY_FEATURES[feature].search(clause.body))
-    if feature in v.OBJECT_FEATURES:
-        return bool(v.OBJECT_FEATURES[feature].search(groups.get("object") or ""))
     return bool(v.FEATURES[feature].search(clause.whole))
 
 
@@ -154,7 +155,7 @@ def _conditions(clause: Clause) -> Iterator[tuple[str, str]]:
 
 def _is_of_the_agents_work(clause: Clause, _object: str) -> bool:
     for word, what in _conditions(clause):
-        if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after"}:
+        if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after", "before"}:
             recurs = word in {"whenever", "every time", "each time", "anytime", "any time"}
         else:
             recurs = bool(v.AGENT_LEAD.match(what))
@@ -168,10 +169,12 @@ def _names_place(clause: Clause, _object: str) -> bool:
 
     One file does not count: an order about it is one piece of work.
     """
+    leading = [glob for lead in clause.leads for glob in reach_of(lead).scope.paths]
+    of_files = reach_of(clause.whole).scope.paths if _FILES.search(clause.whole) else ()
     return (
-        any(glob.startswith("**/*.") for glob in reach_of(clause.whole).scope.paths)
-        or any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)
-        or any(glob.endswith("/**") for lead in clause.leads for glob in reach_of(lead).scope.paths)
+        any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)
+        or any(glob.endswith("/**") or glob.startswith("**/*.") for glob in leading)
+        or any(glob.startswith("**/*.") for glob in of_files)
     )
 
 

@@ -106,20 +106,6 @@ KINDS = (
 )
 """The same in the plural, where no article limits them to the ones at hand ("tests should …")."""
 
-QUALITIES = (
-    "configurable|strict|optional|idempotent|consistent|deterministic|(?:backwards?[- ])?compatible|robust"
-    "|resilient|atomic|fast|readable|simple|minimal|secure|private|accessible|responsive|reproducible"
-    "|testable|type[- ]?safe|thread[- ]?safe|self-contained|case[- ](?:in)?sensitive|short|concise|brief"
-    "|flexible|opt-in|opt-out|non-?blocking|read-?only|immutable|portable|cross-platform|locali[sz]ed"
-    "|translated|lightweight"
-)
-"""Permanent properties of a thing, not what is to be done with it."""
-
-LANGUAGES = (
-    "(?:british |american |us |uk |simple |plain |brazilian |formal |informal )?(?:english|german|french"
-    "|spanish|italian|portuguese|dutch|polish|russian|ukrainian|turkish|arabic|hindi|chinese|mandarin"
-    "|japanese|korean|swedish|norwegian|danish|finnish|greek|czech|hungarian|romanian|hebrew|latin|catalan)"
-)
 
 ALL_OF_THEM = compiled(
     rf"\b(?:to|in|for|from|into|inside|within|of|on) (?:the|our|your|my|his|their) (?:[\w-]+ )?(?:{KINDS})\b"
@@ -156,11 +142,6 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r" (?:on|forward)|from today on(?:wards?)?|starting (?:now|today)"
         r"|(?:going|moving) forwards?|henceforth|hereafter|until further notice)\b"
     ),
-    # A wish that depends on something at hand.
-    "conditional": compiled(
-        r"\b(?:if (?:not|so|it|that|this|they|the|he|she|none|neither|needed|necessary|you can't|you cannot"
-        r"|you could|you can)\b|unless|otherwise|or else|in that case)\b"
-    ),
     "until": compiled(r"\b(?:until|till|'til|as long as|while we(?:'re| are))\s"),
     # It is about things still to be made.
     "any_new": compiled(
@@ -172,9 +153,6 @@ FEATURES: dict[str, re.Pattern[str]] = {
         r"\b(?:any|every|each|all|whatever|everything|anything|new)\b.{0,60}\b(?:you|we) (?:\w+ly )?"
         r"(?:write|create|add|make|generate"
         r"|produce|change|touch|edit|notice|find|see|come across|encounter|send|give|introduce|build)\b"
-    ),
-    "unless_asked": compiled(
-        r"\bunless i (?:explicitly |specifically |expressly )?(?:ask|say|tell|request|want)\b"
     ),
     "universal": compiled(
         r"\b(?:all|every|each|any|everywhere|anywhere|everything|anything|whatever|wherever)\b"
@@ -307,54 +285,15 @@ RHETORICAL = compiled(r"^(?:can|could|will|would|do|did) (?:you|we) (?:never|not
 
 # More features, searched in the whole clause.
 FEATURES |= {
-    # It recurs, but does not say for how long.
-    "recurring": compiled(
-        r"\b(?:after|before|with|on|at|for|in) (?:each|every|any)(?: (?:single|of the|new|one))?"
-        r" (?:[\w-]+ ){0,2}(?:change|commit|edit|step|(?:sub)?task|fix|iteration|feature|phase|push|pr|merge"
-        r"|session|response|answer|reply"
-        r"|update|release|message|modification|milestone|refactor(?:ing)?|round|file|turn)s?\b|\b"
-        r"(?:as you go|regularly|frequently|periodically|often)\b|\bnext time\b"
-    ),
-    # It is about a moment of the agent's own work.
-    "before_acting": compiled(
-        r"\b(?:before|after|when|whenever|prior to) (?:you )?(?:(?:ever|start|begin|starting|beginning)"
-        r" (?:to )?)?(?:commit(?:ting)?|push(?:ing)?|merg(?:e|ing)|opening a pr|coding|writing (?:any )?code"
-        r"|mak(?:e|ing) (?:any )?(?:big |large |major )?changes"
-        r"|answer(?:ing)?|respond(?:ing)?|claim(?:ing)?|say(?:ing)? (?:that )?(?:you're|it's|you are"
-        r"|it is) done|declar(?:e|ing)|report(?:ing)? back|releas(?:e|ing)|deploy(?:ing)?)\b"
-    ),
-    "reminded": compiled(r"^(?:(?:and|also|but|so|please),? )*remember to\b"),
-    "loud": compiled(r"(?-i:\b(?:MUST|ALWAYS|NEVER|IMPORTANT|CRITICAL)\b)"),
-    "habit": compiled(
-        r"\b(?:do not|don't|never) (?:(?:just|ever|simply) )?(?:guess|speculate|hallucinate|improvise|cheat"
-        r"|over-?engineer|over-?complicate|make (?:things|stuff|it) up|invent|assume (?:anything|things))\b"
-    ),
     "principle": compiled(
         r"^(?:\w+,? (?:that )?){0,3}?(?:as a (?:general )?(?:rule|principle)|on principle|by default"
         r"|in general|generally|by convention)\b"
     ),
-    "noted": compiled(
-        r"^(?:(?:and|also|but|so|please|just|as a),? )*(?:note|remember|keep in mind|bear in mind|be aware"
-        r"|mind|recall|reminder|nb)\b"
-    ),
-    "we_want": compiled(
-        r"\bwe (?:really |always |only |still |generally |don't |do not |never )*(?:want|like|aim|try|intend"
-        r"|strive|prefer|must|should)\b"
-    ),
-    "we_all": compiled(rf"\b(?:always|only|all|every|each|everywhere|(?:{KINDS}))\b"),
-    "refused": compiled(r"\b(?:don't|do not|never) want\b"),
     "artefact": compiled(rf"\b(?:{ARTEFACTS})\b"),
     "never_word": compiled(r"\bnever\b"),
     "always_word": compiled(r"\b(?:always|never|only|do not|don't|all)\b"),
     "soft": compiled(r"\b(?:should|might|could|ideally|probably|maybe|perhaps|i think|i guess|would be)\b"),
     "strict": compiled(r"\b(?:must not|mustn't|may not|not allowed|not supposed|strictly|under any)\b"),
-    "future": compiled(r"\b(?:new|future|you (?:write|add|create|make))\b"),
-    "asks": compiled(
-        r"\b(?:should|do|did|would|can|could|might|must|if|which|whether|ones?|like|what|(?<!given )"
-        r"(?<!considering )that|as|than|tasks?|to) i (?:\w+ )?(?:prefer|prioriti|favou?r)|\b(?:why|wondering"
-        r"|unsure|not sure)\b.{0,40}\bi (?:prefer|prioriti)"
-    ),
-    "past": compiled(r"\b(?:i|i've|have) (?:been )?(?:prioriti[sz]ed|favou?red)\b|\bdecided to\b"),
     "each_time": compiled(
         r"\b(?:whenever|every (?:single )?time|each time|any ?time) (?:you|we|i (?:ask|say|tell|request"
         r"|mention|send|give|write|want|talk))\b"
@@ -378,54 +317,12 @@ FEATURES |= {
     ),
     "lets": compiled(r"\blet's\b"),
     "we_frame": compiled(r"\b(?:we|everyone) (?:should|must|need|have|ought|shall|are)\b"),
-    "you_frame": compiled(r"\byou\b"),
-    "each_one": compiled(r"^(?:each|every)\b"),
-    "promised": compiled(r"\bi(?:'ll| will) always\b"),
-    # An order to take care of something each time: "make sure you … before …".
-    "takes_care": compiled(
-        r"\b(?:make|be) sure (?:that )?(?:you|to)\b.{3,160}\bbefore (?:you|we|\w+ing)\b"
-        r"|\b(?:ask|consult|tell|check with) me\b.{0,40}\bbefore (?:you|\w+ing)\b"
-    ),
-    "another": compiled(
-        r"\b(?:a different|another|a new|a simpler|a better|an alternative|recommended|proposed|suggested"
-        r"|your)\b"
-    ),
-    # An aim beyond the work at hand; "the goal is to …" is mostly about that work.
-    "lasting_aim": compiled(r"\b(?:always|never|not|any|every|each|all|philosophy|rule of thumb|priority)\b"),
     "all_of_them": ALL_OF_THEM,
     "negated": compiled(r"\b(?:never|not|don't|no|avoid|without|stop|nothing|none)\b"),
-    # A ban on anything beside the work at hand ("do not change anything else") only limits one task.
-    "bounds": compiled(
-        r"\b(?:any|no|some|every)(?:thing|one|body|where) (?:\w+ )?(?:other than|beyond|outside|more)\b"
-        r"|\belse(?:where)?\b|\b(?:any|the) (?:others?|rest|unrelated)\b|\bunrelated\b"
-        r"|\b(?:beyond|outside(?: of)?|apart from|other than) (?:this|that|these|those|what|it|the scope)\b"
-        r"|\bmore than (?:this|that|what|necessary|needed|asked|i)\b"
-    ),
 }
 
 BODY_FEATURES: dict[str, re.Pattern[str]] = {
     "lasting_verb": compiled(rf"^(?:{LASTING_PLACE_VERBS})\b"),
-    "style": compiled(
-        rf"^(?:answer|reply|respond|write|speak|talk)\b.{{0,40}}\bin {LANGUAGES}\s*"
-        r"(?:,? (?:please|only))?[.!]*$"
-        r"|^(?:keep|make) (?:your|all|the) (?:answers|responses|replies|explanations|messages|commits"
-        r"|commit messages|functions|tests|summaries)\b"
-    ),
-    # A way of working, or a form to keep to.
-    "process": compiled(
-        r"^(?:stick (?:to|with)|follow|keep (?:to|using|with)|adhere to|do (?:a|an|proper)|take|use|apply"
-        r"|work in)\b.{0,40}?"
-        r"\b(?:workflow|approach|process|conventions?|practices?|methodology|principles?|style ?guide|tdd"
-        r"|discipline)\b(?! [\da-e]\b)"
-    ),
-    "instead": compiled(
-        r"^(?:use|write|say|spell|name|call|import|prefer|return|raise|put|run|install|start|build|test"
-        r"|deploy)\b.{2,60}?\b(?:instead of|rather than|in place of|over)\b|^(?:use|write|say"
-        r"|spell)\b.{2,40}?,? not [\w`ˣ]+[.!]?$"
-    ),
-    "everywhere": compiled(
-        r"\b(?:everywhere|throughout|across the board|consistently|in all places)\s*[.!]*$"
-    ),
     # An order about one file is one piece of work, and so is one to explain.
     "a_file": compiled(
         r"^(?:format|document|sort|name|write|follow|annotate|indent|spell)\b (?:(?:the|my|our|up) )*"
@@ -435,60 +332,9 @@ BODY_FEATURES: dict[str, re.Pattern[str]] = {
         r"^(?:explain|describe|tell|show|document|mention|write|add|say|clarify|include|list|state"
         r"|summari[sz]e)\b.{0,40}?\b(?:what|how|why|where|which|whether)\b.*\bwhen i (?:want|need)\b"
     ),
-    "at_hand": compiled(r"\b(?:this|that|these|those|it|them|here|above|below)\b"),
-    "one_file": compiled(r"\b(?:in|of|at) [`\"'ˣ]?(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}\b"),
-    "form": compiled(
-        r"^(?:use|write|follow|format|name|call|put|keep)\b.{0,40}?\b(?:prefix|suffix|naming|conventions?"
-        r"|notation|casing|camel ?case|snake[_ -]?case"
-        r"|kebab[_ -]?case|spelling|indentation|quotes|tabs|date format|units)\b"
-    ),
 }
 """Features searched in the order alone, without its leads."""
 
-OBJECT_FEATURES: dict[str, re.Pattern[str]] = {
-    # A choice among offered options ("option 2"), or the thing at hand ("that", "the first"), which is not a
-    # lasting preference.
-    "choice": compiled(
-        r"\b(?:option|approach|version|solution|variant|alternative|way|one|idea|name|wording) ?"
-        r"(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
-        r"|#\d|^(?:[b-e\d]|a(?= *(?:[.,;!]|$)))\b(?!-)"
-    ),
-    "narrow": compiled(
-        r"^(?:(?:that|this|it|them|those|these)\b(?! (?:over|to|instead of|rather than) (?!this\b|that\b"
-        r"|it\b|the\b|my\b|your\b|our\b|a\b))"
-        r"|(?:the (?:first|second|third|latter|former|last|other|one)|option|#?\d|not\b|to (?:start|do|begin"
-        r"|go|see|use (?:it|this|that))\b|if\b|its\b|or\b))"
-    ),
-    # What makes a choice a way of working: a reason, an alternative, a means.
-    "reason": compiled(
-        r"\b(?:due to|because|thanks to|in order to|for (?:its|their|better|more|the sake of|\w+ and \w+"
-        r"|\w+(?:ity|ness|cy|ce))\b"
-        r"|to (?:better |further |fully )?(?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e"
-        r"|maximi[sz]e|enhance|protect|save|honou?r|support|boost|balance|prevent|simplify|stay)\b)"
-    ),
-    "aims": compiled(
-        r"\bto (?:avoid|preserve|maintain|keep|ensure|improve|reduce|minimi[sz]e|maximi[sz]e|enhance|protect"
-        r"|save|support|boost|prevent|simplify|stay)\b.{4,}\band\b"
-    ),
-    "compared": compiled(r"\b(?:over|rather than|instead of|as opposed to|despite|in place of)\b"),
-    "means": compiled(
-        r"^(?:use|keep|work|write|rely|stick|stay|go|build|avoid|limit|focus|prioriti[sz]e|\w+ing)\b"
-        r"|\b(?:using|by \w+ing)\b"
-    ),
-    # What makes it an event: a date, a sum, a number or a person.
-    "dated": compiled(
-        r"\$|\b(?:january|february|march|april|may \d+|june|july|august|september|october|november|december"
-        r"|monday|tuesday|wednesday|thursday|friday|saturday"
-        r"|sunday|today|yesterday|tomorrow|tonight|\d+ ?(?:am|pm))\b"
-    ),
-    "event": compiled(
-        r"\d|\b(?:january|february|march|april|june|july|august|september|october|november|december|monday"
-        r"|tuesday|wednesday|thursday|friday|saturday|sunday"
-        r"|today|yesterday|tomorrow|tonight|he|she|his|her|him|offer|invitation|meeting|event|party|trip|job"
-        r"|appointment)\b|'s\s"
-    ),
-}
-"""Features searched in the object of a shape."""
 
 DETERMINED = vocabulary(
     """

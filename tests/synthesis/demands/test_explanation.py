@@ -13,14 +13,14 @@ from agentx.synthesis.demands.explanation import explain
     [
         ("Never push to main.", "active", "constraint", 'read as "never"'),
         ("Please don't add comments.", "candidate", "constraint", "it may be meant for this once"),
-        ("I prefer tables over lists.", "active", "preference", 'read as "i prefer"'),
+        ("I prefer tables over lists.", "active", "preference", 'read as "attitude"'),
         (
             "Stop suggesting Redux.",
             "active",
             "rejection",
             'read as "stop suggesting", as in "stop suggesting Redux"',
         ),
-        ("Still wrong.", "candidate", "rejection", "turns down what was said just before"),
+        ("Still wrong.", "candidate", "rejection", "its signs: a judgement"),
         (
             "Our commits are short, so add a rule for this.",
             "candidate",
@@ -30,7 +30,6 @@ from agentx.synthesis.demands.explanation import explain
         ("You can drop the decorator again.", "ends", "", "the decorator"),
         ("Scratch that.", "ends", "", "takes back the rule that was said just before"),
         ("The payment bug is fixed now.", "ends", "", "The payment bug"),
-        ("Except in tests.", "changes", "", "an exception to what was said just before"),
         ("Is it ready?", "left", "", "a question"),
         ("Rename the parser.", "left", "", "no order, no wish"),
         ("Add a test for it.", "left", "", "an order for one piece of work"),

@@ -151,10 +151,10 @@ def test_demands_that_go_together_both_stand(talk, one, other):
 
 def test_a_standing_rejection_is_active_and_one_for_this_call_is_proposed(talk):
     talk.say("We are not going to use Redux, stop suggesting it.")
-    talk.say("I don't think we need plugins.")
+    talk.say("No, that is wrong, we don't need plugins.")
     (standing,) = talk.items(kind="rejection")
     assert standing.detail.idea == "Redux"
-    assert talk.texts("candidate", kind="rejection") == ["I don't think we need plugins."]
+    assert talk.texts("candidate", kind="rejection") == ["No, that is wrong, we don't need plugins."]
 
 
 @pytest.mark.parametrize(

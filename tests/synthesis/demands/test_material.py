@@ -166,7 +166,7 @@ def test_what_somebody_else_says_is_the_users_where_they_make_it_their_own(said)
     "said",
     [
         "My colleague told me to never push to main, but don't do that.",
-        "The README says: never push to main. I don't agree.",
+        "The README says: never push to main. I see.",
         "My colleague told me to never push to main. Do that once.",
         "The README says:\n\nnever push to main, so do that",
     ],

@@ -3,13 +3,12 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Rejection, findings
-from agentx.synthesis.demands.tables.rulings import RULINGS
+from agentx.synthesis.demands.tables.explicit import REJECTIONS
 
-PROPOSED = """
+TURNED_DOWN = """
 the second constructor is redundant
 I feel the extra layer is overkill here
 hmm, that wrapper just adds complexity
-this validation looks duplicated to me
 the column names are way too long
 that's not what I asked for, the export should stay
 I don't think we need a queue for this
@@ -17,9 +16,7 @@ we don't want another config file
 don't need a factory here, it's only called once
 I don't love that module name
 you don't need to rebuild the index for this
-there's no point in mocking the clock
 I'd rather keep one parser for both
-let's roll that migration back
 let's not rename the table
 please revert those renames
 no, we took the retry out on purpose
@@ -28,11 +25,7 @@ No man, the fix belongs in the loader
 this flag should not be public
 GetName should not be in the session module
 you're overcomplicating the lookup
-you got the folder structure wrong
-ok, let's merge this, ignore the old branch
 globals in tests are not great either, any other idea?
-What's the point of the second index?
-Can you revert those two commits?
 Sounds good but the banner is unnecessary
 that won't work with two workers
 NO! That column belongs to the report
@@ -40,7 +33,6 @@ nope... we keep the loader where it is
 better that we not collect those numbers
 seems pointless to sort them twice
 this is wrong
-Still incorrect.
 This is no good
 again, that's misleading:
 We dont want that.
@@ -58,22 +50,15 @@ you keep renaming my columns
 we should NOT put the parser into this module
 do NOT put the limits there
 I'm not planning on using a queue
-I reverted that change because it hid the errors
 yes, except that the header is redundant
 looks good, but I don't see why we need the flag
 keep it as it is because there's no need to split the module
 it doesn't warrant a class of its own
-what? these should be sorted by date
 the limit should be per user, not per session
 I told you not to rename the columns
-you understood something wrong
-the keys were mistakenly added to the start page
 no no , instead of joining the parts just write one string
 please remove the wrappers you added
-I liked the old header better
-that makes the loader harder to read
 I wouldn't add a flag for it
-who told you to rename the columns?
 wrong approach
 I don't want a lock here
 We don't want a cap.
@@ -85,8 +70,6 @@ GraphQL is off the table
 forget about MongoDB, we decided against it for good
 We are not going to use Redux, stop suggesting it.
 We don't want carousels in this project.
-I don't want Redux here
-No. We don't want pop-ups.
 we are not going to use GraphQL in our code base
 """.strip().splitlines()
 
@@ -136,15 +119,16 @@ def rejections(text: str) -> list[Rejection]:
     return [finding for finding in findings(text) if isinstance(finding, Rejection)]
 
 
-@pytest.mark.parametrize("ruling", RULINGS, ids=lambda ruling: ruling.name)
-def test_every_ruling_takes_its_example_and_leaves_its_counterexample(ruling):
-    assert rejections(ruling.takes), ruling.takes
-    assert not rejections(ruling.leaves), ruling.leaves
+@pytest.mark.parametrize("row", REJECTIONS, ids=lambda row: row.name)
+def test_every_row_takes_its_example_and_leaves_its_counterexample(row):
+    assert [one.certainty for one in rejections(row.takes)] == ["active"], row.takes
+    assert not [one for one in rejections(row.leaves) if one.certainty == "active"], row.leaves
 
 
-@pytest.mark.parametrize("text", PROPOSED)
-def test_what_turns_an_idea_down_is_proposed(text):
-    assert [rejection.certainty for rejection in rejections(text)] == ["candidate"]
+@pytest.mark.parametrize("text", TURNED_DOWN)
+def test_what_turns_an_idea_down_is_a_candidate(text):
+    (found,) = findings(text)
+    assert found.certainty == "candidate"
 
 
 @pytest.mark.parametrize("text", ACTIVE)
@@ -153,73 +137,53 @@ def test_what_goes_beyond_the_moment_is_active(text):
 
 
 @pytest.mark.parametrize("text", LEFT)
-def test_approvals_reports_questions_and_conditions_are_left_alone(text):
-    assert not rejections(text)
+def test_approvals_reports_questions_and_conditions_make_no_rule(text):
+    assert not [one for one in findings(text) if isinstance(one, Rejection) and one.certainty == "active"]
 
 
 @pytest.mark.parametrize(
     ("text", "idea", "reason"),
     [
-        ("hmm, I feel the `v2` prefix is redundant", "The `v2` prefix", ""),
-        ("We don't need the cache because the table is small.", "The cache", "The table is small"),
-        ("I'd rather not add a second queue", "Add a second queue", ""),
-        ("that is overkill for three users", "", ""),
-        ("I don't think we need plugins but one loader for all", "Plugins", ""),
+        ("hmm, I don't want the `v2` prefix", "I don't want the `v2` prefix", ""),
+        (
+            "We don't need the cache because the table is small.",
+            "We don't need the cache",
+            "The table is small",
+        ),
+        (
+            "I'd rather not. Every extra table is one more to migrate.",
+            "I'd rather not",
+            "Every extra table is one more to migrate",
+        ),
     ],
 )
-def test_the_idea_and_its_reason_are_read_in_the_users_words(text, idea, reason):
+def test_a_candidate_has_its_words_and_its_reason(text, idea, reason):
     (rejection,) = rejections(text)
-    assert (rejection.idea, rejection.reason) == (idea, reason)
+    assert (rejection.idea.strip("."), rejection.reason.strip(".")) == (idea, reason)
 
 
-def test_the_evidence_begins_where_the_idea_is_turned_down():
-    text = "Can you read the plan again? I read it this morning, but I don't like the second queue."
-    (rejection,) = rejections(text)
-    assert text[rejection.evidence.start : rejection.evidence.end] == "but I don't like the second queue."
+def test_a_reason_is_not_a_rule_of_its_own(talk):
+    talk.say("I'd rather not. Every extra table is one more thing to migrate.")
+    assert not talk.items("candidate")
+    assert len(talk.items("candidate", kind="rejection")) == 1
 
 
-def test_what_only_points_is_no_second_rejection_beside_what_is_named():
-    text = "This adds too much noise to the log. We don't need the progress bar."
-    assert [rejection.idea for rejection in rejections(text)] == ["The progress bar"]
+def test_a_pronoun_keeps_the_sentence_before_it():
+    text = "The migrations take minutes. Never run them from the app start."
+    (found,) = [one for one in findings(text) if one.certainty == "active"]
+    assert found.text == text
+    assert text[found.evidence.start : found.evidence.end] == text
 
 
-def test_two_ideas_of_one_message_are_both_kept():
-    text = "The banner is redundant. I don't like the second menu."
-    assert [rejection.idea for rejection in rejections(text)] == ["The banner", "The second menu"]
-
-
-def test_a_named_idea_that_is_turned_down_again_becomes_a_rule(talk):
+def test_repeating_a_doubtful_rejection_makes_no_rule(talk):
     talk.say("we don't need the plugin loader")
     talk.say("I said we don't need the plugin loader.")
-    assert talk.texts(kind="rejection") == ["We don't need the plugin loader"]
-
-
-def test_pointing_at_something_twice_never_makes_a_rule(talk):
-    talk.say("that is not correct for Windows")
-    talk.say("that is not correct for Windows")
     assert not talk.items(kind="rejection")
-    assert len(talk.items("candidate", kind="rejection")) == 2
-
-
-def test_a_place_is_where_it_was_written_whatever_was_put_into_the_words():
-    text = "it doesnt matter. we dont need the cache, thats clear"
-    (rejection,) = rejections(text)
-    assert text[rejection.evidence.start : rejection.evidence.end] == "we dont need the cache, thats clear"
-    assert rejection.idea == "The cache"
-
-
-def test_what_only_points_counts_as_a_whole_sentence_only():
-    assert rejections("This is confusing.")
-    assert not rejections("That is wrong for us.")
 
 
 def test_a_review_in_nobodys_words_rules_nothing_out():
     review = "- High: loader.py:20 the cache is redundant\n- Low: store.py:9 the queue is pointless\n\n[Medium] The lock should not exist."
     assert not rejections(f"can you look at these:\n\n{review}")
-    assert [one.idea for one in rejections(f"{review}\n\nI don't like the second queue.")] == [
-        "The second queue"
-    ]
-    assert rejections("the cache is redundant, I would drop it, see loader.py:20")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +200,6 @@ def test_a_review_in_nobodys_words_rules_nothing_out():
         ("stop suggesting `left-pad` since `padStart` does it", "`left-pad`", "`padStart` does it"),
         ("I don't want mocks in this project: they hide errors", "Mocks", "They hide errors"),
         ("Stop suggesting blue-green deployments", "Blue-green deployments", ""),
-        ("Stop suggesting these: Redux", "Redux", ""),
     ],
 )
 def test_an_idea_is_kept_without_its_reason_and_the_reason_beside_it(said, idea, reason):
