@@ -55,6 +55,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
         evidence: Where it was said.
         choice: Whether only one such item holds at a time for the same purpose, so that an opposite one
             replaces it.
+        answers: The agent's sentence that the user's words answer.
     """
 
     kind: Kind
@@ -68,6 +69,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     detail: Detail = NoteDetail()
     choice: bool = False
+    answers: Evidence | None = None
 
     @property
     def sort(self) -> str:
@@ -158,6 +160,7 @@ class Ledger:
             trust=note.trust,
             status=note.status,
             reason=note.reason,
+            answers=note.answers,
             links=tuple(Link("supersedes", old.id) for old in replaced),
             detail=note.detail,
         )

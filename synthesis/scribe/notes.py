@@ -17,6 +17,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
+from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Status, Trust, sort_of
 from agentx.synthesis.scribe import harness
@@ -32,10 +33,14 @@ from agentx.synthesis.scribe.statements import (
     request,
     statements,
 )
+from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import Message, State
 
 _MAX_FOUND = 2
+_COVERED = 0.6
+"""Share of a statement that a demand must cover so that no note is taken."""
+
 _STATE_CHARACTERS = 200
 _KINDS: dict[Sort, tuple[Kind, NoteSort]] = {
     "decision": ("decision", ""),
@@ -59,7 +64,7 @@ class NoteTaker:
     """
 
     name = "scribe"
-    version = 2
+    version = 3
     reads = (
         UserMessageSent,
         AgentMessageSent,
@@ -105,26 +110,23 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
         for place in item.evidence
         if place.seq == ledger.event.seq
     ]
-    # The agent's last message counts if the user has not written since.
-    spoken = (
-        one for one in reversed(state.messages[:-1]) if one.actor.startswith("agent:") or from_user(one.actor)
-    )
-    last = next(spoken, None)
-    for one in statements(text, last.text if last and last.actor.startswith("agent:") else ""):
-        taken = any(place.start < one.span.end and one.span.start < place.end for place in demands)
+    answers = answered(state, text, ledger.event.seq)
+    for one in statements(text, answers.quote if answers else ""):
         evidence = ledger.evidence(text, one.span.start, one.span.end)
+        taken = _covered(one.span, demands)
         if one.sort == "context":
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:
-            choice = one.sort == "decision"
             kind, sort = _KINDS[one.sort]
             note = Note(
                 kind=kind,
                 text=one.text,
                 evidence=evidence,
                 trust="user",
+                status="active" if one.sure else "candidate",
                 detail=NoteDetail(sort=sort),
-                choice=choice,
+                choice=one.sort == "decision" and not one.answers and not one.plain,
+                answers=answers if one.answers else None,
             )
             ledger.enter(note, over=one.over)
     # Keep a request open if the user wrote on before it was handled. The latest one is still in the
@@ -132,6 +134,12 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
     before, run = state.messages[-2:-1], state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
         _request(ledger, before[0], "active")
+
+
+def _covered(span: Span, demands: Sequence[Evidence]) -> bool:
+    """Return whether most of a statement is already a demand."""
+    shared = sum(max(0, min(one.end, span.end) - max(one.start, span.start)) for one in demands)
+    return shared > _COVERED * (span.end - span.start)
 
 
 def _request(ledger: Ledger, message: Message, status: Status) -> None:

@@ -31,6 +31,12 @@ _SHORT = 160
 _FEW_WORDS = 3
 """A question with fewer content words is understood only with the sentence before it."""
 
+_BEFORE = 3
+"""Maximum number of sentences quoted before a question that refers back."""
+
+_CONTEXT = 260
+"""Characters up to which more than one sentence before it is quoted."""
+
 _BY_CHANCE = 1
 """Content words that an answer and a sentence may share by chance."""
 
@@ -131,6 +137,24 @@ def answered_span(said: str, text: str) -> Span | None:
     return Span(span.start, min(span.end, span.start + MAX_QUOTE)) if span else None
 
 
+def proposes(words: str) -> bool:
+    """Return whether a sentence, or the last of several, asks or proposes something.
+
+    >>> proposes("I could move it to disk."), proposes("I moved it to disk.")
+    (True, False)
+    """
+    return any(_PROPOSES.search(words[one.start : one.end]) for one in sentences(words))
+
+
+def names_option(words: str) -> bool:
+    """Return whether the user's words name an option by its number, letter or place.
+
+    >>> names_option("go with 2"), names_option("the second one"), names_option("go with sqlite")
+    (True, True, False)
+    """
+    return bool(_PICKS.search(words))
+
+
 def _own(said: str) -> str:
     """Return an agent's message with its fenced blocks blanked; positions stay the same."""
     return _FENCE.sub(lambda match: "\n" * len(match.group()), said)
@@ -226,16 +250,18 @@ def _open(plain: str, parts: Sequence[Span]) -> Span | None:
     while first > low and says(first - 1, _PROPOSES) and _near(plain, parts[first - 1], parts[last]):
         first -= 1
     words = plain[parts[first].start : parts[last].end]
-    refers = len(content_words(words)) < _FEW_WORDS or _REFERS_BACK.search(words)
-    if refers and first > 0 and _near(plain, parts[first - 1], parts[last]):
-        before = plain[parts[first - 1].start : parts[first - 1].end]
-        first -= bool(content_words(before))
+    if len(content_words(words)) < _FEW_WORDS or _REFERS_BACK.search(words):
+        for _ in range(_BEFORE):
+            if first and _near(plain, parts[first - 1], parts[last], _CONTEXT if first < last else MAX_QUOTE):
+                first -= 1
+        while first < last and not content_words(plain[parts[first].start : parts[first].end]):
+            first += 1
     return Span(parts[first].start, parts[last].end)
 
 
-def _near(plain: str, before: Span, last: Span) -> bool:
+def _near(plain: str, before: Span, last: Span, limit: int = MAX_QUOTE) -> bool:
     """Return whether a sentence belongs with the ones up to ``last``: close enough to quote them together."""
-    return last.end - before.start <= MAX_QUOTE and plain.count("\n", before.end, last.start) <= _BREAKS
+    return last.end - before.start <= limit and plain.count("\n", before.end, last.start) <= _BREAKS
 
 
 def _taken_up(plain: str, parts: Sequence[Span], text: str) -> Span | None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 40_000
 """Number of characters of a message that are read for demands; a longer message is a paste."""
 
+REPORTED = "what somebody else says"
+"""The sort of a sentence or more that reports the words of others."""
+
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
 
 
@@ -223,7 +226,7 @@ def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
     pasted = list(_pasted_lines(plain))
     lines = _lines(pasted)
     yield (
-        "what somebody else says",
+        REPORTED,
         [
             _Span(start, end, "\n")
             for start, end in ((span.start, span.end) for span in attributed(plain, original, lines))
