@@ -56,6 +56,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
         choice: Whether only one such item holds at a time for the same purpose, so that an opposite one
             replaces it.
         answers: The agent's sentence that the user's words answer.
+        worded_by: The agent whose words the text is; empty for the words of the evidence.
     """
 
     kind: Kind
@@ -70,6 +71,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     detail: Detail = NoteDetail()
     choice: bool = False
     answers: Evidence | None = None
+    worded_by: str = ""
 
     @property
     def sort(self) -> str:
@@ -120,6 +122,8 @@ class Ledger:
             if one.domain == note.domain and sort_of(one) == note.sort
         )
         known = list(islice(alike, _COMPARED))
+        if note.answers:
+            return self._answer(note, note.answers, known)
         # Each is compared as a choice, with another choice.
         plain = ConstraintDetail()
         compared = {
@@ -131,6 +135,15 @@ class Ledger:
         if not replaced and (same := same_demand(note.text, "must", reversed(compared.values()))):
             return self.again(self._items[same.id], note.evidence)
         return self.add(note, replaced)
+
+    def _answer(self, note: Note, asked: Evidence, known: Sequence[MemoryItem]) -> MemoryItem:
+        """Enter an answer. It replaces the former answer to the same question."""
+        former = [
+            one for one in known if one.answers and one.answers.quote == asked.quote and not one.by_hand
+        ]
+        if former and former[0].text == note.text:
+            return self.again(former[0], note.evidence)
+        return self.add(note, former)
 
     def again(self, item: MemoryItem, evidence: Evidence) -> MemoryItem:
         """Add evidence to an item that is repeated or continued."""
@@ -161,6 +174,7 @@ class Ledger:
             status=note.status,
             reason=note.reason,
             answers=note.answers,
+            worded_by=note.worded_by,
             links=tuple(Link("supersedes", old.id) for old in replaced),
             detail=note.detail,
         )

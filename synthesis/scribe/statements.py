@@ -278,7 +278,13 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
         one = one or _claim(plain, original, parts, number)
         if one is None:
             continue
-        if found and one.plain and found[-1].plain and _follows(plain, found[-1], one):
+        if (
+            found
+            and one.plain
+            and found[-1].plain
+            and found[-1].sort == one.sort
+            and _follows(plain, found[-1], one)
+        ):
             found[-1] = _joined(original, found[-1], one)
         elif not (one.sort == "task" and any(other.sort == "task" for other in found)):
             found.append(one)
@@ -367,9 +373,7 @@ def _follows(plain: str, before: Statement, one: Statement) -> bool:
 
 
 def _joined(original: str, before: Statement, one: Statement) -> Statement:
-    sort: Sort = "decision" if "decision" in (before.sort, one.sort) else one.sort
-    span = Span(before.span.start, one.span.end)
-    made = _statement(sort, original, span) or one
+    made = _statement(one.sort, original, Span(before.span.start, one.span.end)) or one
     return made._replace(sure=before.sure or one.sure, plain=True)
 
 
