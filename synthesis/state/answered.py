@@ -31,6 +31,9 @@ _SHORT = 160
 _FEW_WORDS = 3
 """A question with fewer content words is understood only with the sentence before it."""
 
+_GAP = "\n\n\n"
+"""Separates the beginning of a message from its end."""
+
 _BEFORE = 3
 """Maximum number of sentences quoted before a question that refers back."""
 
@@ -71,6 +74,9 @@ _REST = on_use(r"[\s,;(*_-]+(?:(?:or|and)[\s(*_]*)?$", re.IGNORECASE)
 _NUMBERS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "former": 1, "latter": -1, "last": -1
 }  # fmt: skip
+_NAMED = on_use(
+    rf"\b(?:option|variant|approach|alternative|plan|choice|proposal|phase|step) ?#?{_LABEL}\b", re.IGNORECASE
+)
 _PICKS = on_use(
     rf"\b(?:options?|numbers?|no\.|nr\.?|variant|approach|choice|plan|proposal|point|item|alternative|step)"
     rf" *#?(?P<named>{_LABEL})\b"
@@ -99,20 +105,28 @@ def answered(state: State, text: str, seq: int) -> Evidence | None:
     turns = list(_turns(state, seq))
     if not turns or Actor.parse(turns[0].actor).is_user:
         return None
-    last = turns[0]
-    span = answered_span(last.text, text)
-    pending = _pending(turns)
-    if (
-        span
-        and pending
-        and not _asks(last.text)
-        and _shared(last.text[span.start : span.end], text) <= _BY_CHANCE
-    ):
+    last, said = turns[0], _said(turns[0])
+    span, pending = answered_span(said, text), _pending(turns)
+    if span and pending and not _asks(said) and _shared(said[span.start : span.end], text) <= _BY_CHANCE:
         span = None  # the earlier question is what is open
     message, span = (last, span) if span else pending or (last, None)
-    if span is None:
-        return None
-    return Evidence(message.seq, span.start, span.end, message.text[span.start : span.end])
+    return _quoted(message, span) if span else None
+
+
+def _said(message: Message) -> str:
+    """Return what is kept of a message: its beginning, and its end if that was cut off."""
+    return f"{message.text}{_GAP}{message.end}" if message.end else message.text
+
+
+def _quoted(message: Message, span: Span) -> Evidence:
+    quote = _said(message)[span.start : span.end]
+    behind = span.start - len(message.text) - len(_GAP)
+    if behind < 0:
+        return Evidence(message.seq, span.start, span.end, quote)
+    if not message.cut:  # only an extract of the message is kept, so the position is not known
+        return Evidence(message.seq, quote=quote)
+    start = message.cut + behind
+    return Evidence(message.seq, start, start + len(quote), quote)
 
 
 def answered_span(said: str, text: str) -> Span | None:
@@ -176,7 +190,7 @@ def _pending(turns: Sequence[Message]) -> tuple[Message, Span] | None:
     before = turns[users[0] + 1 : users[1]] if len(users) > 1 else turns[users[0] + 1 :]
     if not before:
         return None
-    plain = _own(before[0].text)
+    plain = _own(_said(before[0]))
     span = _open(plain, list(sentences(plain))) if _asks(plain) else None
     return (before[0], span) if span else None
 
@@ -195,6 +209,9 @@ def _shared(said: str, text: str) -> int:
 
 def _option(plain: str, text: str) -> Span | None:
     """Return the option, or the stretch of options, that the user names."""
+    for match in _NAMED.finditer(text[:MAX_QUOTE]):
+        if headed := _headed(plain, match.group()):
+            return headed
     options = list(_options(plain))
     labels = [label for label, _ in options]
     chosen: list[Span] = []
@@ -210,6 +227,17 @@ def _option(plain: str, text: str) -> Span | None:
         return None
     first, last = min(one.start for one in chosen), max(one.end for one in chosen)
     return Span(first, last) if last - first <= MAX_QUOTE else chosen[0]
+
+
+def _headed(plain: str, name: str) -> Span | None:
+    """Return the first sentence that an option's name heads ("Option B: a timer")."""
+    match = re.search(rf"\b{re.escape(name)}[*_]*[ ]?[:.)(–—-]", plain, re.IGNORECASE)
+    if match is None:
+        return None
+    line = plain.find("\n", match.end())
+    said = plain[match.end() : len(plain) if line < 0 else line]
+    first = next(sentences(said), Span(0, 0))
+    return Span(match.start(), match.end() + len(_REST.sub("", said[: first.end])))
 
 
 def _options(plain: str) -> Iterator[tuple[str, Span]]:

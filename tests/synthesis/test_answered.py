@@ -53,6 +53,10 @@ LISTED = (
     "A: Two ways:\n1. a cron job\n2. a **systemd** timer, with a unit\n3. a loop. It costs more.\nWhich one?"
 )
 LETTERS = "A: We could do Option A: keep the table, or Option B: split it by month. Which do you prefer?"
+HEADED = (
+    "A: **Option 1: drop it**\nIt is gone.\n\n**Option 2: keep both**. It has benefits:\n"
+    "1. It is fast.\n2. It is known.\n\nI recommend Option 2. Would you like to go with Option 2?"
+)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,8 @@ LETTERS = "A: We could do Option A: keep the table, or Option B: split it by mon
         ("the third one please", LISTED, "a loop."),
         ("the last", LISTED, "a loop."),
         ("1 and 2", LISTED, "a cron job\n2. a **systemd** timer, with a unit"),
-        ("option B", LETTERS, "split it by month."),
+        ("option B", LETTERS, "Option B: split it by month."),
+        ("let's go with option 2", HEADED, "Option 2: keep both**."),
         ("B. but later", LETTERS, "split it by month."),
         ("the first one", LETTERS, "keep the table"),
     ],
@@ -111,3 +116,24 @@ def test_the_span_is_in_the_agents_message_and_short():
     assert found.seq == 1
     assert found.quote == state.messages[0].text[found.start : found.end]
     assert len(found.quote) <= MAX_QUOTE
+
+
+@pytest.mark.parametrize("length", [2_500, 5_000])
+def test_a_long_message_asks_at_its_end(length):
+    text = "It is long. " * (length // 12) + "Should I move the cache to disk?"
+    state = conversation(f"A: {text}")
+    found = answered(state, "yes", 2)
+    assert found.quote.endswith("Should I move the cache to disk?")
+    assert text[found.start : found.end] == found.quote
+    assert len(state.messages[0].text) == 2_000
+
+
+def test_the_position_in_an_extract_is_not_known():
+    state = conversation()
+    body = Body("It is long. " * 200 + "Should I move the cache to disk?", blob="ab" * 20, size_bytes=90_000)
+    at = "2026-01-01T00:00:00.000000Z"
+    data = AgentMessageSent(body=body, final=True)
+    state.apply(Event(seq=1, at=at, type="AgentMessageSent", v=1, actor="agent:main", data=data))
+    found = answered(state, "yes", 2)
+    assert (found.start, found.end) == (0, 0)
+    assert found.quote.endswith("Should I move the cache to disk?")
