@@ -167,11 +167,14 @@ def _repeats(words: str) -> bool:
 def _fits(plain: str, begins: str, question: str) -> bool:
     """Return whether a statement or a fragment answers a question."""
     last = _last(question)
-    if not last.endswith("?") or len(plain) > _LONG or _CLOSES.search(last):
+    if len(plain) > _LONG or _CLOSES.search(last):
+        return False
+    if not last.endswith("?"):
         return False
     open_question = bool(_ALTERNATIVES.search(last))
     if is_order(begins):
-        return open_question and bool(_CHOICE.search(question))
+        short = len(begins.split()) <= _FRAGMENT
+        return open_question and (short or bool(_CHOICE.search(question)))
     if _OFFERS.search(last) and not open_question:
         return claim_of(begins) is not None
     return True

@@ -55,7 +55,7 @@ _STATIVE = (
     "run|own|live|work|use|need|want|get|give|take|cost|pay|start|begin|end|open|close|come|go|handle|lead"
     "|manage|keep|allow|support|belong|contain|hold|expect|sleep|decide|review|collect|bring|deliver"
     "|arrive|leave|stop|stay|sit|know|speak|sell|buy|offer|require|limit|cover|include|depend|organi[sz]e"
-    "|play|teach|look after|call|name"
+    "|play|teach|look after|call|name|send|receive|store|serve|produce|supply|ship|report|host|charge"
 )
 """Verbs of relations and habits, whatever the subject."""
 
@@ -78,6 +78,7 @@ _INSIDE = on_use(r"\b(?:that|which|who|if|when|because|so|you|your|but)\b", re.I
 _POINTING = on_use(r"(?:it|its|this|that|these|those|they|he|she|his|her|their|one|both)\b", re.IGNORECASE)
 _OURS = on_use(r"(?:we|our|my|us)\b", re.IGNORECASE)
 _FIRST = on_use(r"i\b", re.IGNORECASE)
+_WISH = on_use(r"(?:need|want|expect)(?:s|ed)?", re.IGNORECASE)
 _REASON = on_use(r"\b(?:because|since|so that|as it|as we|due to)\b", re.IGNORECASE)
 _PASSING = on_use(
     r"\b(?:errors?|fail\w*|exception|traceback|crash\w*|broken|bugs?|issues?|problem|wrong|weird|strange"
@@ -95,10 +96,14 @@ _EXPLORES = (
     "|keep you|come back|have to|do"
 )
 _PLAN = on_use(
-    rf"(?:(?P<when>(?:tomorrow|tonight|later|on \w+day|next \w+|this \w+)(?: \w+)?) )?(?P<who>we"
-    rf"|i)(?(when)|(?:'ll| will|(?:'re| are|'m| am) going to|(?:'re| are) going (?:with|for)"
-    rf"| plan to))(?: (?:probably|then|just|also|first|now|only))* (?!(?:{_EXPLORES}|you|not (?:sure"
-    rf"|need))\b)",
+    r"(?P<who>we|i)(?:'ll| will|(?:'re| are|'m| am) going to|(?:'re| are) going (?:with|for)"
+    r"| plan to)(?: (?:probably|then|just|also|first|now|only))* "
+    rf"(?!(?:{_EXPLORES}|you|not (?:sure|need))\b)",
+    re.IGNORECASE,
+)
+_SCHEDULED = on_use(
+    r"(?:tomorrow|tonight|(?:on|next|this|after|in) \w+)(?: (?:morning|afternoon|evening|night|week))?,?"
+    r" (?:we|i)\b",
     re.IGNORECASE,
 )
 _ARRANGED = on_use(
@@ -154,6 +159,8 @@ def claim_of(words: str) -> Claim | None:
         ours = plan["who"].lower() == "we"
         weight = concrete + ours + bool(_REASON.search(words)) + (not passing)
         return _weighed("decision", weight, ours=ours)
+    if _SCHEDULED.match(words) and times:
+        return Claim("decision", sure=False)
     if _ARRANGED.match(words):
         return _weighed("decision", concrete + 1 + (not passing), ours=True)
     claim = _CLAIM.match(words)
@@ -166,7 +173,7 @@ def claim_of(words: str) -> Claim | None:
     weight = concrete - 2 * passing - points
     weight += bool(_OURS.match(subject)) + bool(_PEOPLE.search(words)) + bool(_SETTING.search(subject))
     weight += bool(claim["short"] or _PRESENT.fullmatch(claim["verb"] or ""))
-    if _FIRST.match(subject) and not concrete:
+    if _FIRST.match(subject) and (not concrete or _WISH.fullmatch(claim["verb"] or "")):
         return None
     made = _weighed("knowledge", weight, ours=False)
     return made._replace(points=points) if made else None

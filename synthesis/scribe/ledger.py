@@ -101,10 +101,11 @@ class Ledger:
         end = min(len(text) if end is None else end, start + MAX_QUOTE)
         return Evidence(self.event.seq, start, end, text[start:end])
 
-    def enter(self, note: Note, over: str = "") -> MemoryItem | None:
+    def enter(self, note: Note, over: str = "", *, answer: bool = False) -> MemoryItem | None:
         """Enter a note. Return the item that holds it, or ``None`` if these words are noted already.
 
-        Of a choice, ``over`` is the former choice; items that chose it are replaced.
+        Of a choice, ``over`` is the former choice; items that chose it are replaced. An ``answer`` replaces
+        the former answer to the same question.
         """
         place = note.evidence
         if any(
@@ -122,7 +123,7 @@ class Ledger:
             if one.domain == note.domain and sort_of(one) == note.sort
         )
         known = list(islice(alike, _COMPARED))
-        if note.answers:
+        if answer and note.answers:
             return self._answer(note, note.answers, known)
         # Each is compared as a choice, with another choice.
         plain = ConstraintDetail()

@@ -119,10 +119,10 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
                 status="active" if one.sure else "candidate",
                 detail=NoteDetail(sort=sort),
                 choice=one.sort == "decision" and not one.answers and not one.plain,
-                answers=answers if one.answers else None,
+                answers=answers if one.answers or one.replies else None,
                 worded_by=_speaker(state, answers.seq) if answers and one.proposed else "",
             )
-            ledger.enter(note, over=one.over)
+            ledger.enter(note, over=one.over, answer=one.answers)
     end_what_came_of_rules(ledger)
     # Keep a request open if the user wrote on before it was handled. The latest one is still in the
     # conversation, so it is not noted.

@@ -31,18 +31,20 @@ _ORDER = on_use(
 _PHRASE = on_use(
     r"(?:please,? )?(?!(?:is|are|was|were|has|have|had|does|did|do|not|all|both|half|only|just|like|about"
     r"|with|in|on|at|for|from|to|by|of|and|or|but|as|it|we|they|he|she|i|you|there|with|after|before|until"
-    r"|into|over|because|since|than)\b)[a-z_]+(?<!s)(?<!ed)(?<!ing)(?<!ly) (?:(?:on|at|to|with|for|up"
-    r"|out) )?(?:the|my|our|your|this|these|those|it|them|which|all|every|each)\b(?! \w+ (?:is|are|was"
-    r"|were|has|have|will)\b)",
+    r"|into|over|because|since|than|if|when|while|once|unless|though|that|so|where|what"
+    r"|who)\b)[a-z_]+(?<!s)(?<!ed)(?<!ing)(?<!ly) (?:(?:on|at|to|with|for|up|out) )?(?:the|my|our|your"
+    r"|this|these|those|it|them|which|all|every|each)\b(?! \w+ (?:is|are|was|were|has|have|will)\b)",
     re.IGNORECASE,
 )
 """A verb in its base form with its object."""
 
 _MARK = on_use(r"\?[\"')\s]*$")
+_AUXILIARY = "can|could|would|will|should|shall|do|does|did|is|are|was|were|have|has|may"
 _ASKS = on_use(
-    r"(?:(?:and|but|so|ok(?:ay)?|hm+|also|btw|wait|hey|hi)\b[\s,]*)*(?:(?:what|why|how|who|whose|when"
-    r"|where|which)\b(?! a\b)|(?:can|could|would|will|should|shall|do|does|did|is|are|was|were|have|has"
-    r"|may) (?:you|we|i|it|they|he|she|there|this|that|the|these|those|any|anyone|somebody)\b)",
+    r"(?:(?:and|but|so|ok(?:ay)?|hm+|also|btw|wait|hey|hi)\b[\s,]*)*(?:(?:what|why|how|who|whose"
+    r"|which)\b(?! a\b)"
+    rf"|(?:when|where)(?:'s| (?:{_AUXILIARY}))\b|(?:{_AUXILIARY}) (?:you|we|i|it|they|he|she|there|this"
+    rf"|that|the|these|those|any|anyone|somebody)\b)",
     re.IGNORECASE,
 )
 

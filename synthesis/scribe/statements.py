@@ -28,6 +28,9 @@ _MIN_WORDS = 2
 _FEW_WORDS = 3
 """A choice with at most so many content words is understood only with what it answers."""
 
+_SHORT = 200
+"""Characters of a message that is read in the light of what the agent asked."""
+
 _LINKING = 12
 """Characters between two plain statements that are one note, such as "and"."""
 
@@ -43,6 +46,7 @@ class Statement(NamedTuple):
         over: For a decision: the former choice.
         sure: Whether it is explicit; otherwise it is a candidate.
         answers: Whether it answers what the agent asked or proposed.
+        replies: Whether it was said in reply to that, without answering it.
         proposed: Whether its text is the agent's proposal, because the user only agreed.
         plain: Whether it is a plain statement, without a word that marks it as a decision or a note.
     """
@@ -54,6 +58,7 @@ class Statement(NamedTuple):
     over: str = ""
     sure: bool = True
     answers: bool = False
+    replies: bool = False
     proposed: bool = False
     plain: bool = False
 
@@ -362,7 +367,7 @@ def _claim(plain: str, original: str, parts: Sequence[Span], number: int) -> Sta
             return None
         start = before.start
     made = _statement(claim.sort, original, Span(start, sentence.end))
-    return made._replace(sure=claim.sure, plain=True) if made else None
+    return made._replace(sure=claim.sure, plain=True, replies=len(plain) <= _SHORT) if made else None
 
 
 def _follows(plain: str, before: Statement, one: Statement) -> bool:
@@ -374,7 +379,7 @@ def _follows(plain: str, before: Statement, one: Statement) -> bool:
 
 def _joined(original: str, before: Statement, one: Statement) -> Statement:
     made = _statement(one.sort, original, Span(before.span.start, one.span.end)) or one
-    return made._replace(sure=before.sure or one.sure, plain=True)
+    return made._replace(sure=before.sure or one.sure, plain=True, replies=one.replies)
 
 
 def first_sentence(text: str) -> Span | None:

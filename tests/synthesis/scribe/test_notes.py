@@ -89,6 +89,19 @@ def test_a_later_answer_to_the_same_question_replaces_the_former():
     assert [status for status, _ in talk.kept("decision", "knowledge")] == ["retired", "active"]
 
 
+def test_a_fact_in_reply_keeps_the_proposal_that_it_belongs_to():
+    talk = Talk("A: I suggest asking three caterers for an offer.")
+    (item,) = notes(talk.say("14 of us are vegetarian"))
+    assert item.text == "14 of us are vegetarian"
+    assert item.answers.quote == "I suggest asking three caterers for an offer."
+
+
+def test_two_facts_of_one_reply_are_two_items():
+    talk = Talk("A: Do you have the budget, and a place?")
+    talk.say("yes. The budget is 4,000. Can you draft the letter? The hall costs 600.")
+    assert [status for status, _ in talk.kept("decision", "knowledge")] == ["active", "active"]
+
+
 def test_a_plain_statement_answers_nothing():
     (item,) = notes(Talk("A: All tests pass.").say("The budget is 4,000."))
     assert (item.text, item.answers) == ("The budget is 4,000.", None)

@@ -143,6 +143,7 @@ def test_going_on_asking_back_and_orders_answer_nothing(text, question):
         ("the DBA gives us 20 connections", "knowledge", True),
         ("Ines runs the harbour office", "knowledge", False),
         ("Legal says we have to keep raw scans 24 months", "knowledge", True),
+        ("Tomorrow morning we go through the list with Palle", "decision", False),
     ],
 )
 def test_a_plain_decision_or_fact_is_noted_and_a_doubtful_one_is_a_candidate(text, sort, sure):
