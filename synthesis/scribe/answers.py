@@ -14,7 +14,7 @@ from agentx.synthesis.language.sentences import Span, sentences
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.scribe.claims import claim_of
 from agentx.synthesis.scribe.orders import asks, is_order
-from agentx.synthesis.state.answered import proposes
+from agentx.synthesis.state.answered import names_option, proposes
 
 MAX_ANSWER = 400
 """Maximum number of characters of an answer that are kept together."""
@@ -68,17 +68,23 @@ _CHOICE = on_use(
 )
 """Words of a question whose answer settles something."""
 
+_CHOOSES = on_use(
+    r"\b(?:let'?s|go with|use|take|stay|stick|keep|leave|i'?d|we'?ll|i'?ll|rather)\b", re.IGNORECASE
+)
+"""Words of an answer that settles something, whatever the question."""
+
 _CLOSES = on_use(
-    r"\b(?:anything else|is there (?:a|an|any)(?:thing| specific| particular| other)|questions\?"
-    r"|ready (?:to|for|when)|what(?:'s| is) next|what (?:would|do) you (?:think|want|like|need)"
-    r"|how does (?:that|this)|does (?:that|this) (?:help|make sense|sound|look|approach)|how can i"
-    r"|let me know|specific (?:issue|question)|clarif\w+)\b",
+    r"\b(?:anything else|me to (?:help|assist|explain|show|guide|walk)|is there (?:a|an|any)(?:thing"
+    r"| specific| particular| other)|questions\?|ready (?:to|for|when)|what(?:'s| is) next|what (?:would"
+    r"|do) you (?:think|want|like|need)|how does (?:that|this)|does (?:that|this) (?:help|make sense|sound"
+    r"|look|approach)|how can i|let me know|specific (?:issue|question)|clarif\w+)\b",
     re.IGNORECASE,
 )
 """A closing phrase, which is a question only in form."""
 
 _OFFERS = on_use(r"\b(?:shall i|should i|want me to|like me to|can i|may i|could i)\b", re.IGNORECASE)
 _ALTERNATIVES = on_use(r"\b(?:or|which|how|what|where)\b", re.IGNORECASE)
+_ALL = on_use(r"(?:both|either|all|whichever)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*\(?1[.):]\s")
 _CONTINUES = on_use(
     r"\b(?:proceed|continue|go on|carry on|go ahead|move on|start|begin|next step)\b", re.IGNORECASE
@@ -133,7 +139,7 @@ def read_answer(plain: str, parts: Sequence[Span], question: str) -> Answer | No
     if asks(begins) or _THANKS.match(begins):
         return None
     if not proposes(question):
-        return _taken_up(parts, first, begins, question)
+        return _picked(parts, first, begins, question)
     numbered = bool(_NUMBERED.match(plain)) and len(plain) <= _LONG
     if not (agrees or refuses or numbered or _fits(plain, begins, question)):
         return None
@@ -146,16 +152,21 @@ def read_answer(plain: str, parts: Sequence[Span], question: str) -> Answer | No
         return None
     short = len(begins.split()) <= _FRAGMENT or bool(content_words(begins) & content_words(question))
     sure = agrees or refuses or (short and question.rstrip().endswith("?"))
-    return Answer(first, last, "decision" if _CHOICE.search(question) else "knowledge", sure, mere)
+    chooses = _CHOICE.search(question) or _CHOOSES.search(begins)
+    sort: Literal["decision", "knowledge"] = "decision" if chooses else "knowledge"
+    return Answer(first, last, sort, sure, mere)
 
 
-def _taken_up(parts: Sequence[Span], first: int, begins: str, question: str) -> Answer | None:
-    """Return a choice among what the agent named without asking."""
-    listed = re.search(r"\bor\b", question)
-    if not listed or len(begins.split()) > _FRAGMENT or is_order(begins) or claim_of(begins):
+def _picked(parts: Sequence[Span], first: int, begins: str, question: str) -> Answer | None:
+    """Return a choice among what the agent listed or named without asking."""
+    if not question or len(begins.split()) > _FRAGMENT or claim_of(begins):
+        return None
+    last = min(first + 1, len(parts) - 1)
+    if names_option(begins) and len(begins.split()) <= _ECHO:
+        return Answer(first, last, "decision", sure=True)
+    if is_order(begins) or not re.search(r"\bor\b", question):
         return None
     shared = content_words(begins) & content_words(question)
-    last = min(first + 1, len(parts) - 1)
     return Answer(first, last, "decision", sure=False) if len(shared) >= _FEW else None
 
 
@@ -175,8 +186,10 @@ def _fits(plain: str, begins: str, question: str) -> bool:
     if is_order(begins):
         short = len(begins.split()) <= _FRAGMENT
         return open_question and (short or bool(_CHOICE.search(question)))
-    if _OFFERS.search(last) and not open_question:
-        return claim_of(begins) is not None
+    if _OFFERS.search(last):
+        shared = content_words(begins) & content_words(last)
+        named = shared or names_option(begins) or _ALL.match(begins)
+        return bool(named) if open_question else claim_of(begins) is not None
     return True
 
 

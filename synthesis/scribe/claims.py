@@ -34,6 +34,9 @@ _NUMBER = on_use(
 )
 _NAMED = re.compile(r"(?<=[a-z,;:)] )[A-ZÀ-Þ][\w'’-]*[a-zß-ÿ0-9][\w'’-]*")
 _OPENING_NAME = re.compile(r"[A-ZÀ-Þ][a-zß-ÿ][\w'’-]*")
+_TERM = re.compile(r"\b(?:[A-Z]{2,}\d*|[a-z]+_\w+|[a-z]+-\d+|[a-z]+[A-Z]\w*|\w+\.[a-z]{2,4})\b")
+"""An acronym, an identifier or the name of a file."""
+
 _PEOPLE = on_use(
     r"\b(?:boss|manager|lead|owner|client|customer|team|vendor|supplier|colleague|neighbou?r|teacher"
     r"|doctor|lawyer|accountant|treasurer|director|chair|dba|ops|qa|legal|support|maintainer|intern"
@@ -153,7 +156,7 @@ def claim_of(words: str) -> Claim | None:
         return None
     named = _names(words)
     times = len(_TIME.findall(words))
-    concrete = bool(named) + bool(_NUMBER.search(words)) + bool(times)
+    concrete = bool(named) + bool(_NUMBER.search(words)) + bool(times) + bool(_TERM.search(words))
     passing = bool(_PASSING.search(words))
     if plan := _PLAN.match(words):
         ours = plan["who"].lower() == "we"

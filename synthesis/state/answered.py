@@ -46,6 +46,7 @@ _BY_CHANCE = 1
 _BREAKS = 2
 """Maximum number of line breaks between sentences that are quoted together."""
 
+_FENCE_LINE = on_use(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _FENCE = on_use(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _ASKS = on_use(r"\?[\"')\]*_]*$")
 _PROPOSES = on_use(
@@ -170,8 +171,14 @@ def names_option(words: str) -> bool:
 
 
 def _own(said: str) -> str:
-    """Return an agent's message with its fenced blocks blanked; positions stay the same."""
-    return _FENCE.sub(lambda match: "\n" * len(match.group()), said)
+    """Return an agent's message with its fenced blocks blanked; positions stay the same.
+
+    One fence too many closes a block whose beginning is cut off.
+    """
+    fences = list(_FENCE_LINE.finditer(said))
+    first = fences[0].end() if len(fences) % 2 else 0
+    rest = _FENCE.sub(lambda match: "\n" * len(match.group()), said[first:])
+    return "\n" * first + rest
 
 
 def _turns(state: State, seq: int) -> Iterator[Message]:

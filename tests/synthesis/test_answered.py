@@ -43,6 +43,7 @@ def quoted(text, *said):
             "The rows stay stale after a rename. Your call.",
         ),
         ("Shall I use Redis now?\n```\nis this code?\n```", "no", "Shall I use Redis now?"),
+        ("cut = off\n```\nShall I use Redis now?", "no", "Shall I use Redis now?"),
     ],
 )
 def test_an_answer_goes_to_the_question_or_proposal_at_the_end(said, text, quote):

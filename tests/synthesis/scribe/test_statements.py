@@ -71,6 +71,7 @@ def test_looking_asking_and_quoting_decide_nothing(text):
             "decision",
             "COPY. but per month (asked: “COPY or INSERT?”)",
         ),
+        ("1", "a cron job", "decision", "1 (asked: “a cron job”)"),
         ("both", "Should I export CSV or JSON?", "decision", "Both (asked: “Should I export CSV or JSON?”)"),
         (
             "neither",
@@ -125,6 +126,8 @@ def test_an_answer_ends_where_a_question_or_an_order_begins():
         ("how long would it take?", "Shall I rebuild the index?"),
         ("add a header to the page", "Would you like me to run the tests?"),
         ("thank you!", "Is there anything else?"),
+        ("list the allowed folders", "Would you like me to help you with the settings or the folders?"),
+        ("the service is missing there", "Would you like me to add a test or to update the docs?"),
     ],
 )
 def test_going_on_asking_back_and_orders_answer_nothing(text, question):
