@@ -22,7 +22,7 @@ from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
-CHUNKING_VERSION = "2"
+CHUNKING_VERSION = "3"
 """Raised when the same history would be cut or embedded differently; an index of another version is
 refilled."""
 
@@ -35,11 +35,17 @@ _ENDED = ("closed", "retired")
 def of_memory(state: State) -> Iterator[Chunk]:
     """Yield the passages of the state itself: lasting items and the latest messages; no index is needed."""
     for item in state.items.values():
-        if item.kind != "hot_issue" and item.status not in _ENDED:
+        if _is_cut(item) and item.status not in _ENDED:
             yield _memory_chunk(item, item.created_seq, actor="", at=item.changed_at)
     for message in state.messages:
         for number, piece in enumerate(chunk_message(message.text, "", message.at, message.actor)):
             yield _message_chunk(piece, number, message.seq, message.actor, message.at)
+
+
+def _is_cut(item: MemoryItem) -> bool:
+    """Return whether an item has a passage. A candidate note has none: its message is found."""
+    note = item.kind in ("decision", "knowledge", "situation") and item.trust == "user"
+    return item.kind != "hot_issue" and not (note and item.status == "candidate")
 
 
 def _memory_chunk(item: MemoryItem, seq: int, *, actor: str, at: str) -> Chunk:
@@ -112,7 +118,7 @@ class Passages:
                 item = self._write_path.log.state.items.get(
                     change.item.id if isinstance(change, Add) else change.id
                 )
-                if item is not None and item.kind != "hot_issue":
+                if item is not None and _is_cut(item):
                     yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
 
     def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:

@@ -55,6 +55,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
         evidence: Where it was said.
         choice: Whether only one such item holds at a time for the same purpose, so that an opposite one
             replaces it.
+        answers: The agent's sentence that the user's words answer.
+        worded_by: The agent whose words the text is; empty for the words of the evidence.
     """
 
     kind: Kind
@@ -68,6 +70,8 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     detail: Detail = NoteDetail()
     choice: bool = False
+    answers: Evidence | None = None
+    worded_by: str = ""
 
     @property
     def sort(self) -> str:
@@ -97,10 +101,11 @@ class Ledger:
         end = min(len(text) if end is None else end, start + MAX_QUOTE)
         return Evidence(self.event.seq, start, end, text[start:end])
 
-    def enter(self, note: Note, over: str = "") -> MemoryItem | None:
+    def enter(self, note: Note, over: str = "", *, answer: bool = False) -> MemoryItem | None:
         """Enter a note. Return the item that holds it, or ``None`` if these words are noted already.
 
-        Of a choice, ``over`` is the former choice; items that chose it are replaced.
+        Of a choice, ``over`` is the former choice; items that chose it are replaced. An ``answer`` replaces
+        the former answer to the same question.
         """
         place = note.evidence
         if any(
@@ -118,6 +123,8 @@ class Ledger:
             if one.domain == note.domain and sort_of(one) == note.sort
         )
         known = list(islice(alike, _COMPARED))
+        if answer and note.answers:
+            return self._answer(note, note.answers, known)
         # Each is compared as a choice, with another choice.
         plain = ConstraintDetail()
         compared = {
@@ -129,6 +136,15 @@ class Ledger:
         if not replaced and (same := same_demand(note.text, "must", reversed(compared.values()))):
             return self.again(self._items[same.id], note.evidence)
         return self.add(note, replaced)
+
+    def _answer(self, note: Note, asked: Evidence, known: Sequence[MemoryItem]) -> MemoryItem:
+        """Enter an answer. It replaces the former answer to the same question."""
+        former = [
+            one for one in known if one.answers and one.answers.quote == asked.quote and not one.by_hand
+        ]
+        if former and former[0].text == note.text:
+            return self.again(former[0], note.evidence)
+        return self.add(note, former)
 
     def again(self, item: MemoryItem, evidence: Evidence) -> MemoryItem:
         """Add evidence to an item that is repeated or continued."""
@@ -158,6 +174,8 @@ class Ledger:
             trust=note.trust,
             status=note.status,
             reason=note.reason,
+            answers=note.answers,
+            worded_by=note.worded_by,
             links=tuple(Link("supersedes", old.id) for old in replaced),
             detail=note.detail,
         )

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from itertools import islice
 
-import msgspec
-
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -17,8 +15,8 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.text import one_line
 from agentx.synthesis.demands.book import from_user
-from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Status, Trust, sort_of
+from agentx.synthesis.memory.conclusions import Change
+from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Trust, sort_of
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
@@ -28,12 +26,21 @@ from agentx.synthesis.scribe.statements import (
     Statement,
     findings_of_agent,
     first_sentence,
-    goes_on,
-    request,
     statements,
 )
+from agentx.synthesis.scribe.tasks import (
+    ask,
+    close_asked,
+    close_by_user,
+    covered,
+    demanded,
+    end_run,
+    end_what_came_of_rules,
+    start,
+)
+from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.extractor import ReadBody
-from agentx.synthesis.state.state import Message, State
+from agentx.synthesis.state.state import State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
@@ -47,9 +54,6 @@ _KINDS: dict[Sort, tuple[Kind, NoteSort]] = {
 }
 """The kind of item for each sort of statement, and its sort within the kind."""
 
-_ASKED = NoteDetail("what the user asked for")
-_IN_RUN = NoteDetail("what a run works on")
-
 
 class NoteTaker:
     """Draws decisions, tasks, refusals, states, discoveries and lessons from what is said and done.
@@ -59,7 +63,7 @@ class NoteTaker:
     """
 
     name = "scribe"
-    version = 2
+    version = 3
     reads = (
         UserMessageSent,
         AgentMessageSent,
@@ -90,61 +94,48 @@ class NoteTaker:
             case ToolCallExecuted(status="SUCCEEDED") as done:
                 _asked(ledger, done, read)
             case RunStarted() as run:
-                _started(ledger, run)
+                start(ledger, run)
             case RunEnded() as end:
-                _ended(ledger, state, end)
+                end_run(ledger, state, end)
         return tuple(ledger.changes)
 
 
 def _said(ledger: Ledger, state: State, text: str) -> None:
     """Note what a message says besides its demands, which are recorded already."""
-    demands = [
-        place
-        for item in state.items.values()
-        if item.kind == "constraint" or (item.kind == "rejection" and item.status == "active")
-        for place in item.evidence
-        if place.seq == ledger.event.seq
-    ]
-    # The agent's last message counts if the user has not written since.
-    spoken = (
-        one for one in reversed(state.messages[:-1]) if one.actor.startswith("agent:") or from_user(one.actor)
-    )
-    last = next(spoken, None)
-    for one in statements(text, last.text if last and last.actor.startswith("agent:") else ""):
-        taken = any(place.start < one.span.end and one.span.start < place.end for place in demands)
+    demands = demanded(state, ledger.event.seq)
+    answers = answered(state, text, ledger.event.seq)
+    for one in statements(text, answers.quote if answers else ""):
         evidence = ledger.evidence(text, one.span.start, one.span.end)
+        taken = covered(one.span, demands)
         if one.sort == "context":
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:
-            choice = one.sort == "decision"
             kind, sort = _KINDS[one.sort]
             note = Note(
                 kind=kind,
                 text=one.text,
                 evidence=evidence,
                 trust="user",
+                status="active" if one.sure else "candidate",
                 detail=NoteDetail(sort=sort),
-                choice=choice,
+                choice=one.sort == "decision" and not one.answers and not one.plain,
+                answers=answers if one.answers or one.replies else None,
+                worded_by=_speaker(state, answers.seq) if answers and one.proposed else "",
             )
-            ledger.enter(note, over=one.over)
+            ledger.enter(note, over=one.over, answer=one.answers)
+    end_what_came_of_rules(ledger)
     # Keep a request open if the user wrote on before it was handled. The latest one is still in the
     # conversation, so it is not noted.
     before, run = state.messages[-2:-1], state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
-        _request(ledger, before[0], "active")
+        ask(ledger, before[0], "active")
+    if not answers:
+        close_by_user(ledger, text)
 
 
-def _request(ledger: Ledger, message: Message, status: Status) -> None:
-    """Note the requests in a message."""
-    for one in statements(message.text):
-        if one.sort == "task":
-            start, end = one.span.start, one.span.end
-            place = Evidence(message.seq, start, end, message.text[start:end])
-            note = Note(
-                kind="task", text=one.text, evidence=place, trust="user", status=status, detail=_ASKED
-            )
-            reason = "The agent answered." if status == "closed" else ""
-            ledger.enter(msgspec.structs.replace(note, reason=reason))
+def _speaker(state: State, seq: int) -> str:
+    """Return who sent a recent message; empty if it is not recent."""
+    return next((one.actor for one in reversed(state.messages) if one.seq == seq), "")
 
 
 def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
@@ -214,59 +205,13 @@ def _heard(ledger: Ledger) -> Trust:
     return "user" if from_user(ledger.event.actor) else "reported"
 
 
-def _started(ledger: Ledger, run: RunStarted) -> None:
-    """Note that a run works on the user's request, or continues what an earlier one began."""
-    text = run.task.text
-    if run.directive or run.pipeline:  # such a prompt is not a request of the user
-        return
-    span = request(text)
-    if span is None:
-        return
-    evidence = ledger.evidence(text, span.start, span.end)
-    agent, resumes = run.agent, run.resumes or goes_on(text)
-    for task in ledger.standing("task"):
-        asked = any(place.seq == ledger.event.cause for place in task.evidence)
-        if (asked and task.detail == _ASKED) or (resumes and task.detail == _IN_RUN):
-            ledger.again(task, evidence)
-            ledger.patch(Patch(id=task.id, detail=_IN_RUN, reason=""))
-            return
-    if not goes_on(text):
-        task_text = one_line(text[span.start : span.end])
-        note = Note(
-            kind="task", text=task_text, evidence=evidence, trust="agent", agent=agent, detail=_IN_RUN
-        )
-        ledger.add(note)
-
-
-def _ended(ledger: Ledger, state: State, end: RunEnded) -> None:
-    """Resolve the tasks of a completed run; otherwise keep them open with the reason.
-
-    Earlier requests still wait.
-    """
-    own = next((run for run in reversed(state.runs) if run.run == ledger.event.run), None)
-    if own is None or own.directive:
-        return  # it carries out a prompt, not a request of the user
-    for task in list(ledger.standing("task")):
-        mine = any(place.seq == own.seq for place in task.evidence)
-        heard = task.detail == _ASKED and any(place.seq >= own.cause for place in task.evidence)
-        if task.by_hand or task.detail not in (_IN_RUN, _ASKED) or not (mine or heard):
-            continue
-        if end.status == "COMPLETED":
-            ledger.patch(Patch(id=task.id, status="closed", reason="The run completed it."))
-        elif mine:
-            why = f"{end.status.replace('_', ' ').lower()}: {one_line(end.reason)[:_STATE_CHARACTERS]}"
-            ledger.patch(Patch(id=task.id, reason=why.strip(": ")))
-
-
 def _answered(ledger: Ledger, state: State, text: str) -> None:
     """Note what an agent's answer says it did and found. The answer ends its turn."""
     if not ledger.event.run:
-        for task in list(ledger.standing("task")):
-            if task.detail == _ASKED and not task.by_hand:
-                ledger.patch(Patch(id=task.id, status="closed", reason="The agent answered."))
+        close_asked(ledger)
         messages = (one for one in reversed(state.messages) if one.seq < ledger.event.seq)
         if asked := next((one for one in messages if from_user(one.actor)), None):
-            _request(ledger, asked, "closed")
+            ask(ledger, asked, "closed")
     span = first_sentence(text)
     if span is None:
         return

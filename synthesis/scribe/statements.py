@@ -6,21 +6,33 @@ conversation, where it can be found.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.reading.material import own_words, straighten
+from agentx.synthesis.demands.reading.material import REPORTED, material, own_words, straighten
 from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words
+from agentx.synthesis.scribe.answers import Answer, agreed, read_answer, with_question
+from agentx.synthesis.scribe.claims import claim_of
+from agentx.synthesis.scribe.orders import VERBS, asks
+from agentx.synthesis.state.answered import names_option, proposes
 
 MAX_STATEMENTS = 3
 """Maximum number of statements noted of one message."""
 
 MAX_QUOTE = 400
 _MIN_WORDS = 2
+_FEW_WORDS = 3
+"""A choice with at most so many content words is understood only with what it answers."""
+
+_SHORT = 200
+"""Characters of a message that is read in the light of what the agent asked."""
+
+_LINKING = 12
+"""Characters between two plain statements that are one note, such as "and"."""
 
 Sort = Literal["decision", "task", "context", "discovery", "learning", "knowledge"]
 
@@ -32,6 +44,11 @@ class Statement(NamedTuple):
         span: Its position in the message.
         topic: For a context: what it is about. There is one context per topic at a time.
         over: For a decision: the former choice.
+        sure: Whether it is explicit; otherwise it is a candidate.
+        answers: Whether it answers what the agent asked or proposed.
+        replies: Whether it was said in reply to that, without answering it.
+        proposed: Whether its text is the agent's proposal, because the user only agreed.
+        plain: Whether it is a plain statement, without a word that marks it as a decision or a note.
     """
 
     sort: Sort
@@ -39,6 +56,11 @@ class Statement(NamedTuple):
     span: Span
     topic: str = ""
     over: str = ""
+    sure: bool = True
+    answers: bool = False
+    replies: bool = False
+    proposed: bool = False
+    plain: bool = False
 
 
 class _Shape:
@@ -76,7 +98,8 @@ SHAPES: tuple[_Shape, ...] = (
     _Shape(
         "knowledge",
         r"(?:please )?(?:remember|keep in mind|bear in mind|don'?t forget|do not forget|note|for the record"
-        r"|fyi|just so you know|for your information)(?: (?:that|this)\b[:,]?|\s*[:,–—-])\s*"
+        r"|fyi|just so you know|for your information)(?: (?:that|this(?! (?:is|was|has|will)))\b[:,]?"
+        r"|(?= this (?:is|was|has|will)\b)|\s*[:,–—-])\s*"
         r"(?!(?:to|you (?:should|must|have)|always|never)\b)(?=\w)",
         behind=True,
     ),
@@ -213,73 +236,86 @@ SHAPES: tuple[_Shape, ...] = (
     ),
 )
 
-_YES = _compiled(
-    r"(?:yes|yep|yeah|yup|sure|ok(?:ay)?|sounds (?:good|great|right|fine)|perfect|agreed|go ahead|go for it"
-    r"|do it|please do|works for me|lgtm|looks good"
-    r"|approved?|make it so|ship it|that works|absolutely|exactly|definitely|let'?s do (?:it|that|this)"
-    r"|great idea|good idea|i agree)\b"
-)
-_PROPOSES = _compiled(
-    r"\?|\b(?:i (?:suggest|recommend|propose|would|could|can)|i'd|should (?:i|we)|shall (?:i|we)|want me to"
-    r"|would you like|option|my (?:proposal|recommendation|suggestion|plan))\b"
-)
 _OVER = _compiled(r".*?\b(?:instead of|rather than) (?P<over>.+?)[.!]*$")
 _LEAD = _compiled(
     r"(?:(?:yes|yep|yeah|yup|no|nah|wait|ok|okay|sure|right|so|and|but|hmm+|ah+|oh|well|great|cool|nice"
     r"|perfect|good|actually|alright|lol|then|uh|um|hm|fine|thanks|awesome|in that case|i think|maybe"
-    r"|for now|now)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
+    r"|makes sense|got it|i see|true|for now|now|btw|by the way|also|hey|hi|hello|good news|sorry"
+    r"|anyway)\b[\s,.!:;–—-]*|[^\w\s#`(]+\s*|\d[.)]\s+(?=[a-z]))+"
 )
 _ASKS = re.compile(r"\?\s*$")
-_TENTATIVE = _compiled(
-    r"\b(?:maybe|perhaps|not sure|i wonder|what if|could we|should we|how about|or)\b.{0,40}\?"
-)
-_VERBS = (
-    "add|implement|fix|write|create|build|update|refactor|remove|delete|rename|change|make|move|replace"
-    "|set up|install|upgrade|configure|draft|translate"
-    "|summari[sz]e|convert|migrate|extract|split|merge|rebase|deploy|release|publish|document|design"
-    "|generate|prepare|clean up|investigate|debug"
-    "|improve|optimi[sz]e|extend|wire|integrate|test|review|revert|port|sort|organi[sz]e|plan|research"
-    "|compare|analy[sz]e|simplify|rewrite|finish|schedule"
-)
 _REQUEST = _compiled(
     rf"(?:please |now |then |also |next,? |first,? )*"
     rf"(?:(?:can|could|would|will) you (?:please |also |now |just |first )*|i(?:'d like| want| need) you to "
-    rf"|we need to |i want to |help me (?:to )?)?(?:please )?(?P<verb>{_VERBS})\b"
+    rf"|we need to |i want to |help me (?:to )?)?(?:please )?(?P<verb>{VERBS})\b"
     rf"(?!\s*(?:is|was|are|were|has|:|\?))"
 )
 
 
+_LOOSE_END = re.compile(r"[ ,;]+(?:but|and|so|or)$", re.IGNORECASE)
 _REQUEST_CHARACTERS = 200
 _PARAGRAPH = 2
 """Line breaks between two sentences that belong together. Pasted material between them has more."""
 
 
-def statements(text: str, before: str = "") -> tuple[Statement, ...]:
+def statements(text: str, question: str = "") -> tuple[Statement, ...]:
     """Return what a user's message says besides demands, in order.
 
-    ``before`` is the agent's last message, for a "yes" that answers it.
+    Args:
+        text: The message.
+        question: What the agent asked or proposed before it; empty for nothing.
 
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
     [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]
     """
-    plain, original = own_words(text), straighten(text)
+    plain, original = _with_reports(own_words(text), text), straighten(text)
+    parts = list(sentences(plain))
+    answer = None if goes_on(text) else read_answer(plain, parts, question)
     found: list[Statement] = []
-    for number, sentence in enumerate(sentences(plain)):
+    for number, sentence in enumerate(parts):
+        if answer and answer.first <= number <= answer.last:
+            if number == answer.first:
+                found.append(_answer(original, parts, answer, question))
+            continue
         one = _of_sentence(plain, original, sentence)
-        if one is None and number == 0:
-            one = _agreed(plain, original, sentence, before)
-        if one and not (one.sort == "task" and any(other.sort == "task" for other in found)):
+        if one and one.sort == "decision" and number <= 1 and (proposes(question) or names_option(one.text)):
+            one = _in_context(one, question)
+        one = one or _claim(plain, original, parts, number)
+        if one is None:
+            continue
+        if (
+            found
+            and one.plain
+            and found[-1].plain
+            and found[-1].sort == one.sort
+            and _follows(plain, found[-1], one)
+        ):
+            found[-1] = _joined(original, found[-1], one)
+        elif not (one.sort == "task" and any(other.sort == "task" for other in found)):
             found.append(one)
     return tuple(found[:MAX_STATEMENTS])
 
 
+def _with_reports(plain: str, text: str) -> str:
+    """Return the user's own words, with the sentences that report what others say.
+
+    "Legal says that we keep them for a year" makes no rule, but it is a fact that the user states. Longer
+    reports stay masked: their later sentences do not say whose words they are.
+    """
+    for one in material(text):
+        words = straighten(text[one.start : one.end])
+        if one.sort == REPORTED and len(words) <= MAX_QUOTE and len(list(sentences(words.strip()))) == 1:
+            plain = plain[: one.start] + words + plain[one.end :]
+    return plain
+
+
 def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
-    asks = bool(_ASKS.search(plain, sentence.start, sentence.end))
+    asked = bool(_ASKS.search(plain, sentence.start, sentence.end))
     for clause in clauses(plain, sentence):
         start, words = _bare(plain, clause)
         for shape in SHAPES:
             match = shape.pattern.match(words)
-            if not match or (asks and (shape.sort != "decision" or clause.end == sentence.end)):
+            if not match or (asked and (shape.sort != "decision" or clause.end == sentence.end)):
                 continue
             # From the beginning of the shape, from after its opening, or the full sentence.
             span = Span(start + match.end(), sentence.end) if shape.behind else Span(start, clause.end)
@@ -288,33 +324,62 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
                 over = _OVER.match(made.text) if made.sort == "decision" else None
                 return made._replace(over=over["over"]) if over else made
     start, words = _bare(plain, sentence)
-    if (match := _REQUEST.match(words)) and (not asks or "you" in match.group().lower()):
+    if (match := _REQUEST.match(words)) and (not asked or "you" in match.group().lower()):
         return _statement("task", original, Span(start + match.start("verb"), sentence.end))
     return None
 
 
-def _agreed(plain: str, original: str, sentence: Span, before: str) -> Statement | None:
-    """Parse a "yes" to the agent's last proposal: the decision is what was proposed."""
-    words = plain[sentence.start : sentence.end]
-    if not before or not _YES.match(words) or _ASKS.search(words):
+def _answer(original: str, parts: Sequence[Span], answer: Answer, question: str) -> Statement:
+    """Return an answer as a statement that can be understood without the question."""
+    start = parts[answer.first].start
+    span = Span(start, min(parts[answer.last].end, start + MAX_QUOTE))
+    said = one_line(original[span.start : span.end]).strip(" ,;:")
+    proposed = agreed(question) if answer.mere else ""
+    text = proposed or with_question(said[:1].upper() + said[1:], question, MAX_QUOTE)
+    return Statement(answer.sort, text, span, sure=answer.sure, answers=True, proposed=bool(proposed))
+
+
+def _in_context(one: Statement, question: str) -> Statement:
+    """Return a choice with what it answers; its text names that if it does not speak for itself."""
+    if not question:
+        return one
+    few = len(content_words(one.text)) <= _FEW_WORDS
+    text = with_question(one.text, question, MAX_QUOTE) if few else one.text
+    return one._replace(text=text, answers=True, sure=True)
+
+
+def _claim(plain: str, original: str, parts: Sequence[Span], number: int) -> Statement | None:
+    """Return a plain decision or fact, with the sentence before it if it refers to that."""
+    sentence = parts[number]
+    start, words = _bare(plain, sentence)
+    claim = claim_of(words)
+    if claim is None:
         return None
-    proposal = last_proposal(before)
-    if not proposal:
-        return None
-    end = min(sentence.end, sentence.start + MAX_QUOTE)
-    said = one_line(original[sentence.start : end])
-    return Statement("decision", f"{said} (to: “{proposal}”)", Span(sentence.start, end))
+    if claim.points:
+        before = parts[number - 1] if number else sentence
+        near = not number or plain.count("\n", before.end, sentence.start) <= 1
+        if (
+            not number
+            or not near
+            or sentence.end - before.start > MAX_QUOTE
+            or asks(plain[before.start : before.end])
+        ):
+            return None
+        start = before.start
+    made = _statement(claim.sort, original, Span(start, sentence.end))
+    return made._replace(sure=claim.sure, plain=True, replies=len(plain) <= _SHORT) if made else None
 
 
-def last_proposal(said: str) -> str:
-    """Return the last sentence in which an agent proposed or asked something; empty if it ended otherwise.
+def _follows(plain: str, before: Statement, one: Statement) -> bool:
+    """Return whether two plain statements are said in one breath."""
+    between = plain[before.span.end : one.span.start]
+    near = len(between.strip(" .,;!?-")) <= _LINKING and between.count("\n") <= 1
+    return near and one.span.end - before.span.start <= MAX_QUOTE
 
-    >>> last_proposal("I looked at both. Should I move the cache to disk?")
-    'Should I move the cache to disk?'
-    """
-    plain = own_words(said)
-    ends = [said[one.start : one.end] for one in sentences(plain)][-3:]
-    return next((one_line(one)[:200] for one in reversed(ends) if _PROPOSES.search(one)), "")
+
+def _joined(original: str, before: Statement, one: Statement) -> Statement:
+    made = _statement(one.sort, original, Span(before.span.start, one.span.end)) or one
+    return made._replace(sure=before.sure or one.sure, plain=True, replies=one.replies)
 
 
 def first_sentence(text: str) -> Span | None:
@@ -386,7 +451,8 @@ def _bare(plain: str, clause: Span) -> tuple[int, str]:
 
 def _statement(sort: Sort, original: str, span: Span, topic: str = "") -> Statement | None:
     span = Span(span.start, min(span.end, span.start + MAX_QUOTE))
-    text = one_line(original[span.start : span.end]).strip(" ,;:")
-    if not content_words(text) and sort != "decision":
+    text = _LOOSE_END.sub("", one_line(original[span.start : span.end]).strip(" ,;:"))
+    empty = not content_words(text)
+    if empty and sort != "decision":
         return None
-    return Statement(sort, text[:1].upper() + text[1:], span, topic)
+    return Statement(sort, text[:1].upper() + text[1:], span, topic, sure=not empty)

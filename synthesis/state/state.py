@@ -34,7 +34,7 @@ from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, PERSON, Add,
 from agentx.synthesis.memory.items import Kind, MemoryItem, Status
 from agentx.synthesis.state.mind import Mind
 
-FOLD_VERSION = 8
+FOLD_VERSION = 9
 """Raised whenever the same history would fold to a different state. Snapshots of another version are ignored.
 """
 
@@ -43,6 +43,9 @@ RECENT_MESSAGES = 30
 
 RECENT_TEXT = 2_000
 """Characters kept of each message; the event has the rest."""
+
+RECENT_END = 1_000
+"""Characters kept of the end of an agent's longer message: that is where it asks."""
 
 RECENT_RUNS = 50
 """Number of recent runs in the state, for the director."""
@@ -57,13 +60,21 @@ RUN_TEXT = 500
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message of the conversation, as shown in the context."""
+    """A message of the conversation, as shown in the context.
+
+    Attributes:
+        text: Its first :data:`RECENT_TEXT` characters.
+        end: The last characters of an agent's longer message; empty for others.
+        cut: Position of ``end`` in the message; 0 if the message is in a blob.
+    """
 
     seq: int
     at: str
     actor: str
     text: str
     run: str = ""
+    end: str = ""
+    cut: int = 0
 
 
 class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -374,8 +385,11 @@ def _conclude(state: State, event: Event, concluded: Concluded) -> None:
 
 
 def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSent) -> None:
-    text = said.body.text[:RECENT_TEXT]
-    state.messages.append(Message(event.seq, event.at, event.actor, text, event.run))
+    whole, end, cut = said.body.text, "", 0
+    if len(whole) > RECENT_TEXT and isinstance(said, AgentMessageSent):
+        end = whole[RECENT_TEXT:][-RECENT_END:]
+        cut = 0 if said.body.blob else len(whole) - len(end)
+    state.messages.append(Message(event.seq, event.at, event.actor, whole[:RECENT_TEXT], event.run, end, cut))
     if len(state.messages) > RECENT_MESSAGES:
         del state.messages[0]
     if is_instruction(event):

@@ -14,7 +14,7 @@ from agentx.memory.editing import find
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.demands.explanation import Verdict, explain
+from agentx.synthesis.demands.explanation import Verdict
 from agentx.synthesis.memory.items import (
     FORMER_KINDS,
     Ending,
@@ -25,6 +25,8 @@ from agentx.synthesis.memory.items import (
     Status,
     ending,
 )
+from agentx.synthesis.scribe.explaining import explained
+from agentx.synthesis.state.answered import answered
 
 _STATUS_COLOURS = {"active": "green", "candidate": "yellow"}
 
@@ -252,14 +254,15 @@ def explain_message(
     """Show what a message would give: kept, a candidate, or left alone, and why; records nothing."""
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
-    message = encodable(sys.stdin.read() if text == "-" else text)
+    message, question = encodable(sys.stdin.read() if text == "-" else text), None
     if event:
         with opened(terminal) as ws:
             found = next(iter(ws.events(event - 1)), None) if event > 0 else None
             if found is None or found.seq != event or not isinstance(found.data, UserMessageSent):
                 raise UsageError(f"Event {event} is not a user's message; see `agentx log`.")
             message = ws.read_body(found.data.body)
-    parts = explain(message)
+            question = answered(ws.state_at(event), message, event)
+    parts = explained(message, question.quote if question else "")
     if terminal.json:
         terminal.document(parts)
         return

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +31,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import MemoryItem, is_checked, sort_of, status_in_words
+from agentx.synthesis.memory.items import MemoryItem, ending, is_checked, sort_of, status_in_words
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import PendingCall
@@ -234,6 +234,8 @@ def _think(terminal: Terminal, message: str, name: str) -> None:
         terminal.show(Text(plain(result.answer)), "", Text(summary, "dim"))
 
 
+_ENDED = ("closed", "retired")
+
 # --- the user's word ----------------------------------------------------------------------------------------
 
 
@@ -243,17 +245,38 @@ def say(
         str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
     ],
 ) -> None:
-    """Say something to the agents, without starting a run; lasting demands are remembered at once."""
+    """Say something to the agents, without starting a run; the answer is what was made of it.
+
+    Demands, decisions and facts that are explicit are active at once. Doubtful ones are candidates.
+    """
     with opened(terminal) as ws:
         event = ws.say(_text(text))
         news = _noted(ws, event)
-    recorded = Text.assemble((f"{event.seq}  ", "dim"), "said")
-    terminal.result({"event": as_json(event), "memory": news}, recorded, *map(_news, news))
+    made = _made_of(event, news)
+    recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
+    terminal.result({"event": as_json(event), "made": made, "memory": news}, recorded, *map(_news, news))
 
 
 def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
     """Return what an event added to or changed in memory."""
     return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
+
+
+def _made_of(event: Event, news: Sequence[MemoryItem]) -> str:
+    """Return in one line what was made of a message."""
+    said = [item for item in news if any(place.seq == event.seq for place in item.evidence)]
+    groups = {
+        "Active": [item.id for item in said if item.status == "active"],
+        "Candidate": [item.id for item in said if item.status == "candidate"],
+        "Ended": [item.id for item in news if item.status in _ENDED and ending(item) != "lapsed"],
+        "Perhaps ended": [item.id for item in news if _doubted(item, event)],
+    }
+    made = (f"{name}: {', '.join(names)}." for name, names in groups.items() if names)
+    return " ".join(made) or "Kept as conversation only."
+
+
+def _doubted(item: MemoryItem, event: Event) -> bool:
+    return item.status == "active" and any(place.seq == event.seq for place in item.perhaps_ended_by)
 
 
 def _news(item: MemoryItem) -> Text:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 40_000
 """Number of characters of a message that are read for demands; a longer message is a paste."""
 
+REPORTED = "what somebody else says"
+"""The sort of a sentence or more that reports the words of others."""
+
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u202f": " "})
 
 
@@ -219,7 +222,7 @@ def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
     yield from taken
     pasted = list(_pasted_lines(plain))
     found = passages(plain, original, [Span(start, end) for start, end, _ in pasted])
-    yield "what somebody else says", [_Span(one.start, one.end, "\n") for one in found if one.certain]
+    yield REPORTED, [_Span(one.start, one.end, "\n") for one in found if one.certain]
     yield "pasted lines", pasted
 
 

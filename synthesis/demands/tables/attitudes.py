@@ -161,8 +161,8 @@ NOT_IN_GENERAL = compiled(
     r"|last (?:night|week|month|year|time)|just now|at the moment|so far|yet)\b|\b(?:would|i'd|'d) (?:like"
     r"|love)\b"
     r"|\bif (?:i|you)\b.{0,30}\bi (?:prefer|like)\b|\b(?:should|do|did|would|can|could|might|must|which"
-    r"|whether"
-    r"|what|why|how|ones?) i\b|\bused to\b|\b(?:if (?:not|so)|otherwise|or else|in that case)\b|\bas i (?:like|prefer)"
+    r"|whether|what|why|how|ones?) i\b|\bused to\b|\b(?:if (?:not|so)|otherwise|or else|in that case)\b"
+    r"|\bas i (?:like|prefer)"
 )
 """What shows a moment, a wish for now, or a question, and not an attitude."""
 

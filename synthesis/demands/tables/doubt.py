@@ -38,8 +38,8 @@ ALONE = (0.2, -0.7)
 SHORT = (-0.3, 0.0)
 LONG = (-0.6, 0.0)
 IN_LONG = (-1.7, -1.1)
-"""Weights of the place: the first sentence, the only one, one of at most four words, one of more than 25, and one
-of a message of more than 120.
+"""Weights of the place: the first sentence, the only one, one of at most four words, one of more than 25, and
+one of a message of more than 120.
 """
 
 SHORT_WORDS, LONG_WORDS, LONG_MESSAGE_WORDS = 4, 25, 120

@@ -445,7 +445,8 @@ REJECTIONS: tuple[Rejected, ...] = (
 
 BEYOND_ONE_CALL = compiled(
     r"\b(?:ever|any ?more|for good|under no circumstances|off the table|not an option|out of the question"
-    rf"|from now on|period|full stop|final|(?:stop|don't|do not|never) (?:{IDEA_HABITS}|{IDEA_VERBS}))\b|\b(?:in|for|on) (?:this|our) (?:whole |entire )?{_PROJECT}\b"
+    rf"|from now on|period|full stop|final|(?:stop|don't|do not|never) (?:{IDEA_HABITS}|{IDEA_VERBS}))\b"
+    rf"|\b(?:in|for|on) (?:this|our) (?:whole |entire )?{_PROJECT}\b"
 )
 """Words that extend a rejection beyond the call that it answers."""
 

@@ -3,6 +3,7 @@
 import io
 
 from agentx import Workspace
+from agentx.storage.events.types import AgentMessageSent, Draft
 
 
 def test_each_part_of_a_message_is_told_with_its_reason(call):
@@ -50,3 +51,21 @@ def test_the_reason_has_its_place_beside_a_long_sentence_in_a_narrow_terminal(ca
     monkeypatch.setenv("COLUMNS", "80")
     done = call("memory", "explain", "Can anybody say why the tests of the export take so long on Mondays?")
     assert " ".join(done.out.splitlines()[-1].split()) == "Can anybody say why the t… left alone a question"
+
+
+def test_notes_are_previewed_with_the_demands(call):
+    done = call("memory", "explain", "Never use tabs. We'll host in Frankfurt. Ines runs the harbour office.")
+    rows = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "We'll host in Frankfurt. captured decision a plain decision" in rows
+    assert any(
+        row.startswith("Ines runs the harbour office. candidate knowledge a plain fact") for row in rows
+    )
+
+
+def test_a_recorded_answer_is_explained_with_its_question(call, root):
+    with Workspace.open(root) as ws:
+        asked = AgentMessageSent(body=ws.body("Which port does staging use?"), final=True)
+        ws.record(Draft(data=asked, actor="agent:main"))
+        seq = ws.say("8080").seq
+    (part,) = call("memory", "explain", "--event", str(seq), "--json", "-C", root).json
+    assert (part["verdict"], part["why"]) == ("active", "answers “Which port does staging use?”")
