@@ -1,9 +1,14 @@
 """The agent that works anyway settles what the user said: from the candidate to the enforced rule."""
 
+from contextlib import redirect_stdout
+from io import StringIO
+
 import pytest
 
 from agentx.agents.loop import run_task
 from agentx.agents.run_types import Limits
+from agentx.cli.main import main
+from agentx.memory.settling import most_useful_first
 from agentx.storage.events.types import ToolCallExecuted
 from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.conclusions import AGENT, PERSON, Add, Concluded, Patch
@@ -171,3 +176,52 @@ def test_what_a_person_edited_waits_for_them(ws, candidate):
     assert ws.to_settle() == []
     done = ws.settle_candidates([SettleVerdict(id=name, verdict="drop")])
     assert done.refused[0].why == f"A person decided on {name}, and no agent overturns that."
+
+
+# --- a person ------------------------------------------------------------------------------------------------
+
+
+def test_a_person_is_asked_first_what_touches_the_work_then_what_was_repeated(ws, candidate):
+    old = candidate("Use tabs in Makefiles.", "Use tabs in Makefiles.")
+    said = ws.say("Tell me about Makefiles.").seq
+    twice = candidate("Use long names.", "Use long names.")
+    item = ws.state.items[twice]
+    more = Patch(id=twice, evidence=(*item.evidence, Evidence(said, 0, 4, "Tell")))
+    ws.engine.synthesizer.record([more], "test")
+    last = candidate("Write short titles.", "Write short titles.")
+    for number in range(6):
+        ws.say(f"What about Makefiles, number {number}?")
+    assert [one.id for one in most_useful_first(ws.state)] == [old, twice, last]
+
+
+def test_a_person_settles_a_rule_that_is_perhaps_ended(ws, candidate):
+    first, second = candidate(), candidate()
+    seq = ws.say("QA has signed off.").seq
+    doubt = (Evidence(seq, 0, 18, "QA has signed off."),)
+    ws.engine.synthesizer.record(
+        [Patch(id=name, status="active", perhaps_ended_by=doubt) for name in (first, second)], "test"
+    )
+    assert {one.id for one in most_useful_first(ws.state)} == {first, second}
+    kept, ended = ws.review(first, accept=True), ws.review(second, accept=False)
+    assert (kept.status, kept.perhaps_ended_by) == ("active", ())
+    assert (ended.status, ended.evidence[-1].seq) == ("retired", seq)
+
+
+def test_what_a_person_rewords_is_their_wording(ws, candidate):
+    name = candidate()
+    ws.settle_candidates([SettleVerdict(id=name, verdict="keep", quote=WORDS, text=RULE)])
+    assert ws.edit_memory(name, "Keep dependencies in pyproject.toml.").worded_by == ""
+
+
+def test_a_person_sees_the_quote_the_wording_and_what_it_answers(ws, candidate):
+    asked = "Shall I create a requirements.txt?"
+    name = candidate(answers=Evidence(1, 0, len(asked), asked))
+    ws.settle_candidates([SettleVerdict(id=name, verdict="keep", quote=WORDS, text=RULE)])
+    out = StringIO()
+    with redirect_stdout(out):
+        assert main(["memory", "show", name, "-C", str(ws.root)]) == 0
+    shown = " ".join(out.getvalue().replace("│", " ").split())
+    assert f"{RULE} " in shown
+    assert f"“{WORDS}.”" in shown
+    assert f"answers “{asked}”" in shown
+    assert "worded by agent:main" in shown
