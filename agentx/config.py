@@ -100,12 +100,14 @@ class ToolsSection(_Section):
 class MemorySection(_Section):
     """What settles candidates besides the user.
 
-    ``judge``: after a run, the model that ran it also reads the user's messages. ``lapse_days``: days after
-    which a candidate that nobody settled is closed; 0 for never. ``maintain``: decay rules, merge
+    ``settle``: agents settle the candidates that touch their work. ``judge``: after a run, the model that ran
+    it also reads the user's messages. ``lapse_days``: days after which a candidate that nobody settled is
+    closed; 0 for never. ``maintain``: decay rules, merge
     near-duplicates and promote lessons when work resumes after a night (``nightly``), or only on request
     (``off``).
     """
 
+    settle: Annotated[bool, Effect.HARMLESS] = True
     judge: Annotated[bool, Effect.HARMLESS] = True
     lapse_days: Annotated[int, Effect.HARMLESS] = Field(default=14, ge=0, le=36_500)
     maintain: Annotated[str, Effect.HARMLESS] = Field(default="nightly", pattern="^(nightly|off)$")

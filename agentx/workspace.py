@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,10 +25,11 @@ from agentx.integrity.purge import purge as purging
 from agentx.integrity.purge.purge import PurgePlan, PurgeReport
 from agentx.integrity.repair import Repaired
 from agentx.integrity.verify import Verified
-from agentx.memory import editing, maintenance
+from agentx.memory import editing, maintenance, settling
 from agentx.memory.backtest import Backtested, backtest
 from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
+from agentx.memory.settling import Settlement, Unsettled
 from agentx.policy import approvals
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
@@ -49,6 +50,7 @@ from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
@@ -455,6 +457,32 @@ class Workspace:
     def review(self, item: str, *, accept: bool) -> MemoryItem:
         """Accept or reject a candidate."""
         return editing.review(self.engine, item, self.settings.actor, accept=accept)
+
+    def to_settle(self, message: str = "", *, most: int = settling.MOST, agent: str = "") -> list[Unsettled]:
+        """Return the candidates and perhaps-ended rules that touch the work, the newest words first.
+
+        Show them to your agent, and pass its verdicts to :meth:`settle_candidates`.
+
+        Args:
+            message: What the agent works on; the latest messages count as well.
+            most: Maximum number of items.
+            agent: Role of the agent; items about another role are left out.
+        """
+        return settling.to_settle(self.engine, message, most=most, agent=agent)
+
+    def settle_candidates(self, verdicts: Iterable[SettleVerdict], *, by: str = "agent:main") -> Settlement:
+        """Apply an agent's verdicts on candidates as far as the user's words prove them.
+
+        What a person decided by hand is never overturned. A refused verdict changes nothing.
+
+        Args:
+            verdicts: The verdicts, in order.
+            by: The agent's actor, ``agent:<role>``.
+
+        Raises:
+            ReadOnly: The workspace was written by a newer version.
+        """
+        return settling.settle(self.engine, verdicts, by=by)
 
     def maintain(self, *, dry_run: bool = False) -> maintenance.Maintained:
         """Run overdue memory maintenance: decay, merge, promote, set aside."""

@@ -181,7 +181,7 @@ PROGRAMS = {
 }
 """The modules that start a program, and which."""
 
-SIGNALS = {"RunStops": "agentx/agents/bounds.py"}
+SIGNALS = {"RunStops": "agentx/agents/bounds.py", "NotBelieved": "synthesis/judgement/book.py"}
 """Exceptions that are no errors: they steer, and what raises them is caught by what called it."""
 
 VAGUE = {"helper", "helpers", "manager", "managers", "util", "utils"}

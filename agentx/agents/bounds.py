@@ -63,6 +63,16 @@ class RunLimiter:
         self.check_time()
         self.steps += 1
 
+    def has_room(self) -> bool:
+        """Return whether another model call is within the limits."""
+        limits, used = self._limits, self.usage
+        return (
+            self.steps < limits.max_steps
+            and used.prompt_tokens + used.completion_tokens < limits.max_tokens
+            and used.cost_usd < limits.max_cost_usd
+            and time.monotonic() < self._until
+        )
+
     def check_time(self) -> None:
         """Stop the run where its time is up.
 

@@ -22,6 +22,7 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     item_id,
+    joined,
     sort_of,
 )
 from agentx.synthesis.memory.policies import POLICIES
@@ -146,7 +147,9 @@ def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
             detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
         elif isinstance(detail, RejectionDetail):
             detail = msgspec.structs.replace(detail, idea=text, check=None)
-        return _patch(engine, Patch(id=name, text=text, short=shorten(text), detail=detail), actor)
+        return _patch(
+            engine, Patch(id=name, text=text, short=shorten(text), detail=detail, worded_by=""), actor
+        )
 
 
 def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
@@ -160,16 +163,21 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 
 
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
-    """Settle a candidate: activate it, or retire it.
+    """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
     Raises:
-        UsageError: It is not a candidate.
+        UsageError: It is not a candidate, and nothing may have ended it.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
-        if item.status != "candidate":
+        ended = item.status == "active" and item.perhaps_ended_by
+        if item.status != "candidate" and not ended:
             raise UsageError(f"{name} is {item.status}, not a candidate.")
-        return _patch(engine, Patch(id=name, status="active" if accept else "retired", trust="user"), actor)
+        patch = Patch(id=name, status="active" if accept else "retired", trust="user")
+        if ended:
+            evidence = item.evidence if accept else joined(item.evidence, item.perhaps_ended_by)
+            patch = Patch(id=name, status=patch.status, evidence=evidence, perhaps_ended_by=())
+        return _patch(engine, patch, actor)
 
 
 def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:

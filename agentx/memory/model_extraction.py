@@ -6,7 +6,7 @@ no model, and two processes never record the same twice.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,6 +56,18 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
+def combined(judged: Sequence[Judged]) -> Judged:
+    """Return the results of several calls as one."""
+    return Judged(
+        model=judged[-1].model if judged else "",
+        messages=tuple(seq for one in judged for seq in one.messages),
+        items=tuple({item.id: item for one in judged for item in one.items}.values()),
+        refused=tuple(one for part in judged for one in part.refused)[:MAX_REFUSED],
+        refusals=sum(one.refusals for one in judged),
+        usage=sum((one.usage for one in judged), Usage()),
+    )
+
+
 class Open(Protocol):
     """An open workspace: any object with its parts."""
 
@@ -71,8 +83,8 @@ def judge(
     """Let a model read recent messages, take notes, and settle candidates.
 
     It makes rules only from the user's own words, and never overrides what the user decided by hand. It reads
-    the first 30 messages after those that a model last read (the latest 30 if none was ever read). Messages
-    of agents are included if ``scribe.capture_assistant`` is set.
+    the first 30 messages that no model has read: on first use, the oldest ones. Messages of agents are
+    included if ``scribe.capture_assistant`` is set.
 
     Args:
         ws: The workspace.
@@ -159,13 +171,12 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch:
-    """Return the first messages that no model has read (at most ``most``), or else those in the state."""
+    """Return the first messages that no model has read, at most ``most``."""
     said: dict[int, str] = {}
     heard: dict[int, str] = {}
     listens = engine.config.scribe.auto_capture and engine.config.scribe.capture_assistant
-    at_hand = state.messages[0].seq - 1 if state.messages else state.seq
-    begin, since = state.judged or at_hand, ""
-    for event in engine.log.history.read(begin, told_already):
+    since = ""
+    for event in engine.log.history.read(state.judged, told_already):
         if event.seq > state.seq:
             break
         who = Actor.parse(event.actor).role

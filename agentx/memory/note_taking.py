@@ -9,17 +9,18 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from agentx.engine import models
 from agentx.engine.engine import Engine
-from agentx.memory.model_extraction import Judged, judge_in, unread
+from agentx.memory.model_extraction import Judged, combined, judge_in, unread
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.log.history import told_already
+from agentx.storage.progress import Progress
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient, Usage
@@ -64,7 +65,8 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
         messages: Number of messages that a model read.
         judged: Result of each model call; empty if no model was asked.
         usage: Token usage of all calls.
-        left: Number of messages still unread, for lack of a model or of time.
+        left: Number of messages still unread, for lack of a model, of time or of tokens.
+        stopped: The limit that was reached before everything was read; empty if none was.
     """
 
     items: tuple[MemoryItem, ...] = ()
@@ -72,6 +74,7 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
     judged: tuple[Judged, ...] = ()
     usage: Usage = Usage()
     left: int = 0
+    stopped: str = ""
 
 
 class Scribe:
@@ -113,8 +116,22 @@ class Scribe:
             self._engine.write_path.refresh()
             self._engine.synthesizer.flush()
 
-    def run(self, model: ModelClient | None = None) -> ScribeRun:
+    def run(
+        self,
+        model: ModelClient | None = None,
+        *,
+        timeout_s: float | None = None,
+        progress: Progress | None = None,
+    ) -> ScribeRun:
         """Process the backlog, with code and then with a model: the given or the configured one, if any.
+
+        The model reads everything that no model has read, in batches of 30 messages, oldest first, within
+        ``limits.max_tokens`` and ``limits.max_cost_usd``. The next run continues where this one stops.
+
+        Args:
+            model: The model to use.
+            timeout_s: Limit for all calls, in seconds; ``scribe.timeout_s`` by default.
+            progress: Called after each batch with the number of messages read and the total.
 
         Raises:
             ModelError: The model could not be reached, or its answer could not be read; the next run reads
@@ -125,25 +142,40 @@ class Scribe:
         if model is None and self.model:
             model = models.model(self._engine)
         self._tried = datetime.now(tz=UTC)  # a failed run is not retried at once
-        end = time.monotonic() + self._engine.config.scribe.timeout_s
+        time_s = self._engine.config.scribe.timeout_s if timeout_s is None else timeout_s
+        end = time.monotonic() + time_s
         judged: list[Judged] = []
-        while model is not None and (left_s := end - time.monotonic()) > 0:
-            one = judge_in(self._engine, model, timeout_s=left_s)
+        left, stopped = self._unread(), ""
+        total = left
+        while model is not None and left:
+            stopped = _limit_reached(self._engine, judged, end)
+            if stopped:
+                break
+            one = judge_in(self._engine, model, timeout_s=end - time.monotonic())
             if not one.messages:
                 break
             judged.append(one)
-        batch = unread(self._engine, self._engine.snapshot(), MOST_COUNTED)
+            left = self._unread()
+            if progress is not None:
+                progress("messages", max(total - left, 0), total)
+        whole = combined(judged)
         return ScribeRun(
-            items=tuple({item.id: item for one in judged for item in one.items}.values()),
-            messages=sum(len(one.messages) for one in judged),
+            items=whole.items,
+            messages=len(whole.messages),
             judged=tuple(judged),
-            usage=sum((one.usage for one in judged), Usage()),
-            left=len(batch.said) + len(batch.heard),
+            usage=whole.usage,
+            left=left,
+            stopped=stopped,
         )
+
+    def _unread(self) -> int:
+        """Return the number of messages that no model has read, at most :data:`MOST_COUNTED`."""
+        batch = unread(self._engine, self._engine.snapshot(), MOST_COUNTED)
+        return len(batch.said) + len(batch.heard)
 
     def run_when_due(self, now: datetime | None = None) -> ScribeRun | None:
         """Run if a run is due; otherwise return ``None``."""
-        return self.run() if self.pending(now).due else None
+        return self.run() if self.model and self.pending(now).due else None
 
     @contextlib.contextmanager
     def keeping(self, look_s: float = LOOK_S) -> Iterator[None]:
@@ -178,6 +210,18 @@ class Scribe:
         with contextlib.suppress(ValueError):
             return datetime.fromisoformat(event.at) if event else None
         return None
+
+
+def _limit_reached(engine: Engine, judged: Sequence[Judged], end: float) -> str:
+    """Return which limit keeps a model from reading on; empty for none."""
+    limits, used = engine.config.limits, combined(judged).usage
+    if time.monotonic() >= end:
+        return "the time"
+    if used.prompt_tokens + used.completion_tokens >= limits.max_tokens:
+        return f"{limits.max_tokens:,} tokens (limits.max_tokens)"
+    if used.cost_usd >= limits.max_cost_usd:
+        return f"{limits.max_cost_usd:g} USD (limits.max_cost_usd)"
+    return ""
 
 
 def is_active(hours: str, now: datetime) -> bool:

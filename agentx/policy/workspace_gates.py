@@ -53,11 +53,11 @@ MAX_WORDS = 400
 
 _READS = vocabulary(
     """
-    read_file list_directory search_memory summarize_directory_purpose summarize_decisions Read Glob Grep LS
-    NotebookRead WebSearch TodoWrite
+    read_file list_directory search_memory summarize_directory_purpose summarize_decisions settle Read Glob
+    Grep LS NotebookRead WebSearch TodoWrite
     """
 )
-"""Tools that change nothing, of AgentX and of other agents."""
+"""Tools that change no artifact, of AgentX and of other agents."""
 
 _CHECKS = vocabulary("run_tests run_lint run_build check_document")
 """Tools that check the work: no flow requires approval for them."""

@@ -6,11 +6,15 @@ import msgspec
 from pydantic import Field
 
 from agentx.core.layout import ARTIFACTS
+from agentx.memory import settling
+from agentx.memory.settling import Settlement
 from agentx.search.event_chunks import place
 from agentx.storage.artifacts import ArtifactMissing
+from agentx.storage.errors import UsageError
 from agentx.storage.files.paths import check_folder
 from agentx.storage.index.port import ChunkKind, Filter
 from agentx.storage.text import is_binary
+from agentx.synthesis.judgement.settling import Act, KeptAs, SettleVerdict
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.recall.summaries import directory_purpose, summarize_decisions
 from agentx.tools.quality_tools import QualityTools
@@ -99,6 +103,43 @@ class MemoryTools(QualityTools):
         del job
         state = self.engine.state
         return Summary(summarize_decisions(state.items.values(), state.messages))
+
+    @tool
+    def settle(  # noqa: PLR0913 - the fields of a verdict
+        self,
+        job: Job,
+        *,
+        id: Annotated[str, Field(description="The candidate, or the rule that is perhaps ended.")],  # noqa: A002
+        verdict: Annotated[
+            Act, Field(description="keep, drop, or it says the same as, ends or replaces `other`.")
+        ],
+        quote: Annotated[
+            str, Field(description="The user's words, copied exactly; only drop may omit them.")
+        ] = "",
+        text: Annotated[str, Field(description="keep: a sentence clear on its own, in your words.")] = "",
+        kind: Annotated[KeptAs, Field(description="keep: as what; empty for its own kind.")] = "",
+        scope: Annotated[str, Field(description="The user's words for where it applies.")] = "",
+        until: Annotated[str, Field(description="The user's words for what ends it.")] = "",
+        other: Annotated[str, Field(description="ID of the item that it repeats, ends or replaces.")] = "",
+        reason: Annotated[str, Field(description="Why, in one short line for the user.")] = "",
+    ) -> Settlement:
+        """Settle whether what the user said is meant to last; only what their own words show is kept."""
+        del job
+        given = SettleVerdict(
+            id=id,
+            verdict=verdict,
+            quote=quote,
+            text=text,
+            kind=kind,
+            scope=scope,
+            until=until,
+            other=other,
+            reason=reason,
+        )
+        settled = settling.settle(self.engine, (given,), by=self.actor)
+        if settled.refused:
+            raise UsageError(f"Refused: {settled.refused[0].why}")
+        return settled
 
     def _texts(self, tree: str, folder: str) -> dict[str, str | None]:
         """Return the files below a directory with their texts; beyond a limit, only the names."""

@@ -272,7 +272,9 @@ class ToolSet:
 
     def names(self) -> list[str]:
         """Return the tools that this workspace allows, in a stable order."""
-        off = set() if self.engine.config.tools.run_command else {"run_command"}
+        config = self.engine.config
+        allowed = {"run_command": config.tools.run_command, "settle": config.memory.settle}
+        off = {name for name, is_allowed in allowed.items() if not is_allowed}
         return [name for name in _BODIES if hasattr(type(self), name) and name not in off]
 
     def body(self, name: str) -> Callable[..., Any]:

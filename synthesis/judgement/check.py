@@ -5,15 +5,16 @@ by hand is never overturned. Refusals are reported; the rest is accepted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
 
-from agentx.storage.text import one_line, shorten
+from agentx.storage.text import shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
+from agentx.synthesis.judgement.book import DEMANDS, Book, NotBelieved, located, rests_on
 from agentx.synthesis.judgement.judge_answer import (
     Found,
     JudgeAnswer,
@@ -22,20 +23,17 @@ from agentx.synthesis.judgement.judge_answer import (
     shortened,
 )
 from agentx.synthesis.judgement.quotes import OwnWords
-from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import content_words
-from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
     Kind,
-    Link,
     MemoryItem,
     NoteDetail,
     NoteSort,
     RejectionDetail,
     Scope,
-    Status,
     free_id,
     sort_of,
 )
@@ -45,9 +43,6 @@ from agentx.synthesis.state.state import State
 MAX_FOUND = 8
 """Maximum number of entries read for one message."""
 
-REASON_CHARACTERS = 200
-
-_DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
 NOTES: dict[str, tuple[Kind, NoteSort]] = {
     "decision": ("decision", ""),
     "task": ("task", ""),
@@ -56,8 +51,6 @@ NOTES: dict[str, tuple[Kind, NoteSort]] = {
     "learning": ("knowledge", "learning"),
 }
 """What may also be noted from an agent's words, as a model names it: its kind and its sort within it."""
-
-_STANDING: tuple[Status, ...] = ("active", "candidate")
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -73,10 +66,6 @@ class Checked(msgspec.Struct, frozen=True):
     refused: tuple[RefusedEntry, ...]
 
 
-class _NotBelieved(Exception):
-    """An entry of an answer is refused; the message says why. It never leaves this module."""
-
-
 def check(
     answer: JudgeAnswer,
     said: Mapping[int, str],
@@ -89,44 +78,38 @@ def check(
     The state may have changed since the model was asked. Only notes are made from ``heard``, the agents'
     messages. Both kinds of messages are given by seq; ``model`` is the model's name, for the reasons.
     """
-    book = _Book(said, heard or {}, state, one_line(model)[:REASON_CHARACTERS])
+    book = _Answered(said, heard or {}, state, f"model {model}")
     entries = [(found.quote, partial(book.enter, found)) for found in answer.found]
     entries += [(verdict.id, partial(book.settle, verdict)) for verdict in answer.verdicts]
     refused = list(answer.refused)
     for what, enter in entries:
         try:
             enter()
-        except _NotBelieved as error:
+        except NotBelieved as error:
             refused.append(RefusedEntry(shortened(what), str(error)))
-    touched = dict.fromkeys(one.item.id if isinstance(one, Add) else one.id for one in book.changes)
-    return Checked(tuple(book.changes), tuple(book.items[name] for name in touched), tuple(refused))
+    return Checked(tuple(book.changes), book.touched, tuple(refused))
 
 
-class _Book:
-    """The items while an answer is processed, and the changes so far."""
+class _Answered(Book):
+    """The items while a model's answer is processed."""
 
-    def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, model: str) -> None:
-        self.texts = {**heard, **said}
-        self.said = said
-        self.model = model
-        self.items = dict(state.items)
-        self.changes: list[Change] = []
-        self._messages: dict[int, OwnWords] = {}
+    def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, by: str) -> None:
+        super().__init__(said, heard, state, by)
         self._counted: Counter[int] = Counter()
 
     def enter(self, found: Found) -> None:
         self._counted[found.message] += 1
         if self._counted[found.message] > MAX_FOUND:
-            raise _NotBelieved(f"More than {MAX_FOUND} entries are of one message.")
+            raise NotBelieved(f"More than {MAX_FOUND} entries are of one message.")
         message = self._message(found.message)
-        span = _located(message, found.quote, "quote")
+        span = located(message, found.quote, "quote")
         whole = message.whole(span)
         evidence = self._evidence(found.message, whole or span)
         if found.kind in NOTES:
             self._note(found, message.words(whole or span), evidence)
             return
         if found.message not in self.said:
-            raise _NotBelieved("Only the user's own words make or end a rule.")
+            raise NotBelieved("Only the user's own words make or end a rule.")
         if found.kind == "ending":
             self._end(found, evidence)
             return
@@ -154,7 +137,7 @@ class _Book:
             for item in self.items.values()
             if sort_of(item) == (sort or kind) and item.status == "active"
         ]
-        if found.lasting == "no" or any(_rests_on(item, evidence) for item in alike):
+        if found.lasting == "no" or any(rests_on(item, evidence) for item in alike):
             return
         own = (sort or kind,)
         same = self._standing(found.repeats, own) if found.repeats else same_demand(text, "must", alike)
@@ -181,7 +164,7 @@ class _Book:
         ``None`` if any other item rests on them, or one that the user decided on by hand. A candidate of this
         kind is then settled; everything else on these words, in whatever status, is left unchanged.
         """
-        mine = [item for item in self.items.values() if item.kind in _DEMANDS and _rests_on(item, evidence)]
+        mine = [item for item in self.items.values() if item.kind in DEMANDS and rests_on(item, evidence)]
         others = [item for item in mine if item.kind != found.kind and item.status == "candidate"]
         if not mine or (len(others) == len(mine) and not any(item.by_hand for item in mine)):
             return others
@@ -199,11 +182,11 @@ class _Book:
 
     def _end(self, found: Found, evidence: Evidence) -> None:
         if not found.ends:
-            raise _NotBelieved("It ends something, and does not say what.")
+            raise NotBelieved("It ends something, and does not say what.")
         said = content_words(evidence.quote)
         for item in [self._own(name) for name in found.ends]:
             if not said & content_words(f"{item.text} {item.until}"):
-                raise _NotBelieved(f"The words do not name what {item.id} is about.")
+                raise NotBelieved(f"The words do not name what {item.id} is about.")
             grown = (*item.evidence, evidence)
             self._patch(Patch(id=item.id, status="retired", evidence=grown, reason=self._why(found.reason)))
 
@@ -246,28 +229,19 @@ class _Book:
             ),
         )
         if not may_be_made(item):
-            raise _NotBelieved(f"No {kind} may be made of it.")
+            raise NotBelieved(f"No {kind} may be made of it.")
         self._replace([*replaced, *(contrary if sure else ())], item)
-
-    def _replace(self, gone: Sequence[MemoryItem], item: MemoryItem) -> None:
-        """Add an item that supersedes others."""
-        for old in gone:
-            links = (*old.links, Link("superseded_by", item.id))
-            self._patch(Patch(id=old.id, status="retired", links=links, reason=item.reason))
-        item = msgspec.structs.replace(item, links=tuple(Link("supersedes", old.id) for old in gone))
-        self.items[item.id] = item
-        self.changes.append(Add(item))
 
     def _reach(self, message: OwnWords, found: Found, text: str) -> tuple[Scope, str]:
         """Return where and until when it applies, by the user's words alone."""
         reach = reach_of(text)
         scope, until = reach.scope, reach.until
         if found.scope:
-            words = message.words(_located(message, found.scope, "scope"))
+            words = message.words(located(message, found.scope, "scope"))
             named = reach_of(words).scope
             scope = scope if scope != Scope() else named if named != Scope() else Scope(topic=words.lower())
         if found.until:
-            until = message.words(_located(message, found.until, "until"))
+            until = message.words(located(message, found.until, "until"))
         return scope, until
 
     def settle(self, verdict: ProposalVerdict) -> None:
@@ -278,7 +252,7 @@ class _Book:
         if any(verdict.id == change.id for change in self.changes if isinstance(change, Patch)):
             return  # already settled by an entry found in the messages
         if item.status != "candidate":
-            raise _NotBelieved(f"It is {item.status}, not a candidate.")
+            raise NotBelieved(f"It is {item.status}, not a candidate.")
         if verdict.verdict == "keep":
             self._keep(item, verdict.reason)
         else:
@@ -287,52 +261,5 @@ class _Book:
     def _keep(self, item: MemoryItem, reason: str) -> None:
         self._own(item.id)
         if item.trust != "user" or not any(evidence.quote for evidence in item.evidence):
-            raise _NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
+            raise NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
         self._patch(Patch(id=item.id, status="active", reason=self._why(reason)))
-
-    def _message(self, seq: int) -> OwnWords:
-        if seq not in self.texts:
-            raise _NotBelieved(f"Message {seq} was not shown.")
-        return self._messages.setdefault(seq, OwnWords(self.texts[seq]))
-
-    def _evidence(self, seq: int, span: Span) -> Evidence:
-        return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
-
-    def _all(self, kind: str) -> Iterator[MemoryItem]:
-        return (item for item in self.items.values() if item.kind == kind and item.status in _STANDING)
-
-    def _standing(self, name: str, kinds: Iterable[str] = _DEMANDS) -> MemoryItem:
-        item = self.items.get(name)
-        if item is None or item.kind not in kinds or item.status not in _STANDING:
-            kind = " or ".join(kinds)
-            raise _NotBelieved(f"No active or candidate {kind} {shortened(name)} was found.")
-        return item
-
-    def _own(self, name: str) -> MemoryItem:
-        """Return an item that a model may change."""
-        item = self._standing(name)
-        if item.by_hand:
-            raise _NotBelieved(f"A person decided on {name}, and no model overturns that.")
-        return item
-
-    def _why(self, reason: str) -> str:
-        said = one_line(reason[: 4 * REASON_CHARACTERS])[:REASON_CHARACTERS]
-        return f"model {self.model}: {said or 'it gave no reason'}"
-
-    def _patch(self, patch: Patch) -> None:
-        self.items[patch.id] = msgspec.structs.replace(self.items[patch.id], **patch.fields())
-        self.changes.append(patch)
-
-
-def _located(message: OwnWords, words: str, what: str) -> Span:
-    span = message.find(words)
-    if span is None:
-        raise _NotBelieved(f"Its {what} does not stand in the user's own words of that message.")
-    return span
-
-
-def _rests_on(item: MemoryItem, evidence: Evidence) -> bool:
-    return any(
-        one.seq == evidence.seq and one.start < evidence.end and evidence.start < one.end
-        for one in item.evidence
-    )

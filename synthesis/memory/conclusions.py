@@ -30,6 +30,9 @@ PERSON = "person"
 MODEL = "model"
 """The ``extractor`` of a language model's conclusions; it reads at its own pace, with its own watermark."""
 
+AGENT = "agent"
+"""The ``extractor`` of what an agent settled."""
+
 
 MAINTENANCE = "maintenance"
 """The ``extractor`` of nightly memory maintenance, which also has its own watermark."""
@@ -121,7 +124,8 @@ class Concluded(Payload, frozen=True):
     """Changes to memory, with the watermark up to which the facts were read.
 
     Attributes:
-        extractor: The author: an extractor's name, :data:`PERSON`, :data:`MODEL` or :data:`MAINTENANCE`.
+        extractor: The author: an extractor's name, :data:`PERSON`, :data:`AGENT`, :data:`MODEL` or
+            :data:`MAINTENANCE`.
         version: The extractor's version.
         through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all
             other extractors. A change by the user leaves it unchanged.

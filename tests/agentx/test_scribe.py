@@ -378,6 +378,28 @@ def test_three_runs_that_failed_are_made_up_for_by_the_fourth(ws):
     assert ws.scribe.pending().messages == 0
 
 
+def test_the_first_use_of_a_model_reads_the_whole_backlog_in_batches(ws):
+    for number in range(70):
+        ws.say(f"Word number {number} of the day.")
+    model, told = Model(), []
+    ran = ws.scribe.run(model, progress=lambda *step: told.append(step))
+    assert (ran.messages, ran.left, ran.stopped, len(model.asked)) == (70, 0, "", 3)
+    assert "Word number 0 of the day." in model.asked[0]
+    assert told == [("messages", 30, 70), ("messages", 60, 70), ("messages", 70, 70)]
+
+
+def test_a_budget_stops_the_reading_and_the_next_run_continues(configured):
+    ws = configured("[limits]\nmax_tokens = 20\n")
+    for number in range(100):
+        ws.say(f"Word number {number} of the day.")
+    ran = ws.scribe.run(Model())
+    assert (ran.messages, ran.left, ran.stopped) == (60, 40, "20 tokens (limits.max_tokens)")
+    assert ws.scribe.run(Model(), timeout_s=0).stopped == "the time"
+    model = Model()
+    assert ws.scribe.run(model).messages == 40
+    assert "Word number 60 of the day." in model.asked[0]
+
+
 def test_the_lag_is_told_with_its_beginning(configured):
     ws = configured('[model]\nname = "openai/gpt-x"\n')
     assert ws.scribe.pending().messages == 0

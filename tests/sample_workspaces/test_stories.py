@@ -25,7 +25,7 @@ from agentx.synthesis.state.flows import told
 
 SHARES_WORKSPACES = True
 SAMPLES = Path(__file__).parents[2] / "sample_workspaces"
-STORIES = ("rejected-idea", "deploy-flow", "lesson-to-check", "recovery")
+STORIES = ("rejected-idea", "settled", "deploy-flow", "lesson-to-check", "recovery")
 RUN = {name: f"$ agentx run --sample {name}" for name in STORIES}
 
 
@@ -112,6 +112,35 @@ def test_the_idea_goes_back_with_the_sentence_and_the_date_and_reaches_nobody_ag
     assert brought_up == [True] + [False] * (len(answers) - 1)  # the first one was before the no
     assert [verdict["verdict"] for verdict in story.verdicts()] == ["deny"]
     assert story.verdicts()[0]["denied_by"] == [rejection.id]
+
+
+# --- a candidate that an agent settles -------------------------------------------------------------------------------
+
+
+def test_a_lying_agent_is_refused_each_time_and_its_answer_is_delivered(play):
+    story = play("settled")
+    lies = [call for call in story.calls(tool="settle") if call.status == "FAILED"]
+    assert [story.ws.read_body(call.output).partition("Refused: ")[2] for call in lies] == [
+        "The quote does not stand in the user's own words of message 3.",
+        "The quote does not stand in the user's own words of message 3.",
+        "The user negates it (“don't”), and the sentence does not.",
+        "Its until does not stand in the user's own words, nor in what they answer.",
+        "No item c-99 was found.",
+    ]
+    first = next(event for event in story.facts(RunEnded))
+    assert (first.data.status, story.ws.state_at(first.seq).items["c-3"].status) == ("COMPLETED", "candidate")
+
+
+def test_a_good_reader_settles_it_and_the_next_agent_has_to_keep_it(play):
+    story = play("settled")
+    rule = story.ws.state.items["c-3"]
+    assert (rule.status, rule.text) == ("active", "Never create a requirements.txt.")
+    assert (rule.trust, rule.worded_by, rule.by_hand) == ("user", "agent:main", False)
+    assert rule.evidence[0].quote.startswith("Please don't create a requirements.txt")
+    (denied,) = story.calls(status="DENIED")
+    assert (denied.tool, denied.denied_by) == ("write_file", ("c-3",))
+    assert not (story.ws.root / "artifacts" / "requirements.txt").exists()
+    assert "reportlab" in (story.ws.root / "artifacts" / "pyproject.toml").read_text()
 
 
 # --- a deployment that follows its flow ------------------------------------------------------------------------------

@@ -76,12 +76,24 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
 
 
+def origin(item: MemoryItem) -> list[tuple[str, str | Text]]:
+    """Return as rows what an item answers, whose words its text is, and what may have ended it."""
+    rows: list[tuple[str, str | Text]] = []
+    if item.answers is not None:
+        rows.append(("answers", f"“{plain(item.answers.quote)}”"))
+    if item.worded_by:
+        rows.append(("worded by", item.worded_by))
+    rows += [("perhaps ended", f"“{plain(one.quote)}” (event {one.seq})") for one in item.perhaps_ended_by]
+    return rows
+
+
 def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tuple[str, str | Text]]:
     detail = item.detail
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
     rows += flow_rows(detail) if isinstance(detail, FlowDetail) else []
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
+    rows += origin(item)
     if isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None:
         rows.append(("checked", _check(detail.check)))
     if isinstance(detail, RejectionDetail) and detail.reason:

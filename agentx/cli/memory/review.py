@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from agentx.cli.memory.items import flow_rows, show_items
+from agentx.cli.memory.items import flow_rows, origin, show_items
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, panel, table
 from agentx.engine import models
 from agentx.memory.editing import find
-from agentx.memory.model_extraction import Judged, judge
+from agentx.memory.model_extraction import Judged, combined, judge
+from agentx.memory.note_taking import ScribeRun
+from agentx.memory.settling import most_useful_first
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.log.blobs import BlobDamaged
@@ -49,8 +51,8 @@ def review(
         elif chosen:
             _settle(terminal, ws, chosen)
         elif terminal.json:
-            terminal.document(ws.memory(status="candidate"))
-        elif not (waiting := ws.memory(status="candidate")):
+            terminal.document(most_useful_first(ws.state))
+        elif not (waiting := most_useful_first(ws.state)):
             terminal.show("There are no candidates to settle.")
         elif not terminal.interactive:
             names = ", ".join(item.id for item in waiting)
@@ -64,10 +66,9 @@ def review(
 
 def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     for name in chosen:
-        if find(ws.engine, name).status != "candidate":
-            raise UsageError(
-                f"{name} is {find(ws.engine, name).status}, not a candidate; nothing was changed."
-            )
+        item = find(ws.engine, name)
+        if item.status != "candidate" and not item.perhaps_ended_by:
+            raise UsageError(f"{name} is {item.status}, not a candidate; nothing was changed.")
     show_items(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
 
@@ -75,18 +76,34 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
 
 
 def _ask_model(terminal: Terminal, ws: Workspace) -> None:
+    """Let the model read everything that no model has read, and settle what is left."""
     model = models.model(ws.engine)
-    with terminal.busy(f"{model.name} reads your messages …"):
-        judged = judge(ws, model, all_candidates=True)
+    with terminal.progress() as progress:
+        ran = ws.scribe.run(model, timeout_s=ws.config.limits.max_time_s, progress=progress)
+    judged = list(ran.judged)
+    if not judged:
+        with terminal.busy(f"{model.name} reads the candidates …"):
+            judged.append(judge(ws, model, all_candidates=True))
+    whole = combined(judged)
     if terminal.json:
-        terminal.document(judged)
+        terminal.document(whole)
         return
-    show_judged(terminal, judged)
+    show_judged(terminal, whole)
+    say_left(terminal, ran)
     left = len(ws.memory(status="candidate"))
-    if not judged.items and not left:
+    if not whole.items and not left:
         terminal.show("There are no candidates to settle.")
     elif left:
         terminal.note(f"{counted(left, 'candidate')} left: `agentx memory review`.")
+
+
+def say_left(terminal: Terminal, ran: ScribeRun) -> None:
+    """Note how many messages the model has not read, and why."""
+    if ran.left and ran.stopped:
+        terminal.note(
+            f"{counted(ran.left, 'message')} not read: {ran.stopped} used up. "
+            "`agentx memory scribe` continues there."
+        )
 
 
 def show_judged(terminal: Terminal, judged: Judged) -> None:
@@ -116,7 +133,8 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
     try:
         for number, item in enumerate(waiting, start=1):
             _show_candidate(terminal, ws, item, f"{number} of {len(waiting)}")
-            key = _key(terminal, f"Does it apply from now on?  {_KEYS}  ")
+            question = "Does it apply from now on?" if item.status == "candidate" else "Does it still apply?"
+            key = _key(terminal, f"{question}  {_KEYS}  ")
             if key == "q":
                 break
             if key == "s" or (key == "e" and not (words := _in_other_words(terminal, item))):
@@ -132,7 +150,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
             terminal.show(Text(f"{done.id} is {done.status}.\n", _COLOURS.get(done.status, "dim")))
     except KeyboardInterrupt:
         terminal.show("")
-    left = len(ws.memory(status="candidate"))
+    left = len(most_useful_first(ws.state))
     rest = ": `agentx memory review` continues." if left else "."
     terminal.show(Text(f"{settled} settled, {left} left{rest}", "dim"))
 
@@ -152,8 +170,8 @@ def _show_candidate(terminal: Terminal, ws: Workspace, item: MemoryItem, place: 
     if days and item.changed_at and not item.pinned:
         end = datetime.fromisoformat(item.changed_at) + timedelta(days=days)
         lapses = f"{end:%Y-%m-%d}, unless settled"
+    rows += [*origin(item), ("why", why)]
     rows += [
-        ("why", why),
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
         ("until", item.until),

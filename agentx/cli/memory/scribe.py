@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from agentx.cli.memory.review import show_judged
+from agentx.cli.memory.review import say_left, show_judged
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, minute
-from agentx.memory.model_extraction import Judged
+from agentx.memory.model_extraction import combined
 from agentx.memory.note_taking import Pending, ScribeRun
 from agentx.storage.errors import UsageError
 
@@ -39,8 +39,8 @@ def scribe(
         elif due and not ws.scribe.pending().due:
             _show_ran(terminal, ScribeRun(left=ws.scribe.pending().messages), ws.scribe.model)
         else:
-            with terminal.busy("Taking notes …"):
-                ran = ws.scribe.run()
+            with terminal.progress() as progress:
+                ran = ws.scribe.run(timeout_s=None if due else ws.config.limits.max_time_s, progress=progress)
             _show_ran(terminal, ran, ws.scribe.model)
 
 
@@ -67,16 +67,12 @@ def _show_ran(terminal: Terminal, ran: ScribeRun, model: str) -> None:
     if terminal.json:
         terminal.document(ran)
         return
-    whole = Judged(
-        items=ran.items,
-        refused=tuple(one for judged in ran.judged for one in judged.refused),
-        refusals=sum(judged.refusals for judged in ran.judged),
-    )
-    show_judged(terminal, whole)
+    show_judged(terminal, combined(ran.judged))
     if ran.judged:
         count = len(ran.items)
         noted = f"{counted(count, 'item')} noted or changed" if count else "nothing to note"
         terminal.show(f"{model or 'The model'} read {counted(ran.messages, 'message')}: {noted}.")
+        say_left(terminal, ran)
         return
     waiting = f"{counted(ran.left, 'message')} wait{'s' * (ran.left == 1)}"
     if not ran.left:

@@ -16,7 +16,7 @@ from agentx.agents.loop import run_task
 from agentx.agents.run_types import Approval, AskPerson, Limits, Observer, RunResult
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
-from agentx.cli.terminal import Terminal
+from agentx.cli.terminal import Terminal, counted
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
 from agentx.cognition.agent import ROLE as COGNITIVE
@@ -151,6 +151,8 @@ def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
     else:
         if not terminal.json:
             show_judged(terminal, judged)
+            if left := ws.scribe.pending().messages:
+                terminal.note(f"{counted(left, 'earlier message')} not read yet: `agentx memory scribe`.")
         elif judged.model:
             terminal.line({"type": "Judged", "data": judged})
 

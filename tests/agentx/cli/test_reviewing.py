@@ -84,6 +84,11 @@ def item(root, name="c-5"):
         return ws.state.items[name]
 
 
+def _candidates(root, status="candidate"):
+    with Workspace.open(root) as ws:
+        return ws.memory(status=status)
+
+
 @pytest.mark.parametrize(
     ("key", "status"),
     [(b"y", "active"), (b"n", "retired"), (b"s", "candidate"), (b"q", "candidate"), (b"\x03", "candidate")],
@@ -118,7 +123,8 @@ def test_what_was_settled_before_ctrl_c_stays_settled(root, environment):
     person.type(b"y")
     person.type(b"\x03")
     assert person.leaves() == 0
-    assert item(root).status == "active"
+    (newer,) = (one for one in _candidates(root, status="active") if one.text == "Keep your answers short")
+    assert (newer.by_hand, item(root).status) == (True, "candidate")  # the newest is asked first
     assert b"1 settled, 1 left" in person.shown
 
 
@@ -195,31 +201,50 @@ def test_without_a_model_or_with_a_name_beside_it_there_is_a_sentence(call, root
 def test_the_model_of_a_run_settles_proposals_when_it_is_done(call, root, use, chat_server):
     use("openai/worker", api_base=chat_server.base)
     chat_server.will_say("Done.")
+    chat_server.will_say("I leave it.")
     chat_server.will_call(("call_1", "record_judgement", json.dumps(KEEP)))
     done = call("run", "Mend it.", "-C", root)
     assert done.code == 0, done
     assert "It is a habit." in done.out
+    assert "I leave it." not in done.out
     assert item(root).status == "active"
+
+
+def test_what_the_agent_settled_is_not_asked_again(call, root, use, chat_server):
+    use("openai/worker", api_base=chat_server.base)
+    chat_server.will_say("Done.")
+    verdict = {"id": "c-5", "verdict": "drop", "reason": "It was about one reply."}
+    chat_server.will_call(("call_1", "settle", json.dumps(verdict)))
+    chat_server.will_call(("call_1", "record_judgement", json.dumps({"found": [], "verdicts": []})))
+    done = call("run", "Mend it.", "-C", root)
+    assert done.code == 0, done
+    assert (item(root).status, item(root).reason) == ("retired", "agent:main: It was about one reply.")
+    asked, settling, judging = (str(request["messages"]) for request in chat_server.requests)
+    assert "nobody has confirmed" not in asked
+    assert "- c-5 [constraint]" in settling
+    assert "## Candidates\\nNone." in judging
 
 
 def test_a_run_whose_model_does_not_judge_is_a_success_all_the_same(call, root, use, chat_server):
     use("openai/worker", api_base=chat_server.base)
     chat_server.will_say("Done.")
     chat_server.will_fail(400, "no tools here")
+    chat_server.will_fail(400, "no tools here")
     done = call("run", "Mend it.", "-C", root)
     assert done.code == 0, done
     assert "the next run tries again" in done.err
     chat_server.will_say("Done.")
+    chat_server.will_say("I leave it.")
     chat_server.will_call(("call_1", "record_judgement", json.dumps(KEEP)))
     lines = call("run", "Go on.", "--json", "-C", root).lines
     assert lines[-1]["type"] == "Judged"
     assert len(lines[-1]["data"]["messages"]) == 6  # four of the user, two of the agent
 
 
-def test_a_run_asks_once_where_judging_is_off(call, root, use, chat_server):
+def test_a_run_asks_once_where_settling_and_judging_are_off(call, root, use, chat_server):
     use("openai/worker", api_base=chat_server.base)
     with (root / "agentx.toml").open("a") as file:
-        file.write("\n[memory]\njudge = false\n")
+        file.write("\n[memory]\njudge = false\nsettle = false\n")
     chat_server.will_say("Done.")
     assert call("run", "Mend it.", "-C", root).code == 0
     assert len(chat_server.requests) == 1
