@@ -11,7 +11,9 @@ _MARKS = re.compile(r"^(?:\d{1,2}[.)]\s+|[-+>•]\s+)+|[*_]{1,3}(?=\S)|(?<=\S)[*
 _MAX_CHARACTERS = 600
 """A longer sentence is weighed by its beginning."""
 
-_TOLD = 3
+_NAMED = 3
+
+_PLACES = (table.FIRST, table.ALONE, table.SHORT, table.LONG, table.IN_LONG)
 
 
 class Doubt(NamedTuple):
@@ -28,37 +30,38 @@ class Doubt(NamedTuple):
     signs: tuple[str, ...]
 
 
-def weigh(words: str, *, first: bool, alone: bool, words_of_message: int) -> Doubt:
-    """Return what a sentence of the user's own words may be.
+def signs(words: str, *, first: bool, alone: bool, words_of_message: int) -> tuple[bool, ...]:
+    """Return which signs a sentence has, in the order of the table, and then which places it has.
 
     Args:
         words: The sentence, with inline quotes masked.
         first: Whether it is the first sentence of its message.
         alone: Whether it is the only one.
         words_of_message: Number of the user's own words in the message.
+    """
+    bare = _MARKS.sub("", words[:_MAX_CHARACTERS].strip())
+    length = len(bare.split())
+    return (
+        *(bool(sign.pattern.search(bare)) for sign in table.SIGNS),
+        first,
+        alone,
+        length <= table.SHORT_WORDS,
+        length > table.LONG_WORDS,
+        words_of_message > table.LONG_MESSAGE_WORDS,
+    )
+
+
+def weigh(words: str, *, first: bool, alone: bool, words_of_message: int) -> Doubt:
+    """Return what a sentence of the user's own words may be; arguments as in :func:`signs`.
 
     >>> weigh("tests go next to the code, never elsewhere", first=True, alone=True, words_of_message=8).kind
     'demand'
     """
-    bare = _MARKS.sub("", words[:_MAX_CHARACTERS].strip())
-    length = len(bare.split())
-    length = len(bare.split())
-    found = [sign for sign in table.SIGNS if sign.pattern.search(bare)]
-    places = [
-        weights
-        for holds, weights in (
-            (first, table.FIRST),
-            (alone, table.ALONE),
-            (length <= table.SHORT_WORDS, table.SHORT),
-            (length > table.LONG_WORDS, table.LONG),
-            (words_of_message > table.LONG_MESSAGE_WORDS, table.IN_LONG),
-        )
-        if holds
-    ]
-    demand = table.DEMAND + sum(sign.demand for sign in found) + sum(place[0] for place in places)
-    rejection = table.REJECTION + sum(sign.rejection for sign in found) + sum(place[1] for place in places)
-    if demand >= rejection:
-        heavy = sorted((sign for sign in found if sign.demand > 0), key=lambda sign: -sign.demand)
-        return Doubt("demand", demand, tuple(sign.name for sign in heavy[:_TOLD]))
-    heavy = sorted((sign for sign in found if sign.rejection > 0), key=lambda sign: -sign.rejection)
-    return Doubt("rejection", rejection, tuple(sign.name for sign in heavy[:_TOLD]))
+    found = signs(words, first=first, alone=alone, words_of_message=words_of_message)
+    weights = (*((sign.demand, sign.rejection) for sign in table.SIGNS), *_PLACES)
+    demand = table.DEMAND + sum(weight[0] for weight, has in zip(weights, found, strict=True) if has)
+    rejection = table.REJECTION + sum(weight[1] for weight, has in zip(weights, found, strict=True) if has)
+    kind: Literal["demand", "rejection"] = "demand" if demand >= rejection else "rejection"
+    named = [(getattr(sign, kind), sign.name) for sign, has in zip(table.SIGNS, found, strict=False) if has]
+    heavy = sorted((one for one in named if one[0] > 0), key=lambda one: -one[0])
+    return Doubt(kind, max(demand, rejection), tuple(name for _, name in heavy[:_NAMED]))

@@ -33,6 +33,7 @@ from tests.eval.flow_matching import flows
 from tests.eval.judged import SECTIONS as JUDGED
 from tests.eval.judged import with_model
 from tests.eval.labels import labels
+from tests.eval.left_out import left_out
 from tests.eval.page import page
 from tests.eval.preferences import preferences
 from tests.eval.refusals import refusals
@@ -44,6 +45,7 @@ Told = Callable[[str], None]
 Section = Callable[[Path, Path, Told], Iterator[Figure]]
 
 SECTIONS: dict[str, Section] = {
+    "left_out": left_out,
     "prefeval": preferences,
     "beam": capture,
     "coding_transcripts": labels,
