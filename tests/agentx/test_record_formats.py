@@ -145,7 +145,9 @@ def test_contexts_that_agents_were_shown_replay_with_the_same_items(ws):
     assert len(shown) > 3
     for event in shown:
         again = replay(ws.engine, event)
-        assert {item.id for item in again.items} & {*ws.state.items} >= {*event.data.items} & {*ws.state.items}
+        assert {item.id for item in again.items} & {*ws.state.items} >= {*event.data.items} & {
+            *ws.state.items
+        }
 
 
 def test_conclusions_are_read_as_events_of_the_present_version(ws):
