@@ -26,7 +26,7 @@ class Retraction(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: The part of the sentence that names the rule.
         evidence: The sentence.
-        wide: The sentence and the one before, in which the rule may be named instead.
+        wide: The sentence and the words around it, in which the rule may be named instead.
         place: Words that limit what is said to a place; empty if none do.
         sure: Whether the words can mean nothing else.
         of: The sort of rule that such words end: ``must``, ``must_not`` or, if empty, either.
@@ -169,7 +169,7 @@ def _lead(words: str) -> int:
 
 
 def _signs(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iterator[Retraction]:
-    before = max(plain.rfind(". ", 0, max(0, sentence.start - 2)) + 1, sentence.start - 200, 0)
+    near = original[max(0, sentence.start - 200) : sentence.end + 120]
     for span in dict.fromkeys((sentence, *parts) if len(parts) > 1 else (sentence,)):
         words = plain[span.start : span.end]
         begins = _lead(words)
@@ -186,7 +186,7 @@ def _signs(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iter
         yield kind(
             what=original[span.start + begins : span.start + begins + len(bare)],
             evidence=quoted(sentence),
-            wide=original[before : sentence.end],
+            wide=near,
             place=place.group() if place else "",
             sure=sign.sure and not endings.AT_HAND.search(bare),
             of=sign.of,

@@ -69,7 +69,8 @@ def perhaps_ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[Mem
         or (permits and (_is_of(item, "must_not") or endings.RESTRICTS.search(item.text)))
         or not (permits or isinstance(item.detail, RejectionDetail))
     ]
-    return _touched(_meant(said.what), pool) or _touched(_meant(said.wide), pool)
+    near = _touched(_meant(said.what), pool) or (permits and _touched(_meant(said.what), items, least=2))
+    return near or _touched(_meant(said.wide), pool, least=2)
 
 
 def fulfilled_by(said: Fulfilment, items: Iterable[MemoryItem]) -> tuple[MemoryItem, ...]:
@@ -161,12 +162,16 @@ def is_temporary(item: MemoryItem) -> bool:
     return isinstance(item.detail, ConstraintDetail) and item.detail.duration == "for_now"
 
 
-def _touched(meant: frozenset[str], items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
+def _touched(meant: frozenset[str], items: Sequence[MemoryItem], *, least: int = 1) -> tuple[MemoryItem, ...]:
     scored = []
     for item in items:
         core, shared = _core(item), meant & _about(item)
         share = max(len(shared) / len(meant) if meant else 0, len(meant & core) / len(core) if core else 0)
-        if (share >= TOUCHED or len(shared) > 1) and shared and not meant <= endings.STATUS_WORDS:
+        if (
+            (share >= TOUCHED or len(shared) > 1)
+            and len(shared) >= least
+            and not meant <= endings.STATUS_WORDS
+        ):
             scored.append((share, item))
     best = max((share for share, _ in scored), default=0.0)
     found = tuple(item for share, item in scored if share == best)

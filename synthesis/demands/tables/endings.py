@@ -137,10 +137,9 @@ SEVERAL = _any(
 """Signs that every matching rule is meant."""
 
 DOUBTED = _any(
-    r"\b(?:if (?:we|i|only|there|so)|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to"
+    r"\b(?:if (?:we|i|only|there|so)|whether|did (?:you|we|i)|maybe|perhaps|should (?:we|i)|might|used to"
     r"|wonder\w*"
-    r"|not sure|wish|hope|would (?:be|like|love)|could (?:we|also)|still|halfway|almost|nearly|what if|he"
-    r"|she)\b"
+    r"|not sure|wish|hope|would (?:be|like|love)|could (?:we|also)|still|halfway|almost|nearly|what if)\b"
 )
 """A thought, a question or news, but not a change."""
 
