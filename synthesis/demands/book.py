@@ -160,18 +160,14 @@ class Book:
 
     def _end_what_came_of(self, rule: MemoryItem) -> None:
         """End the notes and tasks that rest on the same words as a rule that ended."""
-        first = rule.evidence[0]
+        places = [(one.seq, one.start, one.end) for one in rule.evidence[:1]]
         for item in tuple(self._items.values()):
             rests = item.kind in _NOTES and item.status in _STANDING and item.evidence[:1]
-            if (
-                rests
-                and rests[0].seq == first.seq
-                and rests[0].start < first.end
-                and first.start < rests[0].end
-            ):
-                self._patch(
-                    Patch(id=item.id, status="closed", reason=f"{rule.id} ended, from the same words.")
-                )
+            for seq, start, end in places if rests else ():
+                one = item.evidence[0]
+                if one.seq == seq and one.start < end and start < one.end:
+                    reason = f"{rule.id} ended, from the same words."
+                    self._patch(Patch(id=item.id, status="closed", reason=reason))
 
     def _revise(self, turn: Revision, rules: Sequence[MemoryItem]) -> bool:
         """Replace a rule by another choice.
@@ -277,6 +273,7 @@ class Book:
     def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
         identity = free_id("constraint", self._seq, self._items)
         for item in replaced:
+            self._end_what_came_of(item)
             links = (*item.links, Link("superseded_by", identity))
             self._patch(Patch(id=item.id, status="retired", links=links, perhaps_ended_by=()))
         self._add(

@@ -57,8 +57,7 @@ _SAID = r"i(?:'ve| have)? (?:said|told you|wrote|asked)"
 
 SIGNS: tuple[Sign, ...] = (
     Sign(True, _any(rf"\b(?:you|we) (?:can|may|could|should)\b.{{0,20}}\b(?:{_DROP}|remove|take (?:out"
-                    rf"|off))\b.*"
-                    rf"(?:{_AGAIN}|\bnow\b)")),
+                    rf"|off))\b.*(?:{_AGAIN}|\bnow\b)")),
     Sign(True, _any(rf"\b(?:{_DROP}|remove|revoke|withdraw|undo|never ?mind)\b.{{0,40}}?"
                     rf"\b(?:the|my|that|our|those|these)\b.{{0,60}}?\b{_RULE}\b",
                     rf"\b(?:{_DROP}|never ?mind|i take back)\b.{{0,30}}\b{_SAID}\b",
@@ -172,13 +171,11 @@ _ENDED = (
     r"|through|approved|signed|landed|up|back|passed|ended|arrived|reviewed|migrated|published|tagged"
     r"|verified|expired"
     r"|launched|tested|checked|confirmed|decided|upgraded|ready|green|working|passing|lifted|replaced"
-    r"|removed|better"
-    r"|read|sent|paid|answered|accepted|settled|delivered)"
+    r"|removed|better|read|sent|paid|answered|accepted|settled|delivered)"
 )
 HAPPENED = _any(
     rf"^(?!.*\b(?:don't|do not|never|always|please)\b).*?(?:\b(?:is|are|was|were|has|have|had|got)|'s"
-    rf"|'ve)(?: \w+ly| now| all"
-    rf"| just| been| back| us| already)* {_ENDED}\b",
+    rf"|'ve)(?: \w+ly| now| all| just| been| back| us| already)* {_ENDED}\b",
     rf"^(?:we|i)(?: \w+ly| just| now| all)* {_ENDED}\b|^(?:the|our|my|all)?[\w ]{{3,60}}? (?:ended|finished"
     rf"|passed|passes"
     r"|pass|landed|shipped|launched|arrived|expired|verified|approved|signed|merged|went (?:live|out"
@@ -204,8 +201,7 @@ _MOVED = (
 )
 _TURNED = (
     r"(?:on second thoughts?|scratch that|strike that|change of plans?|plans? changed|changed my mind|i take"
-    r" that back"
-    r"|these days|after all|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)"
+    r" that back|these days|after all|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)"
 )
 TURNED = _any(
     rf"\b{_TURNED}\b|\b(?:instead|no more|(?:i'd|i would) rather|back to|let's (?:do|use|talk|take|go)"
@@ -220,8 +216,7 @@ SHIFTED = _any(
     r"\b(?:from (?:now|today|here|this \w+) on|as of (?:now|today|this|next)|starting (?:now|today|next|this"
     r"|on)|going forward"
     r"|(?:is|are) now|(?:has|have) (?:been )?(?:changed|moved|switched|replaced)|changed to|too \w+|, not"
-    r" \w+|rather than|in future|new (?:rule|plan|policy|standard|default|limit)"
-    r"|go(?:ing)? with)\b",
+    r" \w+|rather than|in future|new (?:rule|plan|policy|standard|default|limit)|go(?:ing)? with)\b",
 )  # fmt: skip
 """The same, and words after which a rule may have another content."""
 
@@ -251,8 +246,7 @@ UNWANTED = _any(
 ORDERS = _any(
     r"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)"
     r"|(?:use|write|prefer|keep|follow|format|name|put|place|document|answer|reply|respond|include|add|run"
-    r"|test"
-    r"|check|ask|commit|log|give|show|explain|cite|mention|make|sort|leave|treat|create|store|set|always"
+    r"|test|check|ask|commit|log|give|show|explain|cite|mention|make|sort|leave|treat|create|store|set|always"
     r"|only)\b)"
 )
 """How an order or a ban begins."""
