@@ -25,6 +25,7 @@ TOUCHED = 0.3
 MOST_ASKED = 3
 """Maximum number of rules that one sentence raises a question about."""
 
+_ROOT = 4
 _AND = re.compile(r",|\band\b|\bor\b", re.IGNORECASE)
 _PARTS = re.compile(r"[,;:]|\s(?:so|because|since|until|till)\s")
 _COMPLETED = vocabulary("done finish complet over out through now final last back end lift")
@@ -69,6 +70,8 @@ def perhaps_ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[Mem
         or (permits and (_is_of(item, "must_not") or endings.RESTRICTS.search(item.text)))
         or not (permits or isinstance(item.detail, RejectionDetail))
     ]
+    if said.sure and not _meant(said.what):  # "you can stop doing that now"
+        return tuple(pool) if len(pool) == 1 else ()
     near = _touched(_meant(said.what), pool) or (permits and _touched(_meant(said.what), items, least=2))
     return near or _touched(_meant(said.wide), pool, least=2)
 
@@ -94,10 +97,12 @@ def perhaps_fulfilled_by(
     found = [
         item
         for item in items
-        if ((end := _condition(item)) and 2 * len(end & words) >= len(end))
+        if ((end := _condition(item)) and 2 * len(_shared(end, words)) >= len(end))
         or (isinstance(said, Fulfilment) and any(_most(reason, words) for reason in _reasons(item)))
     ]
     found = [item for item in found if names_in(item.until) <= names_in(said.what)]
+    if not found and (other := revised_by(said.what, "", items)):
+        found = [other]
     return tuple(found) if len(found) <= MOST_ASKED else ()
 
 
@@ -165,7 +170,7 @@ def is_temporary(item: MemoryItem) -> bool:
 def _touched(meant: frozenset[str], items: Sequence[MemoryItem], *, least: int = 1) -> tuple[MemoryItem, ...]:
     scored = []
     for item in items:
-        core, shared = _core(item), meant & _about(item)
+        core, shared = _core(item), _shared(meant, _about(item))
         share = max(len(shared) / len(meant) if meant else 0, len(meant & core) / len(core) if core else 0)
         if (
             (share >= TOUCHED or len(shared) > 1)
@@ -176,6 +181,19 @@ def _touched(meant: frozenset[str], items: Sequence[MemoryItem], *, least: int =
     best = max((share for share, _ in scored), default=0.0)
     found = tuple(item for share, item in scored if share == best)
     return found if len(found) <= MOST_ASKED else ()
+
+
+def _shared(meant: frozenset[str], words: frozenset[str]) -> frozenset[str]:
+    """Return the words that also occur in another form: "signature" and "sign", "PRs" and "pr"."""
+    long = tuple(word for word in words if len(word) >= _ROOT)
+    return frozenset(
+        word
+        for word in meant
+        if word in words
+        or word.removesuffix("s") in words
+        or word.startswith(long)
+        or (len(word) >= _ROOT and any(one.startswith(word) for one in long))
+    )
 
 
 def _meant(text: str) -> frozenset[str]:

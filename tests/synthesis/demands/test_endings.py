@@ -61,6 +61,16 @@ def test_words_that_fit_in_part_raise_a_question_and_leave_the_rule_active(talk,
     assert not talk.read_again()
 
 
+def test_words_without_a_subject_raise_a_question_only_where_one_rule_stands(talk):
+    talk.say("Always send me a summary at the end of the day.")
+    talk.say("ok, you can stop doing that now")
+    (item,) = talk.items()
+    assert item.perhaps_ended_by
+    talk.say("Always run the linter before you commit.")
+    talk.say("ok, you can stop doing it now")
+    assert [len(item.perhaps_ended_by) for item in talk.items()] == [1, 0]
+
+
 def test_two_rules_that_fit_equally_well_are_both_asked_about(talk):
     talk.say("Always add a @traced decorator to new handlers.")
     talk.say("Always add a @timed decorator to new views.")
