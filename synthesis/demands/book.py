@@ -177,20 +177,17 @@ class Book:
         text = as_sentence(self._text[turn.text.start : turn.text.end])
         old = revised_by(text, turn.unwanted, rules)
         reach = reach_of(text)
-        if (
-            old is None
-            or not isinstance(old.detail, ConstraintDetail)
-            or reach.scope not in (old.scope, Scope())
-        ):
+        detail = old.detail if old else None
+        if not old or not isinstance(detail, ConstraintDetail) or reach.scope not in (old.scope, Scope()):
             return False
         demand = Demand(
             text=text,
             evidence=turn.evidence,
-            modality="prefer" if old.detail.modality == "prefer" else "must",
+            modality="prefer" if detail.modality == "prefer" else "must",
             certainty="active" if old.status == "active" else "candidate",
             scope=old.scope,
             until=reach.until or old.until,
-            for_now=bool(reach.until) or old.detail.duration == "for_now",
+            for_now=bool(reach.until) or detail.duration == "for_now",
             shape="revision",
         )
         self._make(demand, (old,))
@@ -230,18 +227,12 @@ class Book:
         The rule is right before the position in this message. If the position opens the message, it comes
         from the previous message.
 
-        Args:
-            span: The position.
-            named: Whether the words say that they mean a rule. Otherwise, the rule must fill most of the
-                previous message.
+        Unless the words say that they mean a rule, it must fill most of the previous message.
         """
         if self._text[: span.start].strip(" \t\r\n.!"):
-            made = [item for item in self._made_by(self._seq) if item.evidence[0].end <= span.start]
-            return [
-                item
-                for item in made
-                if not self._text[item.evidence[0].end : span.start].strip(" \t\r\n.!,;:-–—")
-            ]
+            ends = ((item, item.evidence[0].end) for item in self._made_by(self._seq))
+            between = ((item, self._text[end : span.start]) for item, end in ends if end <= span.start)
+            return [item for item, text in between if not text.strip(" \t\r\n.!,;:-–—")]
         said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
         before = next(said, None)
         made = self._made_by(before.seq) if before else []
@@ -259,9 +250,8 @@ class Book:
 
     def _demand(self, demand: Demand, evidence: Evidence) -> None:
         standing = tuple(self._standing("constraint"))
-        contrary = (
-            contrary_demands(demand.text, demand.modality, standing) if demand.certainty == "active" else ()
-        )
+        certain = demand.certainty == "active"
+        contrary = contrary_demands(demand.text, demand.modality, standing) if certain else ()
         # A demand without a scope covers every scope.
         contrary = tuple(item for item in contrary if demand.scope in (item.scope, Scope()))
         known = (*self._lapsed("constraint"), *standing)

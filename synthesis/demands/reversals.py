@@ -85,13 +85,9 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """An exception to a rule, or its narrowing.
+    """An exception to a rule named by ``what``, or to the one just before.
 
-    Attributes:
-        what: Which rule, in the user's words; empty for the one just before.
-        words: The exception, as written in the message.
-        evidence: The sentence.
-        only: Whether the rule applies from now on only where the words say.
+    With ``only``, the rule applies from now on only where the words say.
     """
 
     what: str
