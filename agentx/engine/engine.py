@@ -28,7 +28,14 @@ from agentx.storage.events.types import Body
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.index.port import Filter
 from agentx.storage.text import decoded
-from agentx.synthesis.gates.enforcement import Violation, check_answer, check_removal, check_write
+from agentx.synthesis.gates.enforcement import (
+    Violation,
+    asked_about,
+    check_answer,
+    check_removal,
+    check_write,
+    perhaps_ended,
+)
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
@@ -197,7 +204,21 @@ class Engine:
 
     def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
         """Return which of the user's rules a write would break."""
-        items, message = self.enforced(), self.last_user_message()
+        return self._broken(contents, self.enforced())
+
+    def why_asked(self, contents: Mapping[str, Content | None]) -> str:
+        """Return why a write needs approval: it would break rules that the user may have ended, or empty."""
+        items = {item.id: item for item in self.enforced()}
+        found = self._broken(contents, list(asked_about(items.values()).values()))
+        return " ".join(
+            f"{one.reason} Rule {one.item_id}: {one.rule} It is {perhaps_ended(items[one.item_id])}."
+            for one in found
+        )
+
+    def _broken(
+        self, contents: Mapping[str, Content | None], items: list[MemoryItem]
+    ) -> tuple[Violation, ...]:
+        message = self.last_user_message()
         found: list[Violation] = []
         if not items:
             return ()

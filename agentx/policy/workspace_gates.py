@@ -112,7 +112,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         violations: Why the call is denied; empty if it is not.
         ask: Why approval is needed; empty if it is not.
-        flows: The flows that require approval.
+        flows: The flows that require approval, and the rejections that the user may have ended.
         note: What the agent should read with the result; empty if it has been shown all of it.
     """
 
@@ -189,14 +189,13 @@ class Gates:
         )
         flows = called_for(self.engine, board.state, what.said, load=False)
         named = tool in self.engine.config.tools.approve
+        written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
         verdict = judge(
             board,
             what,
             flows,
-            violations=self.engine.check_write(
-                planned(self.engine.artifacts, self.engine.git, tool, arguments)
-            ),
-            needs_word=f"{tool} needs approval (tools.approve)." if named else "",
+            violations=self.engine.check_write(written),
+            needs_word=f"{tool} needs approval (tools.approve)." if named else self.engine.why_asked(written),
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)
@@ -237,11 +236,14 @@ class Gates:
         )
         self._wake(board, verdict)
         # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
-        denied = [board.items[name] for name in verdict.denied_by] if command or not words else []
+        clear = bool(command or not words)
+        denied = [board.items[name] for name in verdict.denied_by] if clear else []
+        doubtful = {item.id for item in board.items.values() if item.perhaps_ended_by}
+        asked = tuple(name for name in verdict.asked_by if clear or name not in doubtful)
         return Look(
             violations=tuple(map(violation_of, denied)),
-            ask=verdict.reason if verdict.asked_by else "",
-            flows=verdict.asked_by,
+            ask=verdict.reason if asked else "",
+            flows=asked,
             note=_note(verdict, memory) if run else "",
         )
 

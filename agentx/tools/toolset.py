@@ -150,7 +150,8 @@ class Job(msgspec.Struct):
         Raises:
             WriteDenied: A rule of the user forbids it; nothing was written.
             FileRuleBroken: The class of a file forbids it, or another run holds its lease.
-            ApprovalNeeded: It would change a static file, or put a secret into a file.
+            ApprovalNeeded: It would change a static file, put a secret into a file, or break a rule that the
+                user may have ended.
             SecretRefused: It would put a secret into a file, and the settings deny that without asking.
         """
         tools = self.tools
@@ -162,7 +163,12 @@ class Job(msgspec.Struct):
             amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
             file_policy.check_marks(tools.engine.write_path, contents)
             # Ask once about both static files that would change and secrets that files would hold.
-            why = file_policy.why_approval(tools.engine, contents, amended, tools.actor)
+            # So are rules that the user may have ended.
+            reasons = (
+                file_policy.why_approval(tools.engine, contents, amended, tools.actor),
+                tools.engine.why_asked(contents),
+            )
+            why = " ".join(filter(None, reasons))
             if why and not self.approved:
                 self.ask()
                 raise ApprovalNeeded(self.tool, self.call_id, f"{why} ")

@@ -13,6 +13,7 @@ from agentx.synthesis.demands.reversals import (
     Amendment,
     Echo,
     Fulfilment,
+    Occurrence,
     Permission,
     Retraction,
     Reversal,
@@ -20,7 +21,17 @@ from agentx.synthesis.demands.reversals import (
     Withdrawal,
     is_decisive,
 )
-from agentx.synthesis.demands.targets import allowed_by, amended_by, fulfilled_by, retracted_by, revised_by
+from agentx.synthesis.demands.targets import (
+    amended_by,
+    contradicted_by,
+    ended_by,
+    fulfilled_by,
+    limits,
+    perhaps_ended_by,
+    perhaps_fulfilled_by,
+    perhaps_revised_by,
+    revised_by,
+)
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
@@ -37,6 +48,7 @@ from agentx.synthesis.memory.items import (
 from agentx.synthesis.state.state import State
 
 _STANDING: tuple[Status, ...] = ("active", "candidate")
+_NOTES: tuple[Kind, ...] = ("task", "decision", "situation", "knowledge")
 _MOSTLY = 0.6
 """Share of a message that a rule must fill, so that "scratch that" in the next message refers to it."""
 _MAX_TEXT = 1_200
@@ -62,19 +74,20 @@ class Book:
             (e.seq, e.start, e.end)
             for item in state.items.values()
             if item.changed_seq >= seq
-            for e in item.evidence
+            for e in (*item.evidence, *item.perhaps_ended_by)
         )
 
     def enter(self, reading: Reading) -> None:
         """Apply a sentence: change an existing rule or, where it changes none, add the rules it states."""
         certain = any(isinstance(rule, Demand) and rule.certainty == "active" for rule in reading.rules)
-        for turn in reading.reversals:
+        turns = [turn for turn in reading.reversals if is_decisive(turn) or not certain]
+        for turn in turns:
             if self._is_known(turn.evidence):
                 return
-            if certain and not is_decisive(turn):
-                continue
             if self._turn(turn) and not isinstance(turn, Withdrawal):
                 return
+        if not certain and self._ask(turns):
+            return
         for rule in () if reading.closed else reading.rules:
             if self._is_known(rule.evidence):
                 continue
@@ -82,39 +95,79 @@ class Book:
                 self._demand(rule, self._evidence(rule.evidence))
             else:
                 self._reject(rule, self._evidence(rule.evidence))
+        if certain:
+            self._ask([turn for turn in reading.reversals if isinstance(turn, Revision)])
 
     # --- changes to existing rules ----------------------------------------------------------------
 
     def _turn(self, turn: Reversal) -> bool:
-        """Apply a reversal; return whether it matched a rule."""
+        """Apply a reversal; return whether it clearly changed a rule."""
         rules = tuple(self._standing("constraint", "rejection"))
         match turn:
-            case Retraction():
-                return self._end(retracted_by(turn, rules), turn.evidence)
-            case Permission():
-                return self._end(allowed_by(turn, rules), turn.evidence)
+            case Retraction():  # or a permission
+                if turn.place and (item := self._limited_by(turn, rules)):
+                    return self._amend(item, turn.evidence, turn.what)
+                return self._end(ended_by(turn, rules), turn.evidence)
             case Fulfilment():
-                statement = self._text[turn.evidence.start : turn.evidence.end]
-                return self._end(fulfilled_by(turn.what, statement, rules), turn.evidence)
+                return self._end(fulfilled_by(turn, rules), turn.evidence)
             case Withdrawal():
                 return self._end(self._said_before(turn.evidence, named=turn.named), turn.evidence)
             case Revision():
                 return self._revise(turn, rules)
             case Amendment():
-                return self._amend(turn, rules)
-            case Echo():
+                said = [] if turn.what else self._said_before(turn.evidence, named=True)
+                one = amended_by(turn.what, rules, only=turn.only) if turn.what else next(iter(said), None)
+                words = self._text[turn.words.start : turn.words.end]
+                return one is not None and self._amend(one, turn.evidence, words, only=turn.only)
+            case Echo(points=False):
                 # An order counts as a repetition if it says the same as a rule from another message.
                 others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
                 same = same_demand(turn.text, turn.modality, others)
                 if same:
                     self._repeat(same, self._evidence(turn.evidence), "candidate", ordered=True)
                 return same is not None
+        return False
+
+    def _ask(self, turns: Sequence[Reversal]) -> bool:
+        """Mark the rules that a sentence may end; return whether it says nothing else."""
+        standing = self._standing("constraint", "rejection")
+        rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
+        for turn in turns:
+            match turn:
+                case Retraction():
+                    found = perhaps_ended_by(turn, rules)
+                case Fulfilment() | Occurrence():
+                    found = perhaps_fulfilled_by(turn, rules)
+                case Echo(points=False):
+                    found = contradicted_by(turn.text, turn.modality, rules)
+                case Revision(turned=True):
+                    found = perhaps_revised_by(self._text[turn.evidence.start : turn.evidence.end], rules)
+                case _:
+                    continue
+            for item in found:
+                words = (*item.perhaps_ended_by, self._evidence(turn.evidence))
+                self._patch(Patch(id=item.id, perhaps_ended_by=words))
+            if found:
+                return turn.alone if isinstance(turn, Retraction) else not isinstance(turn, Echo)
+        return False
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
         for item in items:
             evidence = (*item.evidence, self._evidence(span))
-            self._patch(Patch(id=item.id, status="retired", evidence=evidence))
+            self._patch(Patch(id=item.id, status="retired", evidence=evidence, perhaps_ended_by=()))
+            self._end_what_came_of(item)
         return bool(items)
+
+    def _end_what_came_of(self, rule: MemoryItem) -> None:
+        """End the notes and tasks that rest on the same words as a rule that ended."""
+        places = [(one.seq, one.start, one.end) for one in rule.evidence[:1]]
+        for item in tuple(self._items.values()):
+            rests = item.kind in _NOTES and item.status in _STANDING and item.evidence[:1]
+            for seq, start, end in places if rests else ():
+                one = item.evidence[0]
+                if one.seq == seq and one.start < end and start < one.end:
+                    reason = f"{rule.id} ended, from the same words."
+                    self._patch(Patch(id=item.id, status="closed", reason=reason))
 
     def _revise(self, turn: Revision, rules: Sequence[MemoryItem]) -> bool:
         """Replace a rule by another choice.
@@ -124,54 +177,48 @@ class Book:
         text = as_sentence(self._text[turn.text.start : turn.text.end])
         old = revised_by(text, turn.unwanted, rules)
         reach = reach_of(text)
-        if (
-            old is None
-            or not isinstance(old.detail, ConstraintDetail)
-            or reach.scope not in (old.scope, Scope())
-        ):
+        detail = old.detail if old else None
+        if not old or not isinstance(detail, ConstraintDetail) or reach.scope not in (old.scope, Scope()):
             return False
-        self._make(
-            Demand(
-                text=text,
-                evidence=turn.evidence,
-                modality="prefer" if old.detail.modality == "prefer" else "must",
-                certainty="active" if old.status == "active" else "candidate",
-                scope=old.scope,
-                until=reach.until or old.until,
-                for_now=bool(reach.until) or old.detail.duration == "for_now",
-                shape="revision",
-            ),
-            (old,),
+        demand = Demand(
+            text=text,
+            evidence=turn.evidence,
+            modality="prefer" if detail.modality == "prefer" else "must",
+            certainty="active" if old.status == "active" else "candidate",
+            scope=old.scope,
+            until=reach.until or old.until,
+            for_now=bool(reach.until) or detail.duration == "for_now",
+            shape="revision",
         )
+        self._make(demand, (old,))
         return True
 
-    def _amend(self, turn: Amendment, rules: Sequence[MemoryItem]) -> bool:
+    @staticmethod
+    def _limited_by(turn: Retraction, rules: Sequence[MemoryItem]) -> MemoryItem | None:
+        """Return the rule to which a permission or a retraction for one place makes an exception."""
+        of = "must_not" if isinstance(turn, Permission) else "must"
+        item = amended_by(turn.what.replace(turn.place, " "), rules, of=of)
+        return item if item and limits(turn, item) else None
+
+    def _amend(self, item: MemoryItem, span: Span, said: str, *, only: bool = False) -> bool:
         """Add an exception to a rule, in the user's words.
 
         A rule with an exception is still shown to the agent, but not checked by code any more, unless the
         exception limits it to paths.
         """
-        found = [amended_by(turn, rules)] if turn.what else self._said_before(turn.evidence, named=True)
-        item = found[0] if found else None
-        if item is None or not isinstance(item.detail, ConstraintDetail):
-            return False
-        words = " ".join(self._text[turn.words.start : turn.words.end].split()).strip(" .!")
+        words = " ".join(said.split()).strip(" .!")
         text = f"{item.text.rstrip(' .!')}; {words}."
-        if len(text) > _MAX_TEXT:
+        if not isinstance(item.detail, ConstraintDetail) or len(text) > _MAX_TEXT:
             return False
-        paths = reach_of(words).scope.paths if turn.only else ()
+        paths = reach_of(words).scope.paths if only else ()
         scope = msgspec.structs.replace(item.scope, paths=paths) if paths else item.scope
         check = compile_check(item.text, item.detail.modality, scope) if paths else None
-        self._patch(
-            Patch(
-                id=item.id,
-                text=text,
-                short=shorten(text),
-                scope=scope,
-                evidence=(*item.evidence, self._evidence(turn.evidence)),
-                detail=msgspec.structs.replace(item.detail, check=check),
-            )
+        detail = msgspec.structs.replace(item.detail, check=check)
+        evidence = (*item.evidence, self._evidence(span))
+        patch = Patch(
+            id=item.id, text=text, short=shorten(text), scope=scope, evidence=evidence, detail=detail
         )
+        self._patch(patch)
         return True
 
     def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
@@ -180,18 +227,12 @@ class Book:
         The rule is right before the position in this message. If the position opens the message, it comes
         from the previous message.
 
-        Args:
-            span: The position.
-            named: Whether the words say that they mean a rule. Otherwise, the rule must fill most of the
-                previous message.
+        Unless the words say that they mean a rule, it must fill most of the previous message.
         """
         if self._text[: span.start].strip(" \t\r\n.!"):
-            made = [item for item in self._made_by(self._seq) if item.evidence[0].end <= span.start]
-            return [
-                item
-                for item in made
-                if not self._text[item.evidence[0].end : span.start].strip(" \t\r\n.!,;:-–—")
-            ]
+            ends = ((item, item.evidence[0].end) for item in self._made_by(self._seq))
+            between = ((item, self._text[end : span.start]) for item, end in ends if end <= span.start)
+            return [item for item, text in between if not text.strip(" \t\r\n.!,;:-–—")]
         said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
         before = next(said, None)
         made = self._made_by(before.seq) if before else []
@@ -209,9 +250,8 @@ class Book:
 
     def _demand(self, demand: Demand, evidence: Evidence) -> None:
         standing = tuple(self._standing("constraint"))
-        contrary = (
-            contrary_demands(demand.text, demand.modality, standing) if demand.certainty == "active" else ()
-        )
+        certain = demand.certainty == "active"
+        contrary = contrary_demands(demand.text, demand.modality, standing) if certain else ()
         # A demand without a scope covers every scope.
         contrary = tuple(item for item in contrary if demand.scope in (item.scope, Scope()))
         known = (*self._lapsed("constraint"), *standing)
@@ -223,8 +263,9 @@ class Book:
     def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
         identity = free_id("constraint", self._seq, self._items)
         for item in replaced:
+            self._end_what_came_of(item)
             links = (*item.links, Link("superseded_by", identity))
-            self._patch(Patch(id=item.id, status="retired", links=links))
+            self._patch(Patch(id=item.id, status="retired", links=links, perhaps_ended_by=()))
         self._add(
             MemoryItem(
                 id=identity,
@@ -277,7 +318,9 @@ class Book:
         settled = item.status == "active" or certainty == "active" or again
         status: Status = "active" if settled else "candidate"
         reason = msgspec.UNSET if item.status in _STANDING else ""
-        self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence), status=status, reason=reason))
+        asked = msgspec.UNSET if not item.perhaps_ended_by else ()
+        places = (*item.evidence, evidence)
+        self._patch(Patch(id=item.id, evidence=places, status=status, reason=reason, perhaps_ended_by=asked))
 
     def _standing(self, *kinds: Kind) -> Iterator[MemoryItem]:
         return (item for item in self._items.values() if item.kind in kinds and item.status in _STANDING)

@@ -12,12 +12,11 @@ from agentx.synthesis.demands.reading.clause import take_apart
 from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
     Amendment,
-    Echo,
     Fulfilment,
     Reversal,
-    Revision,
     Withdrawal,
     closes,
+    is_decisive,
 )
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.explicit import ORDERS, REJECTIONS
@@ -69,7 +68,7 @@ def explain(text: str) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = []
     for reading in readings(text):
         # Echoes and revisions need an existing rule that they match: most such orders are about the work.
-        turns = [turn for turn in reading.reversals if not isinstance(turn, Echo | Revision)]
+        turns = [turn for turn in reading.reversals if is_decisive(turn) or isinstance(turn, Amendment)]
         if reading.closed:
             parts.append(_of_turn(next(turn for turn in turns if closes(turn))))
         else:

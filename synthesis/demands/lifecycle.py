@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-import msgspec
-
-from agentx.synthesis.demands.tables.choices import Wish, excludes
-from agentx.synthesis.language.words import content_words, stem, subject_words, words_of
+from agentx.synthesis.demands.tables.choices import LANGUAGE, Wish, excludes
+from agentx.synthesis.language.words import content_words, subject_words
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
 SAME = 0.74
@@ -19,18 +17,12 @@ CONTRARY = 0.6
 _WISH_WORDS = 3
 """Minimum number of subject words by which a wish is recognised in a longer one."""
 
-_WISHES = ("prefer", "prioritize", "want", "favour", "favor")
-
-_CHOICE = re.compile(
-    r"\b(?P<verb>use|answer|reply|respond|write|speak|talk|format|indent|name|call|prefer|spell|address|keep"
-    r"|document|put|place|store|deploy|run|express|give|state)\b",
-    re.IGNORECASE,
-)
-"""Verbs that can have only one object for the same purpose: "use tabs", "answer in German"."""
-
 _INSTEAD = re.compile(
     r"\s+(?:instead of|rather than|over|and not|not|,\s*not|in place of)\s+(?P<unwanted>[^,;.]{2,80})",
     re.IGNORECASE,
+)
+_INSTEAD_TAIL = re.compile(
+    r";\s*(?:please )?(?:use|write|prefer|put)\s+(?P<wanted>[^,;.]{2,80})", re.IGNORECASE
 )
 _RULED_OUT = re.compile(
     r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:instead of"
@@ -38,23 +30,7 @@ _RULED_OUT = re.compile(
     r"(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
     re.IGNORECASE,
 )
-_INSTEAD_TAIL = re.compile(
-    r";\s*(?:please )?(?:use|write|prefer|put)\s+(?P<wanted>[^,;.]{2,80}?)\s*(?:instead)?[.!]?$",
-    re.IGNORECASE,
-)
-_PURPOSE = re.compile(
-    r"\s(?:for|in|when|whenever|on|about|to|with|as)\s+(?P<purpose>.+)$", re.IGNORECASE | re.DOTALL
-)
-_LANGUAGE_VERBS = frozenset({"answer", "reply", "respond", "speak", "talk", "write"})
-_LANGUAGE = re.compile(
-    r"\bin (?P<language>(?:\w+ )?(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian"
-    r"|ukrainian|turkish|arabic|hindi|chinese|japanese|korean|swedish"
-    r"|norwegian|danish|finnish|greek|czech|hungarian|romanian|hebrew))\b",
-    re.IGNORECASE,
-)
-
-
-_NAME_LIKE = re.compile(r"\d|_|/|\w\.\w")
+_NAME_LIKE = re.compile(r"\d|_|\w\w/|/\w\w|\w\.\w")
 _PLACES = re.compile(
     r"\b(?:in|inside|within|on|at|to|for|after|before|when|whenever|while|during)\s+[^,;.!?]{2,120}",
     re.IGNORECASE,
@@ -68,20 +44,7 @@ _LEAVES_OUT = re.compile(
     r"|turn off)\b",
     re.IGNORECASE,
 )
-_AROUND = ".,;:!?()[]{}\"'`“”‘’*"
-
-
-class _Will(msgspec.Struct, frozen=True):
-    """What a demand wants and does not want, as stems.
-
-    For a choice, also its verb, the chosen value and the purpose.
-    """
-
-    wanted: frozenset[str]
-    unwanted: frozenset[str]
-    verb: str
-    value: frozenset[str]
-    purpose: frozenset[str]
+_AROUND = ".,;:!?()[]{}\"'`“”‘’*@"
 
 
 def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> MemoryItem | None:
@@ -109,17 +72,19 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
 
     They have the same subject and scope, and want the opposite or another choice.
     """
-    new = _will(text, modality)
     wish = Wish(wanted_part(text, modality), modality)
+    wanted, unwanted = _will(text, modality)
     found = []
     for item in items:
         if not isinstance(item.detail, ConstraintDetail):
             continue
         former = item.detail.modality
+        old, against = _will(item.text, former)
         if (
             excludes(wish, Wish(wanted_part(item.text, former), former))
             or _takes_back(text, modality, item.text, former)
-            or _contradicts(new, _will(item.text, former))
+            or _opposed(wanted, against)
+            or _opposed(unwanted, old)
         ):
             found.append(item)
     return tuple(found)
@@ -145,7 +110,20 @@ def core(text: str) -> frozenset[str]:
     >>> sorted(core("Never use emojis in commit messages, it looks childish"))
     ['emoji']
     """
-    return subject_words(_PLACES.sub(" ", _BUT.sub("", text)))
+    rest = _PLACES.sub(" ", without_reason(text))
+    return subject_words(rest) | names_in(rest)
+
+
+def without_reason(text: str) -> str:
+    """Return a demand up to its reason, its end, or what is wanted in the place of what it bans."""
+    return _BUT.sub("", text)
+
+
+@lru_cache(maxsize=2_048)
+def names_in(text: str) -> frozenset[str]:
+    """Return the names and numbers in a text, which must match exactly: ``a-1.txt``, ``v2``, ``max_age``."""
+    tokens = (token.strip(_AROUND).casefold() for token in text.split())
+    return frozenset(token for token in tokens if _NAME_LIKE.search(token))
 
 
 def _takes_back(new: str, modality: str, old: str, former: str) -> bool:
@@ -177,7 +155,8 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 @lru_cache(maxsize=2_048)
-def _will(text: str, modality: str) -> _Will:
+def _will(text: str, modality: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a demand wants and what it does not want, as stems."""
     body = " ".join(text.split())
     wanted, unwanted = "", ""
     if tail := _INSTEAD_TAIL.search(body):
@@ -186,73 +165,24 @@ def _will(text: str, modality: str) -> _Will:
         unwanted = instead["unwanted"]
         body = body[: instead.start()] + body[instead.end() :]
     if modality == "must_not":
-        unwanted = f"{body} {unwanted}"
-    else:
-        wanted = f"{body} {wanted}"
-    verb, value, purpose = (
-        _choice(body) if modality != "must_not" else ("", frozenset[str](), frozenset[str]())
-    )
-    return _Will(content_words(wanted), content_words(unwanted), verb, value, purpose)
-
-
-def _choice(body: str) -> tuple[str, frozenset[str], frozenset[str]]:
-    """Return verb, value and purpose of a choice: ("use", {tab}, {indent}) for "use tabs for indentation"."""
-    if (language := _LANGUAGE.search(body)) and _LANGUAGE_VERBS & {word.lower() for word in words_of(body)}:
-        rest = body[: language.start()] + body[language.end() :]
-        return (
-            "answer",
-            content_words(language["language"]),
-            content_words(rest) - {stem(verb) for verb in _LANGUAGE_VERBS} - {"question"},
-        )
-    match = _CHOICE.search(body)
-    if not match:
-        return "", frozenset(), frozenset()
-    rest = body[match.end() :]
-    if purpose := _PURPOSE.search(rest):
-        return (
-            match["verb"].lower(),
-            content_words(rest[: purpose.start()]),
-            content_words(purpose["purpose"]),
-        )
-    return match["verb"].lower(), content_words(rest), frozenset()
-
-
-def _contradicts(new: _Will, old: _Will) -> bool:
-    if _opposed(new.wanted, old.unwanted) or _opposed(new.unwanted, old.wanted):
-        return True
-    return bool(
-        new.verb
-        and new.verb == old.verb
-        and new.value
-        and old.value
-        and not new.value <= old.value
-        and not old.value <= new.value
-        and new.purpose == old.purpose
-        and (new.purpose or new.verb == "answer")
-    )
+        return content_words(wanted), content_words(f"{body} {unwanted}")
+    return content_words(f"{body} {wanted}"), content_words(unwanted)
 
 
 def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
     """Return whether one wants what the other forbids: all of what is forbidden, or nearly the same words."""
-    wishes = set(map(stem, _WISHES))
+    wishes = content_words("prefer prioritize want favour favor")
     one, other = wanted - wishes, unwanted - wishes
     if not one or not other:
         return False
     return _overlap(one, other) >= CONTRARY or (len(other) > 1 and other <= one)
 
 
-@lru_cache(maxsize=2_048)
-def _names(text: str) -> frozenset[str]:
-    """Return the names and numbers in a text, which must match exactly: ``a-1.txt``, ``v2``, ``max_age``."""
-    tokens = (token.strip(_AROUND).casefold() for token in text.split())
-    return frozenset(token for token in tokens if _NAME_LIKE.search(token))
-
-
 def _values_differ(one: str, other: str) -> bool:
-    names, others = _names(one), _names(other)
+    names, others = names_in(one), names_in(other)
     if names and others and names != others:
         return True
-    first, second = _LANGUAGE.search(one), _LANGUAGE.search(other)
+    first, second = LANGUAGE.search(one), LANGUAGE.search(other)
     if first and second and first["language"].lower() != second["language"].lower():
         return True
     a, b = _INSTEAD.search(one), _INSTEAD.search(other)

@@ -1,7 +1,7 @@
-"""Finds what a sentence does to existing rules: ends, allows, changes or narrows one, or says its end came.
+"""Finds what a sentence may do to existing rules: end, allow, change or narrow one, or say that its end came.
 
-Most of these words mean nothing on their own ("actually, use spaces"). They count only if they match exactly
-one existing rule (:mod:`agentx.synthesis.demands.targets`). The deciding words are in
+Most of these words mean nothing on their own ("actually, use spaces"). They count only if they fit an
+existing rule (:mod:`agentx.synthesis.demands.targets`). The deciding words are in
 :mod:`agentx.synthesis.demands.tables.endings`.
 """
 
@@ -10,14 +10,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.demands.reading.clause import lead_length
 from agentx.synthesis.demands.tables import endings
-from agentx.synthesis.demands.tables.vocabulary import FEATURES, Modality
 from agentx.synthesis.language.sentences import Span, clauses
 
 MAX_QUOTE = 400
 """Number of characters of a sentence kept as evidence."""
-
 
 _PART = re.compile(r"[^,;:\s](?:[^,;:.]|\.(?=\w)){2,200}")
 """A part of a sentence between commas and full stops."""
@@ -27,9 +24,11 @@ class Retraction(msgspec.Struct, frozen=True, kw_only=True):
     """Words that end a rule.
 
     Attributes:
-        what: Which rule, in the user's words.
-        evidence: Its position in the message.
-        sure: Whether the words can mean nothing else; otherwise only a temporary rule ends.
+        what: The part of the sentence that names the rule.
+        evidence: The sentence.
+        wide: The sentence and the words around it, in which the rule may be named instead.
+        place: Words that limit what is said to a place; empty if none do.
+        sure: Whether the words can mean nothing else.
         of: The sort of rule that such words end: ``must``, ``must_not`` or, if empty, either.
         several: Whether all matching rules are meant.
         alone: Whether the sentence has no other meaning if no such rule exists.
@@ -37,28 +36,18 @@ class Retraction(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str
     evidence: Span
-    sure: bool
+    wide: str = ""
+    place: str = ""
+    sure: bool = True
     of: str = ""
     several: bool = False
     alone: bool = True
 
 
-class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
-    """Takes back the statement just before ("scratch that"); ``named`` if it says that it was a rule."""
+class Permission(Retraction, frozen=True, kw_only=True):
+    """Words that allow what may have been ruled out."""
 
-    evidence: Span
-    named: bool
-
-
-class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that allow what may have been ruled out.
-
-    ``what`` names it. ``act`` is true for an action, which may be allowed only once.
-    """
-
-    what: str
-    evidence: Span
-    act: bool = False
+    of: str = "must_not"
 
 
 class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,54 +57,65 @@ class Fulfilment(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Span
 
 
+class Occurrence(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement about the present or the past, which may be the end condition of a rule in other words."""
+
+    what: str
+    evidence: Span
+
+
+class Withdrawal(msgspec.Struct, frozen=True, kw_only=True):
+    """Takes back the statement just before ("scratch that"); ``named`` if it says that it was a rule."""
+
+    evidence: Span
+    named: bool
+
+
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """Another choice, in words that change something ("make that 4 spaces").
 
-    It is a rule only if an existing one is changed by it.
+    It is a rule only if an existing one is changed by it. ``turned`` is true if the words change something
+    even if the choice is unknown.
     """
 
     text: Span
     evidence: Span
     unwanted: str
+    turned: bool
 
 
 class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """An exception to a rule, or its narrowing.
+    """An exception to a rule named by ``what``, or to the one just before.
 
-    Attributes:
-        what: Which rule, in the user's words; empty for the one just before.
-        words: The exception, as written in the message.
-        evidence: The sentence.
-        only: Whether the rule applies from now on only where the words say.
-        of: The sort of rule that it can be about: ``must``, ``must_not`` or, if empty, either.
+    With ``only``, the rule applies from now on only where the words say.
     """
 
     what: str
     words: Span
     evidence: Span
     only: bool
-    of: str = ""
 
 
 class Echo(msgspec.Struct, frozen=True, kw_only=True):
     """An order that may be meant only once; it repeats a rule if one says the same."""
 
     text: str
-    modality: Modality
+    modality: str
     evidence: Span
+    points: bool
 
 
-Reversal = Retraction | Withdrawal | Permission | Fulfilment | Revision | Amendment | Echo
+Reversal = Retraction | Permission | Withdrawal | Fulfilment | Occurrence | Revision | Amendment | Echo
 
 
 def closes(one: Reversal) -> bool:
     """Return whether a sentence with this reading is only about existing rules, even if there is none."""
-    return (isinstance(one, Retraction) and one.alone) or (isinstance(one, Permission) and not one.act)
+    return isinstance(one, Retraction) and one.alone and one.sure and not one.place
 
 
 def is_decisive(one: Reversal) -> bool:
     """Return whether such a reading has precedence over a certain demand in the same sentence."""
-    return not isinstance(one, Revision | Amendment | Echo) and (not isinstance(one, Retraction) or one.alone)
+    return isinstance(one, Withdrawal | Fulfilment) or (isinstance(one, Retraction) and one.sure)
 
 
 def quoted(sentence: Span) -> Span:
@@ -138,112 +138,129 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
         sentence: The position of the sentence.
     """
     words = plain[sentence.start : sentence.end]
-    if not FEATURES["question"].search(words):
-        begins = lead_length(words)
-        bare = words[begins:]
-        for reading in (_withdrawn, _retracted, _amended, _allowed, _fulfilled):
-            yield from reading(_Sentence(plain, original, sentence, words, bare, begins))
-        yield from _revised(plain, original, sentence)
-        yield from _echoed(plain, original, sentence)
-    elif endings.ASKED_CHANGE.match(words[lead_length(words) :]):
-        yield from _revised(plain, original, sentence)
-
-
-class _Sentence(msgspec.Struct, frozen=True):
-    plain: str
-    original: str
-    span: Span
-    words: str
-    bare: str
-    begins: int
-
-    def named(self, piece: str) -> str:
-        return unmasked(piece, self.words, self.original, self.span)
-
-
-def _withdrawn(said: _Sentence) -> Iterator[Reversal]:
-    for text in (said.words, said.bare):
-        if match := endings.WITHDRAWN.match(text):
-            yield Withdrawal(evidence=quoted(said.span), named=bool(match["rule"]))
-            return
-
-
-def _retracted(said: _Sentence) -> Iterator[Reversal]:
-    for row in endings.RETRACTIONS:
-        if match := row.pattern.search(said.bare):
-            yield Retraction(
-                what=said.named(match["what"]),
-                evidence=quoted(said.span),
-                sure=row.sure,
-                of=row.of,
-                several=bool(endings.SEVERAL.search(said.bare)),
-                alone=row.alone,
-            )
-
-
-def _amended(said: _Sentence) -> Iterator[Reversal]:
-    bare = said.bare.rstrip(" .!")
-    for row in endings.AMENDMENTS:
-        match = row.pattern.match(bare)
-        if match and not endings.ONCE.search(match["place"]):
-            start = said.span.start + said.begins
-            yield Amendment(
-                what=said.named(match.groupdict().get("what") or ""),
-                words=Span(start, start + len(bare)),
-                evidence=quoted(said.span),
-                only=row.only,
-                of=row.of,
-            )
-            return
-
-
-def _allowed(said: _Sentence) -> Iterator[Reversal]:
-    for pattern, act in endings.PERMISSIONS:
-        if match := pattern.match(said.bare):
-            yield Permission(what=said.named(match["what"]), evidence=quoted(said.span), act=act)
-
-
-def _fulfilled(said: _Sentence) -> Iterator[Reversal]:
-    if FEATURES["negated"].search(said.words) or endings.CONDITIONAL.match(said.bare):
+    bare = words[_lead(words) :]
+    parts = [Span(*match.span()) for match in _PART.finditer(plain, sentence.start, sentence.end)]
+    if endings.QUESTION.search(bare):
+        if endings.ASKED_CHANGE.match(bare):
+            yield from _revised(plain, original, sentence)
+        # "The freeze ended, so what is next?" states something before it asks.
+        yield from _fulfilled(plain, original, sentence, parts[:-1])
         return
-    for pattern in endings.FULFILLED:
-        if match := pattern.search(said.bare):
-            yield Fulfilment(what=said.named(match["what"]), evidence=quoted(said.span))
+    for text in (words, bare):
+        if match := endings.WITHDRAWN.match(text):
+            yield Withdrawal(evidence=quoted(sentence), named=bool(match["rule"]))
+            break
+    signs = list(_signs(plain, original, sentence, parts))
+    yield from (one for one in signs if one.alone)
+    yield from _amended(plain, original, sentence)
+    yield from _fulfilled(plain, original, sentence, [sentence, *parts])
+    yield from _revised(plain, original, sentence)
+    yield from (one for one in signs if not one.alone)
+    yield from _echoed(plain, original, sentence, parts)
+
+
+def _lead(words: str) -> int:
+    match = endings.LEAD.match(words)
+    return match.end() if match else 0
+
+
+def _signs(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iterator[Retraction]:
+    near = original[max(0, sentence.start - 200) : sentence.end + 120]
+    for span in dict.fromkeys((sentence, *parts) if len(parts) > 1 else (sentence,)):
+        words = plain[span.start : span.end]
+        begins = _lead(words)
+        bare = words[begins:].rstrip(" .!")
+        if endings.ONCE.search(bare) or endings.DOUBTED.search(bare) or len(bare) > MAX_QUOTE:
+            continue
+        sign = next(
+            (one for one in endings.SIGNS if one.pattern.search(bare) or one.pattern.search(words)), None
+        )
+        if sign is None:
+            continue
+        place = endings.PLACE.search(bare)
+        kind = Retraction if sign.lifts else Permission
+        yield kind(
+            what=original[span.start + begins : span.start + begins + len(bare)],
+            evidence=quoted(sentence),
+            wide=near,
+            place=place.group() if place else "",
+            sure=sign.sure and not endings.AT_HAND.search(bare),
+            of=sign.of,
+            several=bool(endings.SEVERAL.search(bare)),
+            alone=sign.alone,
+        )
+
+
+def _fulfilled(plain: str, original: str, sentence: Span, spans: list[Span]) -> Iterator[Reversal]:
+    for span in dict.fromkeys(spans):
+        said = plain[span.start : span.end]
+        happened = endings.HAPPENED.search(said[_lead(said) :])
+        if (happened or endings.PAST.search(said)) and not endings.NOT_YET.search(said):
+            kind = Fulfilment if happened else Occurrence
+            yield kind(what=original[span.start : span.end], evidence=quoted(sentence))
+
+
+def _amended(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
+    words = plain[sentence.start : sentence.end]
+    begins = _lead(words)
+    bare = words[begins:].rstrip(" .!")
+    for pattern in (endings.EXCEPT, endings.ONLY):
+        match = pattern.match(bare)
+        if (
+            match
+            and not endings.ONCE.search(match["place"] or match["other"])
+            and not endings.AT_HAND.search(bare)
+        ):
+            start = sentence.start + begins
+            yield Amendment(
+                what=unmasked(match["what"] or "", words, original, sentence),
+                words=Span(start, start + len(bare)),
+                evidence=quoted(sentence),
+                only=pattern is endings.ONLY,
+            )
             return
 
 
 def _revised(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
     whole = plain[sentence.start : sentence.end]
-    changes = endings.CHANGES.search(whole)
+    shifted = bool(endings.SHIFTED.search(whole))
+    if not shifted and not endings.CHANGES.search(whole):
+        return
     pieces = (Span(*match.span()) for match in _PART.finditer(plain, sentence.start, sentence.end))
-    for part in dict.fromkeys((*clauses(plain, sentence), *(pieces if changes else ()))):
+    for part in dict.fromkeys((*clauses(plain, sentence), *pieces)):
         words = plain[part.start : part.end]
-        begins = lead_length(words)
-        bare = words[begins:]
-        if len(bare) > MAX_QUOTE or endings.ONCE.search(words) or endings.DOUBTED.search(words):
+        begins = _lead(words)
+        if len(words) - begins > MAX_QUOTE or endings.DOUBTED.search(words):
             continue
-        if changes or endings.LIMIT_IS_FINE.search(words):
-            gone = endings.UNWANTED.search(words)
-            yield Revision(
-                text=Span(part.start + begins, part.end),
-                evidence=quoted(sentence),
-                unwanted=unmasked(gone["gone"] or gone["swapped"], words, original, part) if gone else "",
-            )
+        if endings.ONCE.search(words) or endings.AT_HAND.search(words):
+            continue
+        gone = endings.UNWANTED.search(words)
+        yield Revision(
+            text=Span(part.start + begins, part.end),
+            evidence=quoted(sentence),
+            unwanted=unmasked(gone["gone"] or gone["swapped"], words, original, part) if gone else "",
+            turned=shifted,
+        )
 
 
-def _echoed(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
-    for part in _PART.finditer(plain, sentence.start, sentence.end):
-        words = part.group()
-        bare = words[lead_length(words) :]
+def _echoed(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iterator[Reversal]:
+    for part in parts:
+        start = part.start + _lead(plain[part.start : part.end])
+        bare = plain[start : part.end]
         order = endings.ORDERS.match(bare)
-        if order and not FEATURES["deictic"].search(bare):
-            text = original[part.end() - len(bare) : part.end()]
-            yield Echo(text=text, modality="must_not" if order["ban"] else "must", evidence=quoted(sentence))
+        if order and not endings.ONCE.search(bare):
+            modality = "must_not" if order["ban"] else "must"
+            yield Echo(
+                text=original[start : part.end],
+                modality=modality,
+                evidence=quoted(sentence),
+                points=bool(endings.POINTS.search(bare)),
+            )
 
 
 def after_withdrawal(plain: str, sentence: Span) -> Span:
     """Return a sentence without a leading "scratch that"."""
-    for begins in (0, lead_length(plain[sentence.start : sentence.end])):
+    for begins in (0, _lead(plain[sentence.start : sentence.end])):
         if match := endings.WITHDRAWN.match(plain[sentence.start + begins : sentence.end]):
             rest = sentence.start + begins + match.end()
             while rest < sentence.end and not plain[rest].isalnum():

@@ -20,7 +20,7 @@ from agentx.synthesis.gates.action_relevance import (
     touching,
     woken,
 )
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.gates.enforcement import Violation, perhaps_ended
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -89,7 +89,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
             is needed) or ``deny``.
         reason: One sentence.
         denied_by: Ids of the items that deny it.
-        asked_by: Ids of the flows that need approval.
+        asked_by: Ids of the flows that need approval, and of the rejections that the user may have ended.
         sections: What to read first; at most 3,000 tokens.
         items: Ids of the memory items in the sections.
         woken: Ids of dormant or faded rules that this action wakes.
@@ -151,11 +151,13 @@ def judge(
         flows: The matching flows, best first.
         violations: Rules that the action would break, as found by a check.
         needs_word: Why approval is needed regardless of memory; empty if it is not.
-        granted: Ids of flows that were approved.
+        granted: Ids of flows, and of rejections that the user may have ended, that were approved.
         tools: Returns existing tools for this action: scripts, credentials by name.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
-    against = ruled_out(board, action)
+    found = ruled_out(board, action)
+    against = [item for item in found if not item.perhaps_ended_by]
+    doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
     awake = woken(board, action)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
@@ -179,6 +181,11 @@ def judge(
     reason = (
         f"Read first what touches this: {listed}." if listed else "Nothing that is remembered touches this."
     )
+    if doubted:
+        decision = "ask"
+        reason = (
+            f"The user ruled this out ({doubted[0].id}: “{doubted[0].text}”), {perhaps_ended(doubted[0])}."
+        )
     if asking or needs_word:
         decision = "ask"
         reason = (
@@ -196,7 +203,7 @@ def judge(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
         denied_by=denied,
-        asked_by=tuple(item.id for item in asking),
+        asked_by=tuple(item.id for item in (*asking, *doubted)),
         sections=tuple(sections),
         woken=tuple(item.id for item in awake),
     )
@@ -286,6 +293,8 @@ def _line(touch: Touch) -> Line:
         said = f": {one_line(detail.said)}" if detail.said else ""
         checked = f"{'works' if good else 'does not work'}, checked {detail.checked_at[:10]}{said}"
         why = "never checked" if good is None else checked
+    elif item.perhaps_ended_by:
+        why = f"{perhaps_ended(item)}; not enforced"
     elif is_checked(item):
         why = f"{why}; a check enforces it"
     elif isinstance(detail, RejectionDetail):

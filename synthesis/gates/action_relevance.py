@@ -384,6 +384,7 @@ def suggested(board: MemoryBoard, answer: str, task: str, agent: str) -> list[Me
         for item in board.items.values()
         if item.kind == "rejection"
         and item.status == "active"
+        and not item.perhaps_ended_by
         and isinstance(item.detail, RejectionDetail)
         and applies(item, said)
         and suggests(item.detail.idea or item.text, answer)

@@ -1,6 +1,7 @@
 """Check an agent's write or answer against the rules that code can check.
 
-Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced.
+Pure: texts in, violations out. Only active constraints and rejections with a compiled check are enforced. A
+rule that the user may have ended is not: the user is asked (:func:`asked_about`).
 What cannot be checked with certainty (a file that does not parse, binary content) passes.
 """
 
@@ -179,11 +180,27 @@ def check_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -
 def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
     for item in items:
         detail = item.detail
-        if item.status != "active" or not isinstance(detail, ConstraintDetail | RejectionDetail):
+        if (
+            item.status != "active"
+            or item.perhaps_ended_by
+            or not isinstance(detail, ConstraintDetail | RejectionDetail)
+        ):
             continue
         wish = isinstance(detail, ConstraintDetail) and detail.modality == "prefer"
         if detail.check and not wish:
             yield item, detail.check
+
+
+def asked_about(items: Iterable[MemoryItem]) -> dict[str, MemoryItem]:
+    """Return the rules that the user may have ended, by id, as they would be enforced otherwise."""
+    doubtful = (item for item in items if item.perhaps_ended_by)
+    return {item.id: msgspec.structs.replace(item, perhaps_ended_by=()) for item in doubtful}
+
+
+def perhaps_ended(item: MemoryItem) -> str:
+    """Return the note that the user may have ended a rule, with the latest words; empty if they did not."""
+    words = item.perhaps_ended_by[-1:]
+    return f"perhaps ended by “{words[0].quote}”" if words else ""
 
 
 def _violation(item: MemoryItem, reason: str, path: str, line: int = 0) -> Violation:

@@ -1,421 +1,294 @@
-"""Words that change existing rules: end, change or narrow one, allow a banned thing, or state its end."""
+"""Words that change existing rules: signs of an end, of a permission, of an exception or of another choice.
+
+No row names a rule. A sign counts only in a sentence that names the subject of an existing rule
+(:mod:`agentx.synthesis.demands.targets`).
+"""
 
 import re
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from agentx.synthesis.demands.tables.vocabulary import POLICY_VERBS, compiled
+from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.words import vocabulary
 
 
-class Ending(NamedTuple):
-    """One way to end a rule.
+def _any(*patterns: str) -> re.Pattern[str]:
+    return on_use("|".join(patterns), re.IGNORECASE)
+
+
+class Sign(NamedTuple):
+    """A sign of an end, searched in a part of a sentence.
 
     Attributes:
-        pattern: Searched in a sentence; the group ``what`` says which rule.
-        sure: Whether it can mean nothing else. Otherwise only a temporary rule ends, as the words may order
-            one piece of work.
-        of: The sort of rule it ends: ``must``, ``must_not`` or, if empty, either.
-        alone: Whether the sentence has no other meaning if no such rule exists. Otherwise it may be a demand
-            ("no more emojis").
+        lifts: Whether it lifts a rule; otherwise it permits what a rule bans.
+        pattern: The words.
+        sure: Whether they can mean nothing else. Otherwise they rather raise a question than end a rule.
+        of: The sort of rule that they end: ``must``, ``must_not`` or, if empty, either.
+        alone: Whether the part has no other meaning if no such rule exists. "No more emojis" may be a ban.
     """
 
+    lifts: bool
     pattern: re.Pattern[str]
-    sure: bool
-    of: Literal["", "must", "must_not"] = ""
+    sure: bool = True
+    of: str = ""
     alone: bool = True
 
 
-_DROP = "drop|stop|skip|lose|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|do without"
+_DROP = "drop|stop|skip|lose|ditch|forget|lift|leave out|omit|ignore|disregard|scrap|retire|cancel"
 _RULE = (
-    "rule|constraint|requirement|instruction|demand|restriction|ban|convention|policy|preference|freeze"
-    "|moratorium"
+    r"(?:rule|constraint|requirement|instruction|demand|restriction|ban|convention|policy|preference|freeze"
+    r"|moratorium|limit|thing|business|stuff)s?"
 )
-_AGAIN = r"\b(?:any ?more|any longer|now|again)\b"
-
-RETRACTIONS: tuple[Ending, ...] = (
-    Ending(
-        compiled(
-            rf"\b(?:you|we) (?:can|may|could|should) (?:now |please |safely )?(?:{_DROP}|remove"
-            r"|take (?:out|off|away))"
-            r"\s+(?:about )?(?P<what>[^.;!?]{2,120}?)\s*(?P<sure>\b(?:again|now|any ?more|from now on)\b)"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(
-            rf"\b(?:you|we) (?:can|may|could) (?:now )?(?:{_DROP})\s+(?:about )?(?P<what>[^.;!?]{{2,120}})"
-        ),
-        False,
-    ),
-    Ending(
-        compiled(
-            r"\b(?:(?:you|we) (?:no longer|don't|do not|needn't)(?: (?:need|have))?|i (?:no longer|don't"
-            r"|do not) need(?: you)?)(?: to)?\s+(?P<what>[^.;!?]{2,120}?)\s*" + _AGAIN
-        ),
-        True,
-        "must",
-    ),
-    Ending(
-        compiled(
-            r"^(?P<what>(?!(?:i|you|we|it|that|this|they)\b)[\w' -]{2,60}? (?:no longer|don't|doesn't|do not"
-            r"|does not) (?:need|have)(?: to)?\s+[^.;!?]{2,80}?)\s*\b(?:any ?more|any longer|from now on)\b"
-        ),
-        True,
-        "must",
-    ),
-    Ending(
-        compiled(r"\b(?:you|we|i) no longer (?:need|have|want)(?: you)?(?: to)?\s+(?P<what>[^.;!?]{2,120})"),
-        True,
-        "must",
-    ),
-    Ending(
-        compiled(r"\bno (?:more |longer any )?need (?:to|for)\s+(?P<what>[^.;!?]{2,120}?)\s*" + _AGAIN),
-        True,
-        "must",
-    ),
-    Ending(
-        compiled(
-            r"^(?:don't|do not|no need to) bother (?:with |to |about )?(?P<what>[^.;!?]{2,120}?)\s*"
-            r"(?:\b(?:any ?more|any longer|again|from now on)\b)"
-        ),
-        True,
-        "must",
-    ),
-    Ending(
-        compiled(
-            r"\b(?:forget|drop|ignore|disregard|scrap|cancel|lift|retire|remove|delete|never ?mind|revoke"
-            r"|withdraw|undo) (?:about )?"
-            rf"(?:all |any |both )?(?:of )?(?:the|my|that|our|those|these) (?P<what>[^.;!?]{{0,60}}?\b"
-            rf"(?:{_RULE}|thing)s?\b[^.;!?]{{0,80}})"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(
-            r"\b(?:forget|disregard|ignore|scrap|never ?mind|i take back) (?:what|everything|anything"
-            r"|all(?: that)?) i(?:'ve| have)? (?:said|told you|wrote|asked)"
-            r"(?: (?:earlier|before))? (?:about|on|regarding)\s+(?P<what>[^.;!?]{2,120})"
-        ),
-        True,
-    ),
-    Ending(compiled(r"^(?:never ?mind|nvm|forget)(?: about)?,? the (?P<what>[^.,;!?]{2,60})[\s.!]*$"), True),
-    Ending(
-        compiled(
-            r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:no longer|not) (?:needed|necessary|required|forbidden"
-            r"|banned|in force|wanted)(?: any ?more| any longer| now)?\b"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(
-            rf"^(?:the |my |that )?(?P<what>[^.;!?]{{2,80}}?\b(?:{_RULE})s?) (?:no longer|doesn't|does not"
-            r"|don't) (?:applies|apply|hold|holds|count|counts)\b(?! (?:to|in|for)\b)"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(
-            rf"^(?:the |my |that |our )?(?P<what>(?:{_RULE})\b[^.;!?]{{2,80}}?|[^.;!?]{{2,80}}?\b"
-            rf"(?:{_RULE})s?) (?:is|are|has been|have been) (?:now )?(?:lifted|gone|over|off|history"
-            r"|obsolete|void|cancel\w+|retired|withdrawn)\b"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(
-            r"\b(?:you (?:can|may|are allowed to)|it(?:'s| is) (?:ok|okay|fine|alright|all right)"
-            r" (?:to|if you)|feel free to)\s+(?P<what>[^.;!?]{2,120}?)\s*\b(?:again|from now on|any ?time)\b"
-        ),
-        True,
-    ),
-    Ending(
-        compiled(r"^(?P<what>[^.;!?]{2,80}?) (?:is|are) (?:ok|okay|fine|allowed|welcome|permitted) again\b"),
-        True,
-        "must_not",
-    ),
-    Ending(
-        compiled(
-            r"^(?:please )?(?:no more|enough (?:with|of)|(?:stop|quit)(?= \w+ing\b))\s+(?:the |those |these "
-            r"|all |any )*(?P<what>[^.,;!?]{2,60}?)(?:,? please|,? thanks|,? now)?[\s.!]*$"
-        ),
-        True,
-        "must",
-        alone=False,
-    ),
+_NEEDED = r"(?:need|have|bother|care|necessary|required|matter|worry|mind)\w*"
+_NOT = r"(?:\w+n't|not|no|never)"
+_ANY_MORE = r"\b(?:any ?more|any longer|from now on)\b"
+_AGAIN = r"\b(?:again|from (?:now|here) on|after all|any ?time|any ?more|any longer)\b"
+_FINE = r"(?:ok|okay|fine|allowed|alright|all right|welcome|permitted|acceptable)"
+_MAY = (
+    r"(?:\b(?:you|we) (?:can|may|could|are (?:allowed|free) to)|\byou're (?:allowed|free) to|\bgo ahead"
+    rf"|\bfeel free to|\b(?:is|are|be|it's|that's) (?:(?!not)\w+ )?{_FINE}|^{_FINE} (?:to|with)|\b{_FINE}"
+    rf" (?:by|with) me"
+    r"|\b(?:can|may) (?:now |also |again )*(?:be|go|come|run)|\b(?:don't|do not) mind|\bno (?:objection"
+    r"|problem)s? (?:to|with|if)"
+    rf"|\bi(?:'m| am) (?:{_FINE}|happy|good) with|\bworks for me|\bwhy not|\bas you (?:like|please|wish|see"
+    rf" fit)|\bgo for it|\b(?:unlocked|safe|possible|legal)|\bhave my (?:ok|permission|blessing)|\bas"
+    rf" (?:many|much|long|often) .* as you)\b"
 )
-"""Ways in which users end a rule."""
+_SAID = r"i(?:'ve| have)? (?:said|told you|wrote|asked)"
 
-ORDERS = compiled(
-    r"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)"
-    rf"|(?:{POLICY_VERBS}|only)\b)"
-)
-"""How an order or a ban begins."""
+SIGNS: tuple[Sign, ...] = (
+    Sign(True, _any(rf"\b(?:you|we) (?:can|may|could|should)\b.{{0,20}}\b(?:{_DROP}|remove|take (?:out"
+                    rf"|off))\b.*(?:{_AGAIN}|\bnow\b)")),
+    Sign(True, _any(rf"\b(?:{_DROP}|remove|revoke|withdraw|undo|never ?mind)\b.{{0,40}}?"
+                    rf"\b(?:the|my|that|our|those|these)\b.{{0,60}}?\b{_RULE}\b",
+                    rf"\b(?:{_DROP}|never ?mind|i take back)\b.{{0,30}}\b{_SAID}\b",
+                    r"^(?:never ?mind|nvm|forget)(?: about)?,? the\b")),
+    Sign(True, _any(rf"\b(?:{_RULE}|warning)\b.*? (?:is|are|has been|have been) (?:now )?(?:lifted|gone|over"
+                    rf"|off|history|obsolete"
+                    r"|void|moot|cancel\w+|retired|withdrawn)\b",
+                    r"\b(?:no longer|\w+n't|not) (?:apply|applies|in force|count)\b(?! (?:to|in|for)\b)")),
+    Sign(True, _any(rf"\b(?:\w+n't|not|no)\b.{{0,30}}\b{_NEEDED}\b.*(?:{_ANY_MORE}|\bnow\b)",
+                    rf"\b(?:don't|no need to) bother\b.*{_AGAIN}", rf"\bno longer {_NEEDED}",
+                    r"\bno longer (?:forbidden|banned)\b"), of=""),
+    Sign(True, _any(rf"^(?:no more|enough (?:with|of)|(?:stop|quit) \w+ing)\b(?!.*\b{_NOT}\b)"),
+         of="must", alone=False),
+    Sign(False, _any(rf"{_MAY}.*{_AGAIN}|{_AGAIN}.*{_MAY}", rf"{_MAY}.*\bnow\b|\bactually\b.*{_MAY}",
+                     r"\b(?:is|are|'re|'s) back (?:on|in)\b|\b(?:is|are) back\b.* now\b",
+                     rf"\bchanged my mind\b.*{_MAY}"), of="must_not"),
+    Sign(True, _any(rf"\b(?:can|may|could|should)\b.{{0,20}}\b(?:{_DROP}|go|relax)\b|\b(?:can|could|will) do"
+                    rf" without\b",
+                    r"\b(?:ga?ve|given|giving) up\b|\bdone with\b|\b(?:got|get|getting) rid of\b|\bno"
+                    r" longer\b|\bneedn't\b",
+                    r"\bno (?:more )?(?:need|reason)\b|\bback to normal\b|\bwas (?:only|just) (?:for|while"
+                    r"|because)\b",
+                    rf"\b(?:don't|do not|doesn't|isn't|aren't|not) (?:(?:have to|an? issue|a problem)\b"
+                    rf"|{_NEEDED})",
+                    r"\b(?:is|are) (?:now )?(?:off|history|moot|obsolete|unnecessary|outdated|irrelevant"
+                    r"|gone|void)\b",
+                    r"^(?!(?:we|i)\b).*\b(?:is|are|was|has|have|got|\w+'s)\b.{0,12} (?:over|ended|finished"
+                    r"|cancel\w+|replaced|closed)\b",
+                    r"^(?!(?:we|i)\b)[\w ]{3,40} (?:ended|folded|expired|left|over)\b|\b(?:we|they|i) (?:\w+"
+                    r" )?(?:dropped|cancel\w+)\b",
+                    rf"^(?:{_DROP}) (?:the|that|those|these)\b|^(?:forget|never ?mind)\b"
+                    rf"|\b{_NOT}\b.*\b(?:any ?more|any longer)\b"), sure=False),
+    Sign(False, _any(_MAY), sure=False, of="must_not"),
+)  # fmt: skip
+"""The signs, the sure ones first."""
 
-SEVERAL = compiled(
-    rf"\b(?:all|both|any|every one)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}(?:{_RULE})s\b"
-    r"|\beverything i\b"
-)
-"""Signs that every matching rule is meant."""
+AGAIN = _any(_AGAIN)
+"""Words that give back what was ruled out, and not only once."""
 
-WITHDRAWN = compiled(
-    r"^(?:(?:ok|okay|oh|no|wait|sorry|hmm|actually|ah|well|please|on second thoughts?)[\s,.:-]+)*"
-    r"(?:(?:scratch|strike|forget|ignore|disregard|undo|revoke|cancel|drop) (?:that(?: last)?(?: one)?|it"
-    r"|this|my (?:last|previous)(?: one)?)"
-    r"|never ?mind(?: that)?|nvm|i take (?:that|it) back|forget i said that|forget (?:what )?i"
-    r" (?:just )?said)"
-    rf"(?: (?P<rule>{_RULE}|message|request|line|bit|part))?\b(?=[\s.!]*$|\s*[,;:.–—-])"
-)
-"""Words that take back the previous statement, as a sentence or at its beginning."""
+_WHERE = r"(?:in|inside|within|for|when|whenever|while|if|on|at|during|under)"
+PLACE = _any(rf"^{_WHERE}\s+\S.{{1,30}}?(?=,|\s[\w@.'-]+ (?:is|are)\b)", rf"\b{_WHERE}\s+\S.{{1,120}}$")
+"""A limit of what a sign says to a place or a time."""
 
-_PLACE = r"(?:in|inside|within|for|when|whenever|while|if|on|at|during|under|with)\s+[^.;!?]{2,120}"
-_FINE = r"(?:ok|okay|fine|alright|all right|allowed|welcome|permitted|acceptable)"
+EXCEPT = _any(
+    r"^(?:except|excepting|with the exception of|apart from|other than|but not|just not|only not|not"
+    r"|unless)\s+"
+    rf"(?P<place>(?:{_WHERE}|with|i|you|we|it|they|the)\s.{{2,120}})$",
+    rf"^(?P<what>.{{0,60}}?\b{_RULE}\b.{{0,40}}?) (?:\w+n't|do not|does not) (?:apply|hold|count)"
+    rf" (?P<other>.{{2,120}})$",
+)  # fmt: skip
+"""An exception to a rule."""
 
+ONLY = _any(
+    rf"^(?:(?P<what>.{{0,60}}?\b{_RULE}\b.{{0,40}}?) (?:is|are|appl\w+|holds?|counts?)|that(?:'s| is| was)"
+    rf"|this is|but"
+    r"|i (?:only |just )?mean(?:t)?(?: that)?)?\s*(?:meant )?(?:only|just) (?:meant )?(?P<place>(?:for|in"
+    r"|to)\s.{2,80})$"
+)  # fmt: skip
+"""The only place where a rule applies."""
 
-class Amending(NamedTuple):
-    """One way to make an exception to a rule, or to narrow it.
-
-    The group ``place`` says where, the optional group ``what`` says which rule.
-    """
-
-    pattern: re.Pattern[str]
-    only: bool
-    of: Literal["", "must", "must_not"] = ""
-
-
-AMENDMENTS: tuple[Amending, ...] = (
-    Amending(
-        compiled(
-            r"^(?:except|excepting|with the exception of|apart from|other than|but not|just not|only not"
-            rf"|not)\s+(?P<place>{_PLACE})$"
-        ),
-        False,
-    ),
-    Amending(
-        compiled(r"^(?:except|unless)\s+(?P<place>(?:i|you|we|it|they|the|for|if|when)\b[^.;!?]{2,120})$"),
-        False,
-    ),
-    Amending(
-        compiled(
-            rf"^(?:the |my |that |this |our )?(?P<what>[^.;!?]{{0,60}}?\b(?:{_RULE})s?\b[^.;!?]{{0,40}}?)"
-            r" (?:is|are|applies|apply|holds?|counts?|should (?:only )?apply)"
-            rf"(?: really| meant)? (?:only|just)(?: meant)? (?P<place>(?:to\s+[^.;!?]{{2,120}}|{_PLACE}))"
-        ),
-        True,
-    ),
-    Amending(
-        compiled(
-            r"^(?:that(?:'s| is| was)|i (?:only |just )?mean(?:t)?(?: that)?|this is|but)?\s*(?:only|just)"
-            r"(?: meant)? (?P<place>(?:for|in|to)\s+[^.;!?]{2,80})$"
-        ),
-        True,
-    ),
-    Amending(
-        compiled(
-            rf"^(?:the |my |that |this |our )?(?P<what>[^.;!?]{{0,60}}?\b(?:{_RULE})s?\b[^.;!?]{{0,40}}?)"
-            r" (?:doesn't|does not|don't|do not|need not|shouldn't) (?:apply|hold|count)"
-            rf" (?P<place>(?:to\s+[^.;!?]{{2,120}}|{_PLACE}))"
-        ),
-        False,
-    ),
-    Amending(
-        compiled(
-            r"^(?:you|we) (?:can|may|are allowed to|could)(?: still| of course)?\s+"
-            rf"(?P<what>(?!drop|stop|skip|ignore|forget|remove)[\w'.@/-]+ [^.;!?]{{2,80}}?)"
-            rf" (?P<place>{_PLACE})$"
-        ),
-        False,
-        "must_not",
-    ),
-    Amending(
-        compiled(
-            rf"^(?P<what>[^.,;!?]{{2,60}}?) (?:is|are) (?:still )?{_FINE}"
-            rf" (?P<place>(?!now\b|again\b|from now on\b){_PLACE})$"
-        ),
-        False,
-        "must_not",
-    ),
-    Amending(
-        compiled(
-            r"^(?:(?:you|we) (?:don't|do not|needn't) (?:need|have)(?: to)?|no need (?:to|for))\s+"
-            rf"(?P<what>[^.;!?]{{2,80}}?) (?P<place>{_PLACE})$"
-        ),
-        False,
-        "must",
-    ),
-    Amending(
-        compiled(
-            rf"^(?P<place>(?:in|inside|within|for|on|under|during)\s+[^.,;!?]{{2,40}}?),? (?P<what>[\w@.'-]+"
-            rf"(?: [\w@.'-]+){{0,3}}?) (?:is|are) (?:still |always )?{_FINE}[\s.!]*$"
-        ),
-        only=False,
-        of="must_not",
-    ),
-)
-"""Ways in which users make an exception, or say where alone a rule applies."""
-
-ONCE = compiled(
-    r"\b(?:in|for|on|with|to|from|at) (?:this|that|these|those|the (?:one|last|first|second|third|next|other"
-    r"|current|same))\b|\bhere\b|\bjust this\b|\bthis (?:time|one|once|file|function|test|branch|pr)\b"
-    r"|\b(?:just |only )?(?:this )?once\b|\bnow$|\bto \w+_\w+|\bfrom \w+_\w+"
+ONCE = _any(
+    r"\b(?:just|only) (?:this|once|for)\b|\bthis (?:time|one|once)\b|\bonce\b|\b(?:to|from|in) \w+_\w+"
+    r"|\bexception\b"
 )
 """Points to one piece of work, so that no rule changes."""
 
-_PERMITTED = (
-    r"(?:use|add|create|write|make|import|mention|commit|suggest|propose|recommend|install|introduce"
-    r"|generate)"
+AT_HAND = _any(
+    r"\b(?:in|for|on|with|to|from|at) (?:this|that|these|those|the (?:one|last|first|second|third|next|other"
+    r"|current|same))\b|\bhere\b(?! on)|\bthis (?:file|function|test|branch|pr)\b"
 )
-PERMISSIONS: tuple[tuple[re.Pattern[str], bool], ...] = (
-    (
-        compiled(
-            rf"^from now on,? (?:you|we) (?:may|can|are allowed to) (?:again )?{_PERMITTED}"
-            rf" (?P<what>[^.,;!?]{{2,60}}?)[\s.!]*$"
-        ),
-        False,
-    ),
-    (
-        compiled(
-            rf"^(?:you|we) (?:may|can|are allowed to) (?:now )?(?:go ahead and )?{_PERMITTED}"
-            rf" (?P<what>[^.,;!?]{{2,60}}?) (?:now|after all|from now on)[\s.!]*$"
-        ),
-        False,
-    ),
-    (
-        compiled(
-            rf"^(?P<what>[^.,;!?]{{2,60}}?) (?:is|are) (?:actually |now )?(?:{_FINE}|back)(?: with me)?"
-            r"(?: (?:now|after all|from now on))[\s.!]*$"
-        ),
-        False,
-    ),
-    (
-        compiled(
-            r"^i(?:'ve| have)? changed my mind (?:about|on|regarding) (?P<what>[^.,;!?]{2,60}?)(?:,| -|;|:)?"
-            r" (?:so |and )?(?:please )?"
-            r"(?:go ahead|feel free|(?:you|we) (?:can|may|are allowed to) (?:now )?"
-            rf"(?:go ahead|{_PERMITTED})|it(?:'s| is) (?:ok|okay|fine|allowed))\b"
-            r"(?!.{0,120}\b(?:not|never|don't|without|remove|delete|drop)\b)"
-        ),
-        False,
-    ),
-    (
-        compiled(
-            r"^(?:you|we) (?:can|may|are allowed to) (?:now )?(?:go ahead and )?"
-            r"(?P<what>[\w'-]+(?: [^.,;!?]{2,80}?)?)(?: now| after all| from now on)[\s.!]*$"
-        ),
-        True,
-    ),
-    (
-        compiled(
-            r"^(?:feel free|go ahead and|it(?:'s| is) (?:ok|okay|fine) (?:to|if you)|(?:ok|okay) to)\s+"
-            r"(?P<what>[^.,;!?]{2,80}?)(?: now)?[\s.!]*$"
-        ),
-        True,
-    ),
+"""Points to the work at hand, so that no rule changes for sure."""
+
+SEVERAL = _any(
+    rf"\b(?:all|both|any)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}{_RULE}\b|\beverything i\b"
 )
-"""Ways in which users allow what was ruled out, and whether it is an act, which may be allowed only once."""
+"""Signs that every matching rule is meant."""
+
+DOUBTED = _any(
+    r"\b(?:if (?:we|i|only|there|so)|whether|did (?:you|we|i)|maybe|perhaps|should (?:we|i)|might|used to"
+    r"|wonder\w*"
+    r"|not sure|wish|hope|would (?:be|like|love)|could (?:we|also)|still|halfway|almost|nearly|what if)\b"
+)
+"""A thought, a question or news, but not a change."""
+
+QUESTION = _any(
+    r"\?\s*[\"')\]]*$|^(?:which|what|how|why|who|where|when (?:will|is|are|do)"
+    r"|(?:can|could|would|do|did) you|is there)\b"
+)  # fmt: skip
+
+WITHDRAWN = _any(
+    r"^(?:(?:ok|okay|oh|no|wait|sorry|hmm|actually|ah|well|please|on second thoughts?)[\s,.:-]+)*"
+    r"(?:(?:scratch|strike|forget|ignore|disregard|undo|revoke|cancel|drop) (?:that(?: last)?(?: one)?|it"
+    r"|this"
+    r"|my (?:last|previous)(?: one)?)|never ?mind(?: that)?|nvm|i take (?:that|it) back|forget (?:what )?i"
+    rf" (?:just )?said(?: that)?)(?: (?P<rule>{_RULE}|message|request|line|bit|part))?\b(?=[\s.!]*$"
+    rf"|\s*[,;:.–—-])"
+)
+"""Words that take back the previous statement, as a sentence or at its beginning."""
+
+LEAD = _any(
+    r"^(?:(?:so|and|but|also|ok|okay|yes|yeah|yep|no(?=\s*[,;:!.-])|well|then|please|just|oh|hm+|right"
+    r"|thanks|great"
+    r"|good|perfect|again|wait|sorry|oops|now|ah|btw|hey|hi|because|since|from now on)(?:\s*[,:;!.–—-]+\s*"
+    r"|\s+))+"
+)
+"""Words before a statement that are not part of it."""
+
+_ENDED = (
+    r"(?:done|over|fixed|merged|released|shipped|finished|resolved|live|deployed|completed?|solved|gone"
+    r"|closed|out|in"
+    r"|through|approved|signed|landed|up|back|passed|ended|arrived|reviewed|migrated|published|tagged"
+    r"|verified|expired"
+    r"|launched|tested|checked|confirmed|decided|upgraded|ready|green|working|passing|lifted|replaced"
+    r"|removed|better|read|sent|paid|answered|accepted|settled|delivered)"
+)
+HAPPENED = _any(
+    rf"^(?!.*\b(?:don't|do not|never|always|please)\b).*?(?:\b(?:is|are|was|were|has|have|had|got)|'s"
+    rf"|'ve)(?: \w+ly| now| all| just| been| back| us| already)* {_ENDED}\b",
+    rf"^(?:we|i)(?: \w+ly| just| now| all)* {_ENDED}\b|^(?:the|our|my|all)?[\w ]{{3,60}}? (?:ended|finished"
+    rf"|passed|passes"
+    r"|pass|landed|shipped|launched|arrived|expired|verified|approved|signed|merged|went (?:live|out"
+    r"|through))\b",
+)  # fmt: skip
+"""A statement that something is completed, which may be the end of a rule."""
+
+NOT_YET = _any(
+    rf"\b{_NOT}\b|\b(?:if|when|once|as soon as|until|till|unless|before|will|'ll|going to|soon|next|tomorrow"
+    rf"|should"
+    r"|must|could|would|might|needs?|starts?|begins|planned|delayed|postponed|blocked|stuck|scheduled|late"
+    r"|almost|nearly"
+    r"|half\w*|still|hope|wish|maybe|perhaps|waiting|asks?|wants?|broken|failing|fails?|red|again|please"
+    r"|always)\b"
+)
+"""Something that has not happened yet, or an order."""
+
+PAST = _any(r"\b(?:is|are|was|were|has|have|had|got|\w{3,}ed)\b|'s\b")
+"""A statement about the present or the past."""
+
+_MOVED = (
+    r"(?:switch\w*|mov(?:e|ed|ing)|shifted|go(?:ing)?|went|chang(?:e|ed|ing)|revert(?:ed)?|migrat\w+|stick)"
+)
+_TURNED = (
+    r"(?:on second thoughts?|scratch that|strike that|change of plans?|plans? changed|changed my mind|i take"
+    r" that back|these days|after all|wait,? no|no,? wait|hmm,? no|sorry,? no|i mean(?:t)?|correction)"
+)
+TURNED = _any(
+    rf"\b{_TURNED}\b|\b(?:instead|no more|(?:i'd|i would) rather|back to|let's (?:do|use|talk|take|go)"
+    r"|(?:make|let's make) (?:that|it|them)|has changed|replaces?)\b|changed:",
+    rf"(?:^|\b(?:we|i)(?:'ve| have|'re| are)? |\b(?:please|just|now|ops|they|all) ){_MOVED}(?:"
+    rf" (?!to\b)[\w']+){{0,3}}? (?:to|over|with)\b",
+)  # fmt: skip
+"""Words of a change: the following choice replaces an existing one."""
+
+SHIFTED = _any(
+    TURNED.pattern,
+    r"\b(?:from (?:now|today|here|this \w+) on|as of (?:now|today|this|next)|starting (?:now|today|next|this"
+    r"|on)|going forward"
+    r"|(?:is|are) now|(?:has|have) (?:been )?(?:changed|moved|switched|replaced)|changed to|too \w+|, not"
+    r" \w+|rather than|in future|new (?:rule|plan|policy|standard|default|limit)|go(?:ing)? with)\b",
+)  # fmt: skip
+"""The same, and words after which a rule may have another content."""
+
+CUES = _any(rf"\b(?:actually|{_TURNED})\b|\b{_MOVED}(?: (?:it|that|them|everything))?(?: back| over)?(?="
+            rf" (?:to|with)\b)"
+            r"|\b(?:make|let's make) (?:that|it|them)\b")  # fmt: skip
+"""Words that announce a change, and say nothing about it."""
+
+CHANGES = _any(
+    rf"{TURNED.pattern}|\b(?:actually|from now on|going forward|everywhere|i prefer|up to|at most|no more"
+    rf" than)\b",
+    r"\b(?:we|i)(?:'re| are)? (?:now )?(?:use|using)\b.* now\b|\b(?:we|i)(?:'re| are)? now (?:use|using)\b",
+    rf"\b(?:is|are) (?:actually |now |also )?{_FINE}\b|\b(?:is|are) enough\b",
+)
+"""The same, and words that give another limit or could as well state a new rule."""
+
+ASKED_CHANGE = _any(rf"^(?:can|could|would|will) (?:you|we) (?:please )?{_MOVED}\b.* to\b")
+"""A change worded as a polite question."""
+
+UNWANTED = _any(
+    r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^,;!?]{2,40}?) (?:for|with|by)\b"
+    r"|\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^,;!?]{2,60}?)"
+    r"(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?](?!\w)|$)"
+)
+"""What is no longer wanted."""
+
+ORDERS = _any(
+    r"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)"
+    r"|(?:use|write|prefer|keep|follow|format|name|put|place|document|answer|reply|respond|include|add|run"
+    r"|test|check|ask|commit|log|give|show|explain|cite|mention|make|sort|leave|treat|create|store|set|always"
+    r"|only)\b)"
+)
+"""How an order or a ban begins."""
+
+POINTS = _any(
+    r"\b(?:this|that|these|those|it|them|here|above|below|now|today|next|then|the (?:one|other|rest))\b|#\d"
+    r"|\bthe (?:\w+ )?(?:tests?|function|method|class|file|branch|pr|commit|error|bug|server|script|app"
+    r"|page)\b"
+)
+"""Points to the work at hand, so that an order is not a rule said again."""
+
+RESTRICTS = _any(
+    rf"\b(?:{_NOT}|without|only|alone|nobody|nothing|none|except|leave|hands off|keep\b.*\bout|avoid|stop"
+    rf"|hold|ask me"
+    r"|before|until|till|max|at most|below|under|over|within|limit|at least|(?:less|more|fewer) than|stay"
+    r"|skip|freeze|frozen|locally)\b"
+)
+"""A rule that restricts: what it rules out can be permitted."""
 
 STATUS_WORDS = vocabulary("test build ci pipelin lint check server app run branch pr result output")
 """Stems of things that are "fine now" when they work, not when they are allowed."""
 
-BANNED = compiled(
-    r"\b(?:never|not|don't|mustn't|shouldn't|stop|avoid|again)\s+(?:ever\s+)?(?:(?:please|you|we)\s+)?"
-    r"(?:(?:use|add|create|write|make|import|mention|commit|suggest|propose|recommend|install|introduce"
-    r"|generate)(?:ing)?|using|creating|writing|making|proposing|introducing|generating)\s+"
-    r"(?:(?:a|an|any|the|new|another|files?|named|called)\s+){0,4}[`\"']?(?P<name>[\w.@*-]{2,60}?)[`\"']?"
-    r"(?:\s+files?)?"
-    r"(?:\s+(?:again|ever|any ?more|any ?where|at all|from now on|in (?:this|the|our) (?:repo|project"
-    r"|repository)))*"
-    r"\s*(?:[.!]*$|;.*$|,\s*(?:use|we|it|put|instead|because|since|as)\b.*$)"
-)
-"""A ban of one thing by name, and of nothing else."""
-
 RULE_WORDS = vocabulary(
     """
-    rule constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip lose
-    ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat no
+    rule delet constraint requir instruct demand restrict ban convent polici prefer drop remov stop skip
+    lose ditch forget lift omit ignor disregard scrap retir freez moratorium new code thing write add creat
+    no need care necessari longer want matter bother mind fine allow permit welcom alright accept feel free
+    go ahead back gone void moot obsolet cancel off busi stuff warn can may could actual easi yourself
+    import mention commit suggest propos recommend instal includ both ok okay take everyth anyth thank over
+    appli hold count
     """
 )
-"""Stems in a retraction that do not say which rule is meant."""
+"""Stems that do not say which rule is meant."""
 
-_PAST = (
-    "done|finished|reviewed|merged|shipped|released|fixed|deployed|completed|approved|migrated|signed|tested"
-    "|moved|upgraded|solved|resolved|closed|published|landed|launched|checked|confirmed|decided|switched"
-    "|answered|read|seen|sent|back|live"
+CONDITION = _any(
+    r"\b(?:until|till|as long as|while|during|unless|before(?= (?:we|i|the|they|he"
+    r"|she)\b))\s+(?P<end>(?:\S+\s*){1,5})"
 )
-FULFILLED: tuple[re.Pattern[str], ...] = (
-    compiled(
-        r"^(?P<what>(?:the|our|my|this|that)\b[^.;!?]{2,100}?|[\w ]{3,60}?)(?: (?:is|are|was|were|has been"
-        r"|have been|has|have|got)|'s) (?:now |finally |all |already |officially )?"
-        r"(?:fixed|done|merged|released|shipped|finished|over|resolved|live|deployed|complete|completed"
-        r"|solved|gone|closed|out|through|approved|signed|landed|up|in|back|passed|ended|arrived|reviewed"
-        r"|migrated|published)\b"
-    ),
-    compiled(
-        r"^(?:we|i)(?:'ve| have|'re| are|'m| am)? (?:just |now |finally |already |all )*"
-        rf"(?P<what>(?:{_PAST})\b[^.;!?]{{0,100}})"
-    ),
-    compiled(
-        r"^(?!.*\b(?:should|must|could|would|will|can|to|might|that)\b)(?P<what>[\w ]{3,60}?)"
-        r" (?:(?:now |finally |all )?(?:pass|passes|works?)|(?:is|are)(?: now| finally| all)? (?:green|ready"
-        r"|working|passing))(?: now| again| all)?[\s.!]*$"
-    ),
-    compiled(
-        r"^(?P<what>(?:the |our |my )?[\w ]{3,60}?) (?:ended|finished|passed|landed|shipped|launched|arrived"
-        r"|expired|went (?:live|out|through))\b"
-    ),
-)
-"""Statements that something has happened, which may be the end condition of a rule."""
+"""What a rule waits for, in the words of a rule."""
 
-CONDITIONAL = compiled(r"^(?:if|when|once|as soon as|after|before|until|unless|for|whenever|while|should)\b")
-"""Something that has not happened yet."""
-
-_MOVE = (
-    r"(?:switch(?:ed|ing)?|mov(?:e|ed|ing)|go(?:ing)?|went|chang(?:e|ed|ing)|revert(?:ed|ing)?|migrat"
-    r"(?:e|ed|ing)|stick(?:ing)?)"
+REASON = _any(
+    r"\b(?:is|are|was|has|have|needs?|wants?|can't|cannot|says|takes|will|only \w+s|doesn't|don't know)\b"
+    r"|'s\b"
 )
-CUES = compiled(
-    r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed"
-    r"|i(?:'ve| have)? changed my mind|i take that back|these days|after all|wait,? no|no,? wait|hmm,? no"
-    r"|sorry,? no|i mean(?:t)?|correction)\b"
-    rf"|\b{_MOVE}(?: it| that| them| everything)?(?: back| over)?(?= (?:to|with)\b)|\b(?:make|let's make)"
-    r" (?:that|it|them)\b"
-)
-"""Words that announce a change, and say nothing about it."""
-
-CHANGES = compiled(
-    r"\b(?:actually|on second thoughts?|scratch that|strike that|change of plans?|plans? changed"
-    r"|changed my mind|i take that back|instead|no more|from now on|these days|after all"
-    r"|going forward|everywhere|(?:i'd|i would) rather|i prefer|wait,? no|no,? wait|hmm,? no|sorry,? no"
-    r"|i mean(?:t)?|correction)\b"
-    r"|\b(?:make|let's make) (?:that|it|them)\b"
-    rf"|^(?:(?:ok|okay|please|let's|can you|could you|you can|we can|now|and|so|then|well)[\s,]+)*{_MOVE}"
-    r"(?: it| that| them| everything)?(?: back| over)? ?(?:to|with)\b|\bback to\b"
-    rf"|\b(?:we|i)(?:'ve| have|'re| are)? (?:just |now |finally |all |recently )*{_MOVE}(?: it| that"
-    r"| everything)?(?: back| over)? to\b"
-    r"|\b(?:we|i)(?:'re| are)? (?:now )?(?:use|using) \S+(?: \S+){0,3}? now\b|\b(?:we|i)(?:'re| are)? now"
-    r" (?:use|using)\b"
-)
-"""Words of a change: the following choice replaces an existing one."""
-
-ASKED_CHANGE = compiled(
-    rf"^(?:can|could|would|will) (?:you|we) (?:please )?{_MOVE}(?: it| that| them)?(?: back| over)? to\b"
-)
-"""A change worded as a polite question."""
-
-DOUBTED = compiled(
-    r"\b(?:if|whether|did|does|maybe|perhaps|should (?:we|i)|might|try|trying|used to|was|were|wondering"
-    r"|not sure|he|she|they|could (?:we|also))\b"
-)
-"""A thought, a question or news, but not a change."""
-
-LIMIT_IS_FINE = compiled(
-    r"\b(?:is|are) (?:actually |now |also )?(?:ok|okay|fine|enough|allowed|alright)\b|\bup to\b|\bat most\b"
-    r"|\bno more than\b"
-)
-"""Words that give another limit."""
-
-UNWANTED = compiled(
-    r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^.,;!?]{2,40}?) (?:for|with|by)\b"
-    r"|\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^.,;!?]{2,60}?)"
-    r"(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?]|$)"
-)
-"""What is no longer wanted."""
+"""A state of things, in a part of a rule's sentence that is not an order: the reason for the rule."""
