@@ -464,7 +464,7 @@ class Workspace:
         Show them to your agent, and pass its verdicts to :meth:`settle_candidates`.
 
         Args:
-            message: What the agent works on; the latest messages count as well.
+            message: What the agent works on; the latest six messages count as well.
             most: Maximum number of items.
             agent: Role of the agent; items about another role are left out.
         """

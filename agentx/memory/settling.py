@@ -32,6 +32,9 @@ MOST = 8
 LATEST = 6
 """Number of latest messages that count as the current work."""
 
+_SHARED = 2
+"""Number of words that an item must share with the message, if it has as many."""
+
 _ANSWERED_CHARACTERS = 160
 
 
@@ -82,7 +85,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 def waiting(state: State, message: str = "", *, agent: str = "") -> list[MemoryItem]:
     """Return the items that an agent may settle and that touch the work, the newest words first.
 
-    They share a word with the message or with the latest messages, or stand in one of those.
+    They were said in the latest messages, or share words with the message. So what nobody settles is asked a
+    few times, and then only where the work comes back to it.
 
     Args:
         state: The state.
@@ -90,15 +94,15 @@ def waiting(state: State, message: str = "", *, agent: str = "") -> list[MemoryI
         agent: Role of the agent; items about another role are left out. Empty for all.
     """
     latest = list(state.messages)[-LATEST:]
-    work = subject_words(message).union(*(subject_words(one.text) for one in latest))
-    recent = {one.seq for one in latest}
+    begin = latest[0].seq if latest else 0
+    work = subject_words(message)
     found = [
         item
         for item in state.items.values()
         if can_be_settled(item)
         and not item.by_hand
         and (not agent or item.agent in ("", agent))
-        and (_latest_seq(item) in recent or work & _words(item))
+        and (_latest_seq(item) >= begin or _shares(work, _words(item)))
     ]
     return sorted(found, key=lambda item: (_latest_seq(item), item.id), reverse=True)
 
@@ -139,6 +143,11 @@ def most_useful_first(state: State) -> list[MemoryItem]:
         key=lambda item: (item.id in touching, _repeats(item), _latest_seq(item), item.id),
         reverse=True,
     )
+
+
+def _shares(work: frozenset[str], words: frozenset[str]) -> bool:
+    """Return whether an item's words touch the work: one common word alone says little."""
+    return len(work & words) >= max(1, min(_SHARED, len(words)))
 
 
 def _is_in_doubt(item: MemoryItem) -> bool:

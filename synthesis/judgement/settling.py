@@ -257,12 +257,13 @@ class _Settling(Book):
         sentence = one_line(verdict.text)
         if len(sentence) > MAX_QUOTE:
             raise NotBelieved(f"The sentence is longer than {MAX_QUOTE} characters.")
-        words = dict.fromkeys((quoted.words, *(one.quote for one in item.evidence)))
-        read = compare(sentence or quoted.words, "\n".join(words), item.answers.quote if item.answers else "")
-        if read.refused and sentence:
+        words = list(dict.fromkeys((quoted.words, *(one.quote for one in item.evidence))))
+        if not sentence or _bare(sentence) in map(_bare, words):
+            return "", Read(covered=True)
+        read = compare(sentence, "\n".join(words), item.answers.quote if item.answers else "")
+        if read.refused:
             raise NotBelieved(read.refused)
-        same = not sentence or _bare(sentence) in map(_bare, words)
-        return ("" if same else sentence), (Read(covered=True) if same else read)
+        return sentence, read
 
     def _contradicted(
         self, item: MemoryItem, kind: Kind, text: str, modality: Modality, gone: Sequence[MemoryItem]

@@ -101,10 +101,10 @@ def _limits(text: str) -> frozenset[str]:
 
 def _inverted(sentence: str, quote: str, answered: str) -> str:
     """Return how a sentence negates what the user does not, or the reverse; empty if it does neither."""
-    said = _IDIOMS.sub(" ", quote)
+    said, sentence = _IDIOMS.sub(" ", quote), _ANSWER.sub("", _IDIOMS.sub(" ", sentence))
     particle = _ANSWER.match(said)
     content = _ANSWER.sub("", said) if particle and content_words(_ANSWER.sub("", said)) else said
-    ours, theirs = NEGATION.search(_IDIOMS.sub(" ", sentence)), NEGATION.search(content)
+    ours, theirs = NEGATION.search(sentence), NEGATION.search(content)
     heard = NEGATION.search(_IDIOMS.sub(" ", answered)) or particle
     # "Yes, use tabs" says itself what it wants, whatever the question negates
     says_it = bool(subject_words(content) & subject_words(sentence))
