@@ -131,7 +131,11 @@ class Book:
     def _ask(self, turns: Sequence[Reversal]) -> bool:
         """Mark the rules that a sentence may end; return whether it says nothing else."""
         standing = self._standing("constraint", "rejection")
-        rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
+        rules = [
+            item
+            for item in standing
+            if item.status == "active" and all(one.seq != self._seq for one in item.evidence)
+        ]
         for turn in turns:
             match turn:
                 case Retraction():
