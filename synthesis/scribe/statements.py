@@ -132,29 +132,8 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "decision",
-        r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
-        r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
-        r"(?:right|fine|correct|best|good|better|most)\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?"
-        r"(?:decided|agreed|settled|concluded|chose|picked|opted)\b",
-    ),
-    _Shape(
-        "decision",
         r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b"
         r"|final answer\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? "
-        r"(?:instead(?: of)?|rather than|and not|for now)\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) "
-        r"(?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b",
     ),
     _Shape(
         "learning",
@@ -214,14 +193,6 @@ SHAPES: tuple[_Shape, ...] = (
         r"(?:the |our |my )?(?:(?:top|main|first|highest|current|number one|biggest|new) )*priorit(?:y|ies)"
         r"(?: (?:now|today|this week|right now))? (?:is|are|now)\b"
         r"|(?:the )?most important (?:thing|part)(?: (?:now|today|right now|for us|for me))? is\b",
-        topic="priority",
-        whole=True,
-    ),
-    _Shape(
-        "context",
-        r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? "
-        r"(?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first"
-        r"|for now)\b",
         topic="priority",
         whole=True,
     ),

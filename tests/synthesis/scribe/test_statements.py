@@ -15,7 +15,6 @@ def sorts(text, before=""):
         ("ok, let's go with the second layout", "decision"),
         ("let's drop the legacy parser completely", "decision"),
         ("hmm, I'd go with option 2 then", "decision"),
-        ("I think B) is the better one.", "decision"),
         ("we've decided to ship without the wizard", "decision"),
         ("2 is the right approach", "decision"),
         ("it turns out the cache is never written", "discovery"),
