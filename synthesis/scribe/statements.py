@@ -239,7 +239,8 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
     [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]
     """
-    plain, original = _with_reports(own_words(text), text), straighten(text)
+    own, original = own_words(text), straighten(text)
+    plain = _with_reports(own, text)
     parts = list(sentences(plain))
     answer = None if goes_on(text) else read_answer(plain, parts, question)
     found: list[Statement] = []
@@ -254,6 +255,8 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
         one = one or _claim(plain, original, parts, number)
         if one is None:
             continue
+        if not own[one.span.start : one.span.end].strip():  # a report
+            one = one._replace(sure=False)
         if (
             found
             and one.plain
@@ -270,8 +273,8 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
 def _with_reports(plain: str, text: str) -> str:
     """Return the user's own words, with the sentences that report what others say.
 
-    "Legal says that we keep them for a year" makes no rule, but it is a fact that the user states. Longer
-    reports stay masked: their later sentences do not say whose words they are.
+    "Legal says that we keep them for a year" makes no rule, but it may be a fact: a candidate. Longer reports
+    stay masked: their later sentences do not say whose words they are.
     """
     for one in material(text):
         words = straighten(text[one.start : one.end])
