@@ -276,6 +276,8 @@ def _with_reports(plain: str, text: str) -> str:
     "Legal says that we keep them for a year" makes no rule, but it may be a fact: a candidate. Longer reports
     stay masked: their later sentences do not say whose words they are.
     """
+    if plain == straighten(text):
+        return plain
     for one in material(text):
         words = straighten(text[one.start : one.end])
         if one.sort == REPORTED and len(words) <= MAX_QUOTE and len(list(sentences(words.strip()))) == 1:
