@@ -131,11 +131,7 @@ class Book:
     def _ask(self, turns: Sequence[Reversal]) -> bool:
         """Mark the rules that a sentence may end; return whether it says nothing else."""
         standing = self._standing("constraint", "rejection")
-        rules = [
-            item
-            for item in standing
-            if item.status == "active" and all(one.seq != self._seq for one in item.evidence)
-        ]
+        rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
         for turn in turns:
             match turn:
                 case Retraction():
@@ -152,7 +148,9 @@ class Book:
                 words = (*item.perhaps_ended_by, self._evidence(turn.evidence))
                 self._patch(Patch(id=item.id, perhaps_ended_by=words))
             if found:
-                return turn.alone if isinstance(turn, Retraction) else not isinstance(turn, Echo)
+                # What may end a candidate only may be something else as well.
+                alone = turn.alone if isinstance(turn, Retraction) else not isinstance(turn, Echo)
+                return alone and any(item.status == "active" for item in found)
         return False
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:

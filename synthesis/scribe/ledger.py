@@ -42,6 +42,12 @@ _COMPARED = 100
 """Number of items of one kind, the latest, that a new note is compared with."""
 
 
+_SETTLED_TOGETHER: dict[Status, tuple[Status, ...]] = {
+    "active": ("active", "candidate"),
+    "candidate": ("active", "candidate"),
+}
+"""The statuses of items that a note with a status may repeat."""
+
 _CHOSEN = re.compile(
     r"\b(?:let'?s )?(?:go|stick|went) (?:with|for|to)\b|\b(?:opt|settle) (?:for|on)\b|\b(?:choose|pick)\b",
     re.IGNORECASE,
@@ -119,7 +125,8 @@ class Ledger:
             return None
         alike = (
             one
-            for one in self.standing(note.kind, status=note.status)
+            for status in _SETTLED_TOGETHER.get(note.status, (note.status,))
+            for one in self.standing(note.kind, status=status)
             if one.domain == note.domain and sort_of(one) == note.sort
         )
         known = list(islice(alike, _COMPARED))
@@ -134,7 +141,11 @@ class Ledger:
         replaced = [self._items[item.id] for item in contrary]
         replaced += [item for item in known if over and item not in replaced and _chose(item, over)]
         if not replaced and (same := same_demand(note.text, "must", reversed(compared.values()))):
-            return self.again(self._items[same.id], note.evidence)
+            former = self._items[same.id]
+            again = self.again(former, note.evidence)
+            # A candidate that is said again, in another message, is confirmed.
+            confirmed = former.status == "candidate" and former.evidence[-1].seq != note.evidence.seq
+            return self.patch(Patch(id=again.id, status="active")) if confirmed else again
         return self.add(note, replaced)
 
     def _answer(self, note: Note, asked: Evidence, known: Sequence[MemoryItem]) -> MemoryItem:

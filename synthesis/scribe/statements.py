@@ -132,29 +132,8 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "decision",
-        r"i (?:think|guess|believe|feel) (?:that )?(?:option |approach )?(?:[A-H]\)?|\d\)?|the \w+(?: \w+)?)"
-        r"(?: one| option| approach)? (?:is|seems|looks|sounds) (?:the )?"
-        r"(?:right|fine|correct|best|good|better|most)\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:so )?(?:we|i)(?:'ve| have)? (?:(?:finally|now|just|already) )?"
-        r"(?:decided|agreed|settled|concluded|chose|picked|opted)\b",
-    ),
-    _Shape(
-        "decision",
         r"(?:the |my |our |final )*decision(?: is| was)?\s*[:–—-]|(?:it'?s|it is|that'?s) decided\b"
         r"|final answer\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:please )?(?:use|keep|retain) (?!in mind|going|track|up|it up|me\b|an eye)[^?]{2,}? "
-        r"(?:instead(?: of)?|rather than|and not|for now)\b",
-    ),
-    _Shape(
-        "decision",
-        r"(?:instead )?(?:we'?ll|we will|i'?ll|i will) "
-        r"(?:use|keep|drop|do it|skip|leave|remove|make|implement|ship|do)\b",
     ),
     _Shape(
         "learning",
@@ -219,14 +198,6 @@ SHAPES: tuple[_Shape, ...] = (
     ),
     _Shape(
         "context",
-        r"(?:we|i)(?:'re| are|'m| am)? (?:need to |should |want to |will |have to )?focus(?:ing|ed)? "
-        r"(?:only |mainly |first )?on\b[^?]{2,80}\b(?:now|today|this week|this month|this sprint|first"
-        r"|for now)\b",
-        topic="priority",
-        whole=True,
-    ),
-    _Shape(
-        "context",
         r"(?:i'?m|i am|i feel|i'?ve been|i have been)(?: feeling)?"
         r"(?: (?:a bit|really|so|very|pretty|quite|just|too|kind of|kinda|completely|totally|feeling))* "
         r"(?:tired|exhausted|frustrated|annoyed|stressed|overwhelmed|burn(?:ed|t) out|sick"
@@ -268,7 +239,8 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
     >>> [(s.sort, s.text) for s in statements("ok, let's go with the second layout. The demo is on Friday")]
     [('decision', "Let's go with the second layout."), ('context', 'The demo is on Friday')]
     """
-    plain, original = _with_reports(own_words(text), text), straighten(text)
+    own, original = own_words(text), straighten(text)
+    plain = _with_reports(own, text)
     parts = list(sentences(plain))
     answer = None if goes_on(text) else read_answer(plain, parts, question)
     found: list[Statement] = []
@@ -283,6 +255,8 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
         one = one or _claim(plain, original, parts, number)
         if one is None:
             continue
+        if not own[one.span.start : one.span.end].strip():  # a report
+            one = one._replace(sure=False)
         if (
             found
             and one.plain
@@ -299,9 +273,11 @@ def statements(text: str, question: str = "") -> tuple[Statement, ...]:
 def _with_reports(plain: str, text: str) -> str:
     """Return the user's own words, with the sentences that report what others say.
 
-    "Legal says that we keep them for a year" makes no rule, but it is a fact that the user states. Longer
-    reports stay masked: their later sentences do not say whose words they are.
+    "Legal says that we keep them for a year" makes no rule, but it may be a fact: a candidate. Longer reports
+    stay masked: their later sentences do not say whose words they are.
     """
+    if plain == straighten(text):
+        return plain
     for one in material(text):
         words = straighten(text[one.start : one.end])
         if one.sort == REPORTED and len(words) <= MAX_QUOTE and len(list(sentences(words.strip()))) == 1:

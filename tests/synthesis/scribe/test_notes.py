@@ -107,6 +107,11 @@ def test_a_plain_statement_answers_nothing():
     assert (item.text, item.answers) == ("The budget is 4,000.", None)
 
 
+def test_a_candidate_that_is_said_again_is_active():
+    talk = Talk("Ines runs the harbour office.", "btw, Ines runs the harbour office")
+    assert talk.kept("knowledge") == [("active", "Ines runs the harbour office.")]
+
+
 def test_a_rule_makes_no_task():
     talk = Talk("Always add a changelog entry when you change the API.", "The demo is on Friday.")
     assert talk.kept("constraint")
