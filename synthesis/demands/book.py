@@ -1,5 +1,6 @@
 """The user's rules while one message is read: each sentence changes an existing rule or adds a new one."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -45,6 +46,7 @@ from agentx.synthesis.memory.items import (
     Status,
     free_id,
 )
+from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.state import State
 
 _STANDING: tuple[Status, ...] = ("active", "candidate")
@@ -52,6 +54,7 @@ _NOTES: tuple[Kind, ...] = ("task", "decision", "situation", "knowledge")
 _MOSTLY = 0.6
 """Share of a message that a rule must fill, so that "scratch that" in the next message refers to it."""
 _MAX_TEXT = 1_200
+_SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
 class Book:
@@ -70,6 +73,7 @@ class Book:
         self._brief = is_brief(text)
         self._items = dict(state.items)
         self._messages = state.messages
+        self._state = state
         self._known = frozenset(  # passages whose items changed after this message
             (e.seq, e.start, e.end)
             for item in state.items.values()
@@ -264,6 +268,7 @@ class Book:
 
     def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
         identity = free_id("constraint", self._seq, self._items)
+        evidence = self._evidence(demand.evidence)
         for item in replaced:
             self._end_what_came_of(item)
             links = (*item.links, Link("superseded_by", identity))
@@ -276,8 +281,9 @@ class Book:
                 short=shorten(demand.text),
                 scope=demand.scope,
                 until=demand.until,
-                evidence=(self._evidence(demand.evidence),),
+                evidence=(evidence,),
                 trust="user",
+                answers=self._answers(evidence) if demand.certainty == "candidate" else None,
                 status=demand.certainty,
                 links=tuple(Link("supersedes", item.id) for item in replaced),
                 detail=ConstraintDetail(
@@ -302,6 +308,7 @@ class Book:
                 short=shorten(rejection.text),
                 evidence=(evidence,),
                 trust="user",
+                answers=self._answers(evidence) if rejection.certainty == "candidate" else None,
                 status=rejection.certainty,
                 detail=RejectionDetail(idea=rejection.idea or rejection.text, reason=rejection.reason),
             )
@@ -329,6 +336,11 @@ class Book:
 
     def _lapsed(self, kind: Kind) -> Iterator[MemoryItem]:
         return (item for item in self._items.values() if item.kind == kind and item.status == "closed")
+
+    def _answers(self, evidence: Evidence) -> Evidence | None:
+        """Return the agent's sentence that the first sentence of the message answers."""
+        first = not _SENTENCE_END.search(self._text[: evidence.start])
+        return answered(self._state, evidence.quote, self._seq) if first else None
 
     def _evidence(self, span: Span) -> Evidence:
         return Evidence(self._seq, span.start, span.end, self._text[span.start : span.end])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentx.storage.events.types import AgentMessageSent, Body
 from agentx.synthesis.demands.classify import Rejection, findings
 from agentx.synthesis.demands.tables.explicit import REJECTIONS
 
@@ -205,3 +206,13 @@ def test_a_review_in_nobodys_words_rules_nothing_out():
 def test_an_idea_is_kept_without_its_reason_and_the_reason_beside_it(said, idea, reason):
     (found,) = [found for found in findings(said) if isinstance(found, Rejection)]
     assert (found.idea, found.reason, found.certainty) == (idea, reason, "active")
+
+
+def test_a_candidate_keeps_the_question_that_it_answers(talk):
+    asked = "I moved the parser. Should I add a table for the retries?"
+    talk.happen(AgentMessageSent(body=Body(asked), final=True), "agent:main")
+    talk.say("I'd rather not. Every extra table is one more thing to migrate.")
+    (rejection,) = talk.items("candidate", kind="rejection")
+    assert rejection.answers is not None
+    assert rejection.answers.quote == "Should I add a table for the retries?"
+    assert rejection.detail.reason == "Every extra table is one more thing to migrate."
