@@ -480,6 +480,7 @@ class Workspace:
             by: The agent's actor, ``agent:<role>``.
 
         Raises:
+            UsageError: ``by`` is not an agent.
             ReadOnly: The workspace was written by a newer version.
         """
         return settling.settle(self.engine, verdicts, by=by)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.storage.errors import UsageError
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.log.blobs import BlobDamaged
@@ -121,8 +122,11 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
         by: The agent's actor.
 
     Raises:
+        UsageError: ``by`` is not an agent.
         ReadOnly: The workspace was written by a newer version.
     """
+    if Actor.parse(by).role != "agent":
+        raise UsageError(f"Verdicts are an agent's (agent:main), not those of {by!r}; a person uses review.")
     given = [_redacted(one) for one in verdicts]
     with engine.write_path.exclusive():
         state = engine.log.state

@@ -9,6 +9,7 @@ from agentx.agents.loop import run_task
 from agentx.agents.run_types import Limits
 from agentx.cli.main import main
 from agentx.memory.settling import most_useful_first
+from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ToolCallExecuted
 from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.conclusions import AGENT, PERSON, Add, Concluded, Patch
@@ -176,6 +177,12 @@ def test_what_a_person_edited_waits_for_them(ws, candidate):
     assert ws.to_settle() == []
     done = ws.settle_candidates([SettleVerdict(id=name, verdict="drop")])
     assert done.refused[0].why == f"A person decided on {name}, and no agent overturns that."
+
+
+def test_only_an_agent_gives_verdicts(ws, candidate):
+    name = candidate()
+    with pytest.raises(UsageError, match="a person uses review"):
+        ws.settle_candidates([SettleVerdict(id=name, verdict="drop")], by="user:ada")
 
 
 # --- a person ------------------------------------------------------------------------------------------------
