@@ -101,6 +101,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
             return f"{self.id} lapsed" if (self.reason or "").startswith(LAPSED) else f"{self.id} is resolved"
         if self.status == "retired" and self.links and self.links[-1].relation == "superseded_by":
             return f"{self.id} is superseded"
+        if self.perhaps_ended_by:
+            return f"{self.id} is perhaps ended"
         return f"{self.id} is {self.status}" if self.status else f"{self.id} changed"
 
     def turns_hot_issue(self) -> bool:

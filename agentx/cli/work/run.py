@@ -278,7 +278,7 @@ def _made_of(event: Event, news: Sequence[MemoryItem]) -> str:
 
 
 def _doubted(item: MemoryItem, event: Event) -> bool:
-    return item.status == "active" and any(place.seq == event.seq for place in item.perhaps_ended_by)
+    return any(place.seq == event.seq for place in item.perhaps_ended_by)
 
 
 def _news(item: MemoryItem) -> Text:
