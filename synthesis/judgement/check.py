@@ -169,7 +169,8 @@ class _Answered(Book):
         if not mine or (len(others) == len(mine) and not any(item.by_hand for item in mine)):
             return others
         for item in mine:
-            if item.kind == found.kind and item.status == "candidate" and found.lasting == "yes":
+            settled = item.kind == found.kind and item.status == "candidate" and found.lasting == "yes"
+            if settled and not any(one.by_hand for one in self._contrary(found, item.text)):
                 self._keep(item, found.reason)
         return None
 
@@ -190,6 +191,13 @@ class _Answered(Book):
             grown = (*item.evidence, evidence)
             self._patch(Patch(id=item.id, status="retired", evidence=grown, reason=self._why(found.reason)))
 
+    def _contrary(self, found: Found, text: str) -> list[MemoryItem]:
+        """Return the rules that a demand replaces or contradicts."""
+        contrary = [self._standing(name) for name in found.replaces]
+        if found.kind == "constraint":
+            contrary += contrary_demands(text, found.modality, self._all("constraint"))
+        return list({item.id: item for item in contrary}.values())
+
     def _add(
         self,
         found: Found,
@@ -201,10 +209,7 @@ class _Answered(Book):
         *,
         sure: bool,
     ) -> None:
-        contrary = [self._standing(name) for name in found.replaces]
-        if found.kind == "constraint" and sure:
-            contrary += contrary_demands(text, found.modality, self._all("constraint"))
-        contrary = list({item.id: item for item in contrary}.values())
+        contrary = self._contrary(found, text) if sure else [self._standing(name) for name in found.replaces]
         # The user's decision has precedence: they must choose between the two.
         if any(item.by_hand for item in contrary):
             sure, contrary = False, []

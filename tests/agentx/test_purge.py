@@ -190,8 +190,8 @@ def test_what_a_person_edited_and_committed_goes_too(ws):
 
 
 def test_what_merely_says_the_same_is_listed_and_taken_in_on_demand(ws):
-    said = ws.say(f"She lives there: {ADDRESS}.")
-    ws.say("Nothing of it is in here, it is of another thing altogether.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
+    ws.say("And what about another thing altogether?")
     ws.tools.write_file("a.txt", f"line\n{ADDRESS}\nmore\n")
     ws.tools.write_file("a.txt", f"line\n{ADDRESS}\nmore and more\n")
     ws.tools.write_file("a.txt", "line\nmore and more\n")
@@ -219,7 +219,7 @@ def test_a_conclusion_that_only_ends_an_item_stays(ws):
 
 
 def test_lines_that_were_set_aside_go_too(ws):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.flush()
     line = (ws.root / "history.jsonl").read_bytes().splitlines(keepends=True)[-1]
     kept = b'{"why": "torn", "content": "something else"}\n'
@@ -241,7 +241,7 @@ def test_lines_that_were_set_aside_go_too(ws):
 
 
 def test_sealed_segments_snapshots_packs_and_the_index_hold_nothing_of_it(ws, monkeypatch):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     for number in range(40):
         ws.tools.write_file(f"d/{number}.txt", f"{number} {'word ' * 600}\n")
         ws.say(f"{number} {'word ' * 900}")
@@ -267,7 +267,7 @@ def test_refs_that_hold_it_go_and_others_stay(ws, bare):
     ws.tools.write_file("a.txt", "one\n")
     ws.flush()
     git(ws.root, "tag", "before")
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.push(url=str(bare))
     git(ws.root, "tag", "-a", "-m", "behind it", "behind")
     git(ws.root, "branch", "side")
@@ -306,7 +306,7 @@ def test_a_repository_whose_objects_lie_elsewhere_is_refused(ws, tmp_path):
 
 
 def test_a_clone_of_what_was_purged_opens_and_verifies(ws, tmp_path, lexical):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.tools.write_file("a.txt", "one\n")
     ws.purge(said.seq)
     git(tmp_path, "clone", "-q", str(ws.root), "clone")
@@ -319,7 +319,7 @@ def test_a_clone_of_what_was_purged_opens_and_verifies(ws, tmp_path, lexical):
 
 
 def test_what_cannot_be_purged_is_refused_and_nothing_changes(ws, tmp_path):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.flush()
     head = git(ws.root, "rev-parse", "HEAD")
     with pytest.raises(PurgeRefused, match="Event 99 does not exist; the history has events 1 to"):
@@ -394,7 +394,7 @@ def test_what_is_cut_off_is_finished_by_the_next_open(ws, lexical, monkeypatch, 
 
 
 def test_a_full_disk_is_told_and_the_rest_is_done_when_there_is_room(ws, monkeypatch):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
 
     def full(*_arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -415,7 +415,7 @@ def test_a_process_that_is_killed_while_it_purges_leaves_nothing_behind(ws, lexi
     """Killed at the n-th file that it opens for writing, removes or renames, once the purge was written down."""
     ws.tools.write_file("a.txt", f"{ADDRESS}\n")
     ws.tools.write_file("a.txt", "two\n")
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.close()
     program = f"""
 import os, sys
@@ -483,7 +483,7 @@ with Workspace.open(sys.argv[1], settings=settings) as ws:
 
 
 def test_work_goes_on_after_a_purge(ws):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     ws.tools.write_file("a.txt", "one\n")
     ws.purge(said.seq)
     ws.tools.write_file("a.txt", "two\n")
@@ -522,7 +522,7 @@ def test_a_content_that_two_events_brought_goes_with_both(ws):
 
 
 def test_nothing_at_all_is_in_the_journal_of_what_is_purged(ws, monkeypatch):
-    said = ws.say(f"She lives there: {ADDRESS}.")
+    said = ws.say(f"Where is this: {ADDRESS}?")
     seen = []
     real = purge_journal.begin
     monkeypatch.setattr(

@@ -190,10 +190,10 @@ def test_only_an_agent_gives_verdicts(ws, candidate):
 
 def test_a_person_is_asked_first_what_touches_the_work_then_what_was_repeated(ws, candidate):
     old = candidate("Use tabs in Makefiles.", "Use tabs in Makefiles.")
-    said = ws.say("Tell me about Makefiles.").seq
+    said = ws.say("What about Makefiles?").seq
     twice = candidate("Use long names.", "Use long names.")
     item = ws.state.items[twice]
-    more = Patch(id=twice, evidence=(*item.evidence, Evidence(said, 0, 4, "Tell")))
+    more = Patch(id=twice, evidence=(*item.evidence, Evidence(said, 0, 4, "What")))
     ws.engine.synthesizer.record([more], "test")
     last = candidate("Write short titles.", "Write short titles.")
     for number in range(6):

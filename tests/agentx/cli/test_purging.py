@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture
 def said(call, root):
     """A message with an address, and its number."""
-    done = call("say", "She lives in the yellow house behind the mill.", "-C", root, "--json")
+    done = call("say", "Where is the yellow house behind the mill?", "-C", root, "--json")
     assert done.code == 0
     return done.json["event"]["seq"] if "event" in done.json else done.json["seq"]
 
@@ -20,7 +20,7 @@ def holds(root):
 def test_a_dry_run_lists_what_would_go_and_drops_nothing(call, root, said):
     done = call("purge", "--event", said, "--dry-run", "-C", root)
     assert done.code == 0
-    assert "user said: She lives in the yellow house" in done.out
+    assert "user said: Where is the yellow house" in done.out
     assert "This rewrites history and cannot be undone." in done.out
     assert "rewrite 1 commit" in done.out
     assert "Clones, forks, backups" in done.err
