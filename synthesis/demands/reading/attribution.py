@@ -73,9 +73,7 @@ class _Cue(NamedTuple):
 
 def is_own(words: str) -> bool:
     """Return whether a sentence is in the user's own voice, or a request to the agent."""
-    return any(pattern.match(words) for pattern in (sources.RESUMES, sources.TASK)) or bool(
-        sources.OWN_VOICE.search(words)
-    )
+    return bool(sources.TASK.match(words) or sources.OWN_VOICE.search(words))
 
 
 def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passage]:
@@ -127,10 +125,6 @@ def _units(text: str, original: str, pasted: Sequence[Span]) -> Iterator[_Unit]:
 
 def _cue(text: str, unit: _Unit) -> _Cue | None:
     """Return the first attribution in a sentence that is about the words after it."""
-    if sources.ADDRESS.match(unit.words):
-        return _Cue(unit.end, unit.end, direct=True, certain=False, opens=True)
-    if between := sources.MIDDLE.search(unit.words):
-        return _Cue(unit.start, unit.start + between.end(), direct=False, certain=True, opens=True)
     cues = [cue for cue in (_lead(text, unit), _report(unit)) if cue]
     return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
 
@@ -153,8 +147,7 @@ def _report(unit: _Unit) -> _Cue | None:
         said = unit.words[match.end() :]
         orders = bool(sources.DIRECTIVE.search(said))
         if said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
-            opens = orders and not match["self"]
-            return _Cue(unit.start + match.start(), unit.start + match.end(), False, True, opens)
+            return _Cue(unit.start + match.start(), unit.start + match.end(), False, True, orders)
     if uttered := sources.UTTERED.match(unit.words):
         return _Cue(unit.start, unit.start + uttered.end(), direct=False, certain=False, opens=True)
     return None
@@ -226,10 +219,6 @@ def _endorsed(text: str, cue: _Cue) -> int:
 def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:
     """Return where the words begin if a sentence names their author after them."""
     unit = units[number]
-    after = units[number + 1] if number + 1 < len(units) else None
-    last = not after or after.gap == _FAR or after.words.endswith("?")
-    if number > free and (cites := sources.CITES.match(unit.words)) and (last or not cites["here"]):
-        return _back(units, number, free)
     if match := sources.TRAILING.search(unit.words):
         alone = not unit.words[: match.start()].strip(" .,;:-–—(")
         if not alone or number > free:
@@ -302,4 +291,4 @@ def _remarks(units: Sequence[_Unit], number: int) -> bool:
         return True
     last = number + 1 == len(units) and len(words.split()) <= _SHORT and not sources.DEMANDS.search(words)
     about = units[number].gap == _FAR or sources.TASK.match(words)
-    return bool(last and about and not sources.RESUMES.match(words))
+    return bool(last and about)

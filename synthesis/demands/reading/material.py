@@ -68,7 +68,7 @@ _MAIL_OR_REVIEW = on_use(
     r"|message d'origine|mensaje original)|^(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb|a écrit"
     rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)"
     r"|^[*_#> ]{0,4}(?:(?:low|medium|high|critical) (?:severity|priority)[ \t]*$|(?:actionable comments"
-    r" posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request overview)\b)",
+    r" posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The line at which somebody's mail or a tool's review begins."""
@@ -258,10 +258,9 @@ def _pasted_lines(text: str) -> Iterator[Span]:
     The whole paragraph counts if at least half of its lines are such, and the rest of it after a line that
     opens output.
     """
-    for _, paragraph in groupby(
-        pairwise(_line_starts(text)), key=lambda line: not text[slice(*line)].isspace()
-    ):
-        lines = [(Span(*line), text[slice(*line)]) for line in paragraph]
+    every = ((Span(start, end), text[start:end]) for start, end in pairwise(_line_starts(text)))
+    for _, paragraph in groupby(every, key=lambda line: bool(line[1].strip())):
+        lines = list(paragraph)
         such = [bool(_MATERIAL_LINE.match(words)) for _, words in lines]
         mostly = 2 * sum(such) >= len(such)
         for (line, words), pasted in zip(lines, such, strict=True):
