@@ -68,7 +68,7 @@ class _Cue(NamedTuple):
     end: int
     direct: bool
     certain: bool
-    opens: bool
+    opens: bool = True
 
 
 def is_own(words: str) -> bool:
@@ -125,32 +125,23 @@ def _units(text: str, original: str, pasted: Sequence[Span]) -> Iterator[_Unit]:
 
 def _cue(text: str, unit: _Unit) -> _Cue | None:
     """Return the first attribution in a sentence that is about the words after it."""
-    cues = [cue for cue in (_lead(text, unit), _report(unit)) if cue]
-    return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
-
-
-def _lead(text: str, unit: _Unit) -> _Cue | None:
-    """Return the attribution before a colon, unless the lead is the user's own."""
+    cues = []
     begin = unit.start
     for colon in sources.COLON.finditer(text, unit.start, unit.end):
         start = max(begin, colon.start() - _LEAD)
-        voice = sources.whose(text[start : colon.start()])
-        if voice != "own":
-            return _Cue(start, colon.end(), direct=True, certain=voice == "others", opens=True)
         begin = colon.end()
-    return None
-
-
-def _report(unit: _Unit) -> _Cue | None:
-    """Return the attribution in a clause that tells what somebody says, without a colon."""
-    if match := sources.REPORT.search(unit.words):
-        said = unit.words[match.end() :]
-        orders = bool(sources.DIRECTIVE.search(said))
-        if said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
-            return _Cue(unit.start + match.start(), unit.start + match.end(), False, True, orders)
-    if uttered := sources.UTTERED.match(unit.words):
-        return _Cue(unit.start, unit.start + uttered.end(), direct=False, certain=False, opens=True)
-    return None
+        if (voice := sources.whose(text[start : colon.start()])) != "own":
+            cues.append(_Cue(start, begin, direct=True, certain=voice == "others"))
+            break
+    match = sources.REPORT.search(unit.words)
+    said = unit.words[match.end() :] if match else ""
+    orders = bool(sources.DIRECTIVE.search(said))
+    if match and said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
+        start, end = match.span()
+        cues.append(_Cue(unit.start + start, unit.start + end, direct=False, certain=True, opens=orders))
+    elif match := sources.UTTERED.match(unit.words):
+        cues.append(_Cue(unit.start, unit.start + match.end(), direct=False, certain=False))
+    return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
 
 
 # --- where they end -------------------------------------------------------------------------------
@@ -160,29 +151,26 @@ def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[i
     """Return where a passage ends, and the number of the sentence to read next."""
     unit = units[number]
     said = text[cue.end : unit.end]
+    end, following = unit.end, number + 1
     below = not said.strip()
     if not below:
         if quote := sources.QUOTED.match(said):
             end = cue.end + quote.end()
-            return end, number if end < unit.end else number + 1
+            return end, number + (end == unit.end)
         if endorsed := _endorsed(text, cue):
-            return endorsed, number + 1
+            return endorsed, following
         if not cue.direct and (turn := sources.TURN.search(said)):
-            return cue.end + turn.end(), number + 1
-    end, following = unit.end, number + 1
-    if not cue.opens:
-        return end, following
+            return cue.end + turn.end(), following
     pasted, announces = below or unit.pasted, below
-    for other in units[following:]:
+    for other in units[following:] if cue.opens else ():
         if below and following == number + 1:
             if other.block and not other.pasted:
                 break  # the block was what the colon announced
             pasted = other.pasted
         elif _speaks_again(other, cue, runs=(below and not pasted) or announces):
             break
-        else:
-            pasted = pasted and other.pasted
         announces = other.words.endswith(":")
+        pasted = pasted and other.pasted
         end, following = other.end, following + 1
     return end, following
 
@@ -245,27 +233,28 @@ def _back(units: Sequence[_Unit], number: int, free: int, *, alone: bool = True)
 def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:
     """Yield sentences below a line that is not the user's own and above a question or a remark."""
     remark = max((number for number in range(1, len(units)) if _remarks(units, number)), default=0)
-    before = headed = False
-    heading = 0
+    before = False
+    heading = None
     for number, unit in enumerate(units):
         own = bool(sources.OWN_VOICE.search(unit.words))
         demands = bool(sources.DEMANDS.search(unit.words))
         voice = "own" if demands else _heads(units, number, remark)
-        if headed and own and unit.gap == _FAR and number > heading + 1:
-            headed = False
-        if headed or (not own and number < remark and (before or voice in {"others", "doubtful"})):
+        if heading is not None and own and unit.gap == _FAR and number > heading + 1:
+            heading = None
+        if heading is not None or (
+            not own and number < remark and (before or voice in {"others", "doubtful"})
+        ):
             yield Passage(unit.start, unit.end, certain=False)
-        if voice == "others" and not headed:
-            headed, heading = True, number
-        before = headed or (
-            not own and (before or voice == "doubtful" or not (demands or voice or _works(unit)))
-        )
+        if voice == "others" and heading is None:
+            heading = number
+        others = before or voice == "doubtful" or not (demands or voice or sources.WORK.match(unit.words))
+        before = heading is not None or (not own and others)
 
 
 def _heads(units: Sequence[_Unit], number: int, remark: int) -> sources.Voice | None:
     """Return whose words follow a line on its own, ``None`` for another sentence."""
     unit, below = units[number], units[number + 1 : number + 2]
-    if unit.gap != _FAR or not (below and below[0].gap) or unit.pasted or below[0].block:
+    if unit.gap != _FAR or unit.pasted or not below or not below[0].gap or below[0].block:
         return None
     line = unit.words.rstrip(".")
     if sources.POINTS_BELOW.match(line):
@@ -273,22 +262,16 @@ def _heads(units: Sequence[_Unit], number: int, remark: int) -> sources.Voice | 
     if sources.COLON.search(line) or sources.NAME * 3 in line or len(line.split()) > _SHORT:
         return None
     voice = sources.whose(line)
-    if voice == "own" or (remark > number + 1 and units[remark].gap == _FAR and number == 0):
-        return voice if voice == "own" else "others"
-    return "doubtful" if line != unit.words else voice
-
-
-def _works(unit: _Unit) -> bool:
-    return bool(sources.WORK.match(unit.words))
+    if voice != "own" and number == 0 and remark > 1 and units[remark].gap == _FAR:
+        return "others"
+    return voice if voice == "own" or line == unit.words else "doubtful"
 
 
 def _remarks(units: Sequence[_Unit], number: int) -> bool:
     """Return whether a sentence asks about the words before it, or ends the message with a remark."""
-    words = units[number].words
-    if sources.WORK.match(words):
-        return False
-    if words.endswith("?"):
-        return True
-    last = number + 1 == len(units) and len(words.split()) <= _SHORT and not sources.DEMANDS.search(words)
-    about = units[number].gap == _FAR or sources.TASK.match(words)
-    return bool(last and about)
+    unit = units[number]
+    if sources.WORK.match(unit.words) or unit.words.endswith("?"):
+        return not sources.WORK.match(unit.words)
+    about = unit.gap == _FAR or sources.TASK.match(unit.words)
+    brief = len(unit.words.split()) <= _SHORT and not sources.DEMANDS.search(unit.words)
+    return bool(about and brief and number + 1 == len(units))

@@ -53,9 +53,8 @@ _INLINE_QUOTE = on_use(
 
 _SUMMARY = on_use(
     r"(?:this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier"
-    r"|conversation)"
-    r"|implement the following plan|\[request interrupted|caveat: the messages below|stop hook feedback"
-    r"|base directory for this skill).*",
+    r"|conversation)|implement the following plan|\[request interrupted|caveat: the messages below|stop "
+    r"hook feedback|base directory for this skill).*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -64,11 +63,11 @@ _HEADER = (
     r"|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received) ?: [^\n]{1,200}\n"
 )
 _MAIL_OR_REVIEW = on_use(
-    r"^(?:-{2,} ?)?(?:original message|(?:begin )?forwarded message|ursprüngliche nachricht"
-    r"|message d'origine|mensaje original)|^(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb|a écrit"
-    rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)"
-    r"|^[*_#> ]{0,4}(?:(?:low|medium|high|critical) (?:severity|priority)[ \t]*$|(?:actionable comments"
-    r" posted|nitpick comments|suggested change|potential issue|refactor suggestion|pull request)\b)",
+    rf"^(?:-{{2,}} ?)?(?:original message|(?:begin )?forwarded message|ursprüngliche nachricht|message "
+    rf"d'origine|mensaje original)|^(?:on|am|le|el|il|op|den) [^\n]{{6,120}}(?:wrote|schrieb|a écrit"
+    rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)|^[*_#> "
+    rf"]{{0,4}}(?:(?:low|medium|high|critical) (?:severity|priority)[ \t]*$|(?:actionable comments posted"
+    r"|nitpick comments|suggested change|potential issue|refactor suggestion|pull request)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The line at which somebody's mail or a tool's review begins."""
@@ -82,19 +81,17 @@ _SPEAKER = on_use(
 )
 
 _MATERIAL_LINE = on_use(
-    r"(?:[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?=\s|$)|\s*(?:"
-    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
-    rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
-    r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)"
-    r"|\w*(?:Error|Exception|Warning): |(?:[\w.-]+ )?(?:ERR!|ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME"
-    r"|XXX|HACK)(?!\w)|(?:error(?:\[\w+\])?|warning|fatal|panic|hint): "
-    r"|[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] |//|/\*|\*/|#(?:\s|!)|<!--|;;|\|"
-    r"|\[[\w .\":/-]{1,40}\](?:\s|$)|[A-Za-z_][\w.-]* ?= ?\S"
-    r"|(?:[-*•+][ \t]+)?[*_\[(`]{0,3}(?:[\w./\\-]+:\d+(?::\d+)?[:)\]`]|(?:critical|blocker|major|minor"
-    r"|nit(?:pick)?|p[0-4])[*_\])`]{0,4}[:–—])"
-    r"|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{1,5}→"
-    r"|[^\n]{0,200}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]|(?:def|class|import|from|return|func|fn|const|let|var|public|private"
-    r"|static|export)\b[^\n]{0,200}[:;{(]\s*$|[^\n]{0,300}[;{}]\s*$))"
+    rf"(?:[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?=\s|$)|\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T "
+    rf"]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{{2}} {{1,2}}\d{{1,2}} \d\d:\d\d:\d\d|[=*~#-]{{3}}"
+    rf"|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$|Traceback \(|File \"[^\"\n]*\", "
+    rf"line \d|at [^\n]{{1,200}}\([^\n]{{1,200}}:\d+\)|\w*(?:Error|Exception|Warning): |(?:[\w.-]+ )?(?:ERR!"
+    r"|ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)(?!\w)|(?:error(?:\[\w+\])?|warning|fatal"
+    rf"|panic|hint): |[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{{0,60}}[%$#] |//|/\*|\*/|#(?:\s|!)|<!--|;;"
+    rf"|\||\[[\w .\":/-]{{1,40}}\](?:\s|$)|[A-Za-z_][\w.-]* ?= ?\S|(?:[-*•+][ "
+    rf"\t]+)?[*_\[(`]{{0,3}}(?:[\w./\\-]+:\d+(?::\d+)?[:)\]`]|(?:critical|blocker|major|minor|nit(?:pick)?"
+    rf"|p[0-4])[*_\])`]{{0,4}}[:–—])|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{{1,5}}→"
+    rf"|[^\n]{{0,200}}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]|(?:def|class|import|from|return|func|fn|const|let|var|public"
+    rf"|private|static|export)\b[^\n]{{0,200}}[:;{{(]\s*$|[^\n]{{0,300}}[;{{}}]\s*$))"
 )
 _OPENS_OUTPUT = on_use(r"\s*(?:[$❯%] |={3}|Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )")
 

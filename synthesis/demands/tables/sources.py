@@ -38,8 +38,8 @@ _OFTEN = (
     r"|really|used to)\s+){0,2}"
 )
 _CLEAR = (
-    r"(?:says|said|saying|(?:tell|remind|advise|want|ask)(?:s|ed|d|ing)? (?:me|us|you|everyone|people"
-    r"|(?:the|my|our) \w+)|told \w+|(?:claim|insist|complain|warn)(?:s|ed)|argue[sd]|swears|swore|declare[sd]"
+    r"(?:says|said|saying|(?:tell|remind|advise|want|ask)(?:s|ed|d|ing)? (?:me|us|you|everyone|people|(?:the"
+    r"|my|our) \w+)|told \w+|(?:claim|insist|complain|warn)(?:s|ed)|argue[sd]|swears|swore|declare[sd]"
     r"|announce[sd]|mentioned)"
 )
 _SAYS = (
@@ -53,9 +53,8 @@ _VERB = (
 """Excludes nouns and participles ("all answers must …", "files mentioned in the ticket")."""
 _BY = (
     rf"(?:{_SAYS} {_NOT_A_SUBJECT}[\w'./#@{NAME}-]+(?:\s+[\w'./#@{NAME}-]+){{0,5}}|{_WHO}{_OFTEN}(?:{_SAYS}"
-    rf"|say|state|recommend)(?: (?:in|on|at|to) [^.,;:!?\n]{{2,40}}| (?:me|us|so|it))?"
-    r"|(?:according to|as per|per|to quote|in the words of|quoting|laut|selon|según) (?!(?:me|my"
-    r"|us)\b)[^.,;:!?\n]{2,60})"
+    rf"|say|state|recommend)(?: (?:in|on|at|to) [^.,;:!?\n]{{2,40}}| (?:me|us|so|it))?|(?:according to|as "
+    rf"per|per|to quote|in the words of|quoting|laut|selon|según) (?!(?:me|my|us)\b)[^.,;:!?\n]{{2,60}})"
 )
 """Names a source in an aside."""
 _AGAIN = (
@@ -73,20 +72,21 @@ QUOTED = on_use(rf"[\s,:]*(?:that )?{NAME}{{3,}}(?=[\s.,;:!?)–—-]|\Z)")
 # --- a source before its words --------------------------------------------------------------------
 
 REPORT = on_use(
-    rf"(?:\A|(?<=[,;(–—] )|\b(?:and|but|because|since|that|where) )(?:as |apparently |so )?{_WHO}{_OFTEN}"
-    rf"(?:(?P<clear>{_CLEAR})|{_SAYS}|(?:say|recommend|suggest|state)(?= (?:that|to)\b)){_VERB}"
-    r"|\bi(?:'ve| have)? (?:\w+ )?(?P<heard>read|heard|learn(?:ed|t)|(?:was|been) told|saw|seen|found|got"
-    r" this)\b[^.,;:!?\n]{0,50}?(?:,? that\b| to\b)|\A(?:according to|as per|quoting)\b(?! (?:me|my|us)\b)",
+    r"(?:\A|(?<=[,;(–—] )|\b(?:and|but|because|since|that|where) )(?:as |apparently |so "
+    rf")?{_WHO}{_OFTEN}(?:(?P<clear>{_CLEAR})|{_SAYS}|(?:say|recommend|suggest|state)(?= (?:that"
+    rf"|to)\b)){_VERB}|\bi(?:'ve| have)? (?:\w+ )?(?P<heard>read|heard|learn(?:ed|t)|(?:was|been) told|saw"
+    rf"|seen|found|got this)\b[^.,;:!?\n]{{0,50}}?(?:,? that\b| to\b)|\A(?:according to|as per"
+    r"|quoting)\b(?! (?:me|my|us)\b)",
     re.IGNORECASE,
 )
 """Somebody or something says something; the words follow."""
 
 UTTERED = on_use(
-    r"^(?!(?:i|we|you|please|let's|so|but|for|when|if|once|after|before|as|all|every|always|never)\b)"
-    rf"(?:(?:(?:on|in|at|per) )?{_URL}\s)?[^.,;:!?\n]{{2,160}}?(?:[\w')] (?-i:Always|Never|From now on"
-    r"|Going forward|You|All|Every|Each|No|Do not|Don't|Must|Please|Stop|Forget|Ignore|Users|Only|Use)\b"
-    rf"|\b(?:\w{{3,}}ed|{_SAYS})(?: (?:that|me|us|back|out|up|(?:the|his|her|my|a) \w+)){{0,2}}"
-    r" (?:always|never|from now on|going forward|you (?:must|should|can|may)|do not|don't|must)\b(?! to\b))",
+    r"^(?!(?:i|we|you|please|let's|so|but|for|when|if|once|after|before|as|all|every|always"
+    rf"|never)\b)(?:(?:(?:on|in|at|per) )?{_URL}\s)?[^.,;:!?\n]{{2,160}}?(?:[\w')] (?-i:Always|Never|From "
+    r"now on|Going forward|You|All|Every|Each|No|Do not|Don't|Must|Please|Stop|Forget|Ignore|Users|Only"
+    rf"|Use)\b|\b(?:\w{{3,}}ed|{_SAYS})(?: (?:that|me|us|back|out|up|(?:the|his|her|my|a) \w+)){{0,2}} "
+    r"(?:always|never|from now on|going forward|you (?:must|should|can|may)|do not|don't|must)\b(?! to\b))",
     re.IGNORECASE,
 )
 """A sentence within a sentence: a capital letter or an order behind a verb in the third person."""
@@ -103,18 +103,15 @@ DEMANDS = on_use(r"\b(?:always|never|must(?:n't)?|from (?:now|here) on|don't|do 
 
 # --- a lead: words before a colon -----------------------------------------------------------------
 
-_ON_A_TEXT = on_use(
+_PASTED = on_use(
     r"(?:^|[.!?,]\s+|\b(?:please|you|to) )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite"
-    r"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{0,80}$",
+    rf"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{{0,80}}$|(?:\b(?:i|we)(?:'m|'ve|'re| "
+    rf"am| are| have)?(?: \w+)? |\band |{_AGAIN}(?:just )?)(?:get|getting|got|see|seeing|saw|seen|found"
+    r"|copied|pasted?|pasting|forward(?:ed)?|quoted?|quoting|read|heard|received?|was told|took"
+    r"|hit)\b(?<!^see)(?<!^read)",
     re.IGNORECASE,
 )
-_SEEN = on_use(
-    rf"(?:\b(?:i|we)(?:'m|'ve|'re| am| are| have)?(?: \w+)?|\band|{_AGAIN}(?:just )?) (?:get|getting|got|see"
-    r"|seeing|saw|seen|found|copied|pasted?|pasting|forward(?:ed)?|quoted?|quoting|read|heard|received?"
-    rf"|was told|took|hit)\b|{_AGAIN}(?:just )?(?:got|found|saw|copied|pasted|quoting|read|heard|seen)\b",
-    re.IGNORECASE,
-)
-"""The user saw or got the words elsewhere."""
+"""The user works on a text, or saw or got it elsewhere."""
 
 _OWN_SPEECH = on_use(
     r"\b(?:i|we)(?:'ve|'d|'ll|'m|'re)?\b(?!\.e)|\blet me\b|\b(?:from|by) (?:me|us|now|here|my side|today)\b"
@@ -130,15 +127,14 @@ _OWN_LEAD = on_use(
     rf"{_AGAIN}(?:(?:(?:and|but|so|also|then|yes|no|not|please|ps|here|important|clear|attention|wait"
     r"|actually|generally|instead|rather|always|first)[\s,]*)*$|(?:(?:here (?:are|is)|the|this|that|these"
     r"|those|my|our|your|some|few|one|two|three|an?|following|general|more|new|another|last|add|remember"
-    rf"|save|note) ){{0,4}}(?:own )?(?:[\w-]+ ){{0,2}}?{_OWN_NOUN}(?: (?:is|are|for|in|on|about|when|here|now"
-    r"|applies)\b.*)?$|here (?:they|it) (?:are|is)$|(?:for|about|on|regarding|concerning|as for|when(?:ever)?"
-    r"|if|once|before|after|while|until|unless|every time|each time|with|to|in|under|inside|within|at|not"
-    r" (?:here|in))\b(?![^,]*,)"
-    r"|(?![^:]*\b(?:contain|show|print|fail|want|display|output|return|give|ha|i|start|stop|say|follow)s$)"
-    r"(?:all|any|your|our|my)? ?(?:[\w+#.-]+ )?[\w-]*(?:[^s\W]s|ing|ion|ment|ity|ure|ness|ance|ence|code"
-    r"|front ?end|back ?end|database|data|ui|api|first|git|css|html|python|java|react|go|rust|design)$"
-    r"|(?:please |can you |could you |now |you (?:must|should) )*(?:follow|use|keep|make|remember|consider"
-    r"|respect|do|stick|stop|avoid|prefer|ensure)\b)",
+    rf"|save|note) ){{0,4}}(?:own )?(?:[\w-]+ ){{0,2}}?{_OWN_NOUN}(?: (?:is|are|for|in|on|about|when|here"
+    r"|now|applies)\b.*)?$|here (?:they|it) (?:are|is)$|(?:for|about|on|regarding|concerning|as for"
+    r"|when(?:ever)?|if|once|before|after|while|until|unless|every time|each time|with|to|in|under|inside"
+    r"|within|at|not (?:here|in))\b(?![^,]*,)|(?![^:]*\b(?:contain|show|print|fail|want|display|output"
+    r"|return|give|ha|i|start|stop|say|follow)s$)(?:all|any|your|our|my)? ?(?:[\w+#.-]+ )?[\w-]*(?:[^s\W]s"
+    r"|ing|ion|ment|ity|ure|ness|ance|ence|code|front ?end|back ?end|database|data|ui|api|first|git|css"
+    r"|html|python|java|react|go|rust|design)$|(?:please |can you |could you |now |you (?:must|should) "
+    r")*(?:follow|use|keep|make|remember|consider|respect|do|stick|stop|avoid|prefer|ensure)\b)",
     re.IGNORECASE,
 )
 """Announces the user's own words: a topic, a case, a demand or an order to the agent."""
@@ -150,9 +146,8 @@ _FROM = on_use(
     re.IGNORECASE,
 )
 _OF_OTHERS = on_use(
-    rf"\b(?:of|from|by|in|on) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w"
-    rf"|^(?:{_DET} )?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes"
-    r"|error)\b",
+    rf"\b(?:of|from|by|in|on) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w|^(?:{_DET} "
+    rf")?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes|error)\b",
     re.IGNORECASE,
 )
 """Others wrote the text, even if it is called a rule or an instruction."""
@@ -168,7 +163,7 @@ def whose(lead: str) -> Voice:
     ('others', 'own', 'doubtful')
     """
     lead = lead.strip(" \t*_#>-")
-    if _ON_A_TEXT.search(lead) or _SEEN.search(lead):
+    if _PASTED.search(lead):
         return "others"
     said, mine = _SAID.search(lead), _OWN_SPEECH.search(lead)
     if mine and not (said and said.start() > mine.start()):
@@ -185,28 +180,27 @@ def whose(lead: str) -> Voice:
 
 TRAILING = on_use(
     rf"(?:[,;]|\s[-–—]+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}(?:{_ENDS}|\s*[,;–—])"
-    r"|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what|how|from)\b"
-    rf"(?! (?:i|we|you|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}"
-    r"|(?P<cites>(?:\s[-–—]{1,2}|[(\[,;]|\^+|<-+|←)\s*(?:(?:quoted|taken|copied|straight) )?from"
-    r" (?:the|an?|our|their|his|her|some)\b(?!.*\b(?:modules?|packages?|librar(?:y|ies)|folders?|files?|src"
-    rf"|director(?:y|ies)|class(?:es)?|start|beginning|top|root|branch|main)\b)[^\n()]{{2,80}}{_ENDS}"
-    r"|[(\[](?:source|via|quoted?|taken|copied|according to|as seen|seen|found|said|says|written|what"
-    r"|(?-i:[A-Z])[^\n()]{0,60}\b(?:page|p\.|chapter) ?\d+)\b(?! (?:i|we|you)\b)[^\n]{0,100}\Z"
-    r"|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and|or|if|is|are|\d)\b)"
-    r"\w[^\n]{2,120}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| are| was| were)"
-    r" (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default|goal|limit))\b)"
-    rf"\w[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from now)\b)\w[^.!?\n]{{2,60}}{_ENDS}"
-    r"|\s(?:--|[–—])\s*(?:(?-i:[A-Z])[\w.'-]+ (?-i:[A-Z])[\w.'-]+|(?!(?:see|as|in|so|and|but|not|it)\b)"
-    rf"(?:[\w'-]+ ){{0,3}}?{_TEXT}\b)[^.!?\n]{{0,60}}{_ENDS}"
-    r"|\A[-–—(\[^<←\s]*(?:and |at least |again,? |but )?(?:(?:that|this|it|these|those|which|all (?:of )?"
-    r"(?:that|this)|(?:the|this|that) (?:above|quote|text|sentence|part|rule|line|advice|last \w+))(?:'s| is"
-    r"| was| are| were|'re)?(?: (?:all|just|only|also|\w+ly|copied|quoted|taken|pasted|written|verbatim"
-    r"|word for word|came|comes|straight))* (?:(?:what|how) (?!(?:i|we|you)\b)|(?:from|according to|by)"
-    rf" (?!(?:me|us|now|my)\b)|(?:in|on) {_DET} (?:[\w-]+ )?{_TEXT}\b)[^.;:!?\n]{{1,60}}|(?:source|quelle"
-    r"|fuente|via|ref|reference|quoted?|taken|copied|pasted|quoting|excerpt)\b:? [^\n]{2,100}"
-    r"|(?:i|we)(?:'ve| have| just)? (?:\w+ )?(?:got|copied|found|took|pasted|read|saw|heard|quote) (?:this"
-    r"|that|it|these|those|them|the above) (?:\w+ )?(?:from|in|on|at|off|via|somewhere|online)\b"
-    rf"[^.,;:!?\n]{{0,60}}){_ENDS})",
+    r"|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what|how|from)\b(?! (?:i|we|you"
+    rf"|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|[(\[,;]|\^+|<-+|←)\s*(?:(?:quoted"
+    r"|taken|copied|straight) )?from (?:the|an?|our|their|his|her|some)\b(?!.*\b(?:modules?|packages?"
+    r"|librar(?:y|ies)|folders?|files?|src|director(?:y|ies)|class(?:es)?|start|beginning|top|root|branch"
+    rf"|main)\b)[^\n()]{{2,80}}{_ENDS}|[(\[](?:source|via|quoted?|taken|copied|according to|as seen|seen"
+    rf"|found|said|says|written|what|(?-i:[A-Z])[^\n()]{{0,60}}\b(?:page|p\.|chapter) ?\d+)\b(?! (?:i|we"
+    rf"|you)\b)[^\n]{{0,100}}\Z|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and|or"
+    rf"|if|is|are|\d)\b)\w[^\n]{{2,120}}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| are| "
+    r"was| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default|goal"
+    rf"|limit))\b)\w[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from "
+    rf"now)\b)\w[^.!?\n]{{2,60}}{_ENDS}|\s(?:--|[–—])\s*(?:(?-i:[A-Z])[\w.'-]+ (?-i:[A-Z])[\w.'-]+|(?!(?:see"
+    rf"|as|in|so|and|but|not|it)\b)(?:[\w'-]+ ){{0,3}}?{_TEXT}\b)[^.!?\n]{{0,60}}{_ENDS}"
+    r"|\A[-–—(\[^<←\s]*(?:and |at least |again,? |but )?(?:(?:that|this|it|these|those|which|all (?:of "
+    r")?(?:that|this)|(?:the|this|that) (?:above|quote|text|sentence|part|rule|line|advice|last \w+))(?:'s"
+    r"| is| was| are| were|'re)?(?: (?:all|just|only|also|\w+ly|copied|quoted|taken|pasted|written|verbatim"
+    r"|word for word|came|comes|straight))* (?:(?:what|how) (?!(?:i|we|you)\b)|(?:from|according to|by) "
+    rf"(?!(?:me|us|now|my)\b)|(?:in|on) {_DET} (?:[\w-]+ )?{_TEXT}\b)[^.;:!?\n]{{1,60}}|(?:source|quelle"
+    rf"|fuente|via|ref|reference|quoted?|taken|copied|pasted|quoting|excerpt)\b:? [^\n]{{2,100}}|(?:i"
+    r"|we)(?:'ve| have| just)? (?:\w+ )?(?:got|copied|found|took|pasted|read|saw|heard|quote) (?:this|that"
+    r"|it|these|those|them|the above) (?:\w+ )?(?:from|in|on|at|off|via|somewhere"
+    rf"|online)\b[^.,;:!?\n]{{0,60}}){_ENDS})",
     re.IGNORECASE,
 )
 """Names the source of the words before it; ``cites`` is set if a whole quote is meant, not one sentence."""
@@ -227,20 +221,19 @@ _HERE = r"(?:from now on|(?:in|for) (?:this|our|my) (?:repo|project|code ?base)|
 OWN_VOICE = on_use(
     r"\bi\b(?!\.e)(?!['-]\w{3})|\bi'(?:m|d|ll|ve)\b|\b(?:imho|let's|please|convinced|agreed?)\b"
     r"|[,;–—-]\s*(?:so|therefore|hence|thus)\b|\b(?:in|for) (?:this|our) (?:repo|project|code ?base)\b"
-    r"|(?:\b(?:is|are)|'s) (?:\w+ )?(?:right|true)\b(?!.*\?)|\b(?:makes? sense|good (?:point|idea|catch))\b"
-    r"(?!.*\?)|^(?:so|but|therefore|thus|hence|ok(?:ay)?|thanks|thank you|claude|agent|hi|hey|hello|anyway|separately"
-    r"|besides|apart from that|that said|back to|as for|btw|by the way|p\.?s|regardless)\b",
+    r"|(?:(?:\b(?:is|are)|'s) (?:\w+ )?(?:right|true)|\bmakes? sense|\bgood (?:point|idea|catch))\b(?!.*\?)"
+    r"|^(?:so|but|therefore|thus|hence|ok(?:ay)?|thanks|thank you|claude|agent|hi|hey|hello|anyway"
+    r"|separately|besides|apart from that|that said|back to|as for|btw|by the way|p\.?s|regardless)\b",
     re.IGNORECASE,
 )
 """Signs that a sentence is the user's own."""
 
 TASK = on_use(
-    rf"{_AGAIN}(?:please|pls|plz|kindly|can|could|would|will|help|fix|check|look|have a look|explain"
-    r"|summari[sz]e|translate|address|implement|apply|review|investigate|figure|handle|analy[sz]e|debug|solve"
-    r"|what|why|how|where|which|who|any \w+|thoughts|is (?:it|this|that|he|she|the)|are (?:they|these|those)"
-    r"|does (?:it|this|that)|do (?:you|i|we|it|that|this)|should (?:i|we)|tell me|show me|let me know"
-    r"|give me|go ahead|draft|answer|reply|try|see (?:if|what|whether)|make it)\b"
-    r"|[^?]*\b(?:you|it|this|that|he|she|they)\b[^?]*\?\s*\Z",
+    rf"{_AGAIN}(?:please|pls|plz|kindly|can|could|would|will|help|fix|check|look|explain|summari[sz]e"
+    r"|translate|implement|apply|review|investigate|figure|analy[sz]e|debug|solve|what|why|how|where|which"
+    r"|who|any \w+|thoughts|is (?:it|this|that|he|she|the)|are (?:they|these|those)|does (?:it|this|that)"
+    r"|do (?:you|i|we|it|that|this)|should (?:i|we)|(?:tell|show|give) me|let me know|draft|answer|reply"
+    r"|try|see (?:if|what|whether)|make it)\b|[^?]*\b(?:you|it|this|that|he|she|they)\b[^?]*\?\s*\Z",
     re.IGNORECASE,
 )
 """A request to the agent, or a question."""
@@ -256,10 +249,10 @@ WORK = on_use(
 """A request for work on something other than words."""
 
 TURN = on_use(
-    r"(?:(?<=\w)[\s,;:.–—-]+(?:so|therefore|thus|hence|that's why|which is why|which means)[\s,]+"
-    rf"(?=(?:please )?(?:always|never|don't|do not|stop|make sure|no more|we|you|{_HERE})\b)|(?<=\w)\s*[,;.–—-]+\s*"
-    rf"(?:(?:but|so|yet|though|however|still|and)\s+)?(?=(?:i|i'd|i'm|i'll|i've)\b(?!\.e)|(?:please|let's"
-    rf"|can you|could you)\b)|(?<=\w)\s*[,;.–—-]+\s*but\s+(?={_HERE}))",
+    r"(?<=\w)[\s,;:.–—-]+(?:(?:so|therefore|thus|hence|that's why|which is why|which "
+    rf"means)[\s,]+(?=(?:please )?(?:always|never|don't|do not|stop|make sure|no more|we|you|{_HERE})\b)"
+    r"|(?<!\w )(?:(?:but|so|yet|though|however|still|and)\s+)?(?=(?:i|i'd|i'm|i'll|i've)\b(?!\.e)|(?:please"
+    rf"|let's|can you|could you)\b)|(?<!\w )but\s+(?={_HERE}))",
     re.IGNORECASE,
 )
 """A conclusion of the user's, or a change of person, within a sentence."""
@@ -274,9 +267,9 @@ POSTSCRIPT = on_use(r"^(?:p\.?s\b|on [^\n]{6,120} wrote:|from:|sent from)", re.I
 
 ENDORSED = on_use(
     r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|now|from now on|let's"
-    r"|we(?:'ll| should)?),? )*(?:do (?:that|so|it|this|the same)|(?:(?:i|we) (?:\w+ly )?)?agreed?"
-    r"(?: with (?:that|it|him|her|them))?|(?:follow|adopt|stick to) (?:that|this|it))"
-    r"(?:,? (?:too|please|here|from now on|always|as well))*\s*[.!]*\s*\Z",
+    r"|we(?:'ll| should)?),? )*(?:do (?:that|so|it|this|the same)|(?:(?:i|we) (?:\w+ly )?)?agreed?(?: with "
+    r"(?:that|it|him|her|them))?|(?:follow|adopt|stick to) (?:that|this|it))(?:,? (?:too|please|here|from "
+    r"now on|always|as well))*\s*[.!]*\s*\Z",
     re.IGNORECASE,
 )
 """The user's agreement with somebody else's words, at the end of a paragraph, which makes them the user's."""
