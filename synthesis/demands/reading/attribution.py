@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentx.synthesis.demands.tables import sources
-from agentx.synthesis.language.sentences import Span, sentences
+from agentx.synthesis.language.sentences import sentences
 
 _LEAD = 200
 """Number of characters before a colon that are read as the introduction of the words after it."""
@@ -39,36 +39,27 @@ class Passage(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A sentence.
-
-    Attributes:
-        gap: 0 within a line, 1 after a line break, 2 after an empty line or a block.
-        block: Whether a masked block precedes it.
-        pasted: Whether it is a line of a log, a traceback or similar.
-    """
+    """A sentence; ``pasted`` if it is a line of a log or similar, ``block`` if a masked block precedes it."""
 
     start: int
     end: int
     words: str
     gap: int
+    """0 within a line, 1 after a line break, 2 after an empty line or a block."""
     block: bool
     pasted: bool
 
 
 class _Cue(NamedTuple):
-    """An attribution in a sentence.
-
-    Attributes:
-        end: Offset at which the attributed words begin.
-        direct: Whether a colon marks them as literal words.
-        opens: Whether they can continue after the sentence.
-    """
+    """An attribution in a sentence, up to the attributed words."""
 
     start: int
     end: int
     direct: bool
+    """Whether a colon marks the words as literal."""
     certain: bool
     opens: bool = True
+    """Whether they can continue after the sentence."""
 
 
 def is_own(words: str) -> bool:
@@ -76,15 +67,15 @@ def is_own(words: str) -> bool:
     return bool(sources.TASK.match(words) or sources.OWN_VOICE.search(words))
 
 
-def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passage]:
+def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
     """Yield the words of others in a message.
 
     Args:
         text: The message, with quotes, code and blocks masked.
         original: The original message, of the same length.
-        pasted: Lines that nobody writes as a sentence.
+        bare: The masked message without lines that nobody writes as a sentence.
     """
-    units = list(_units(text, original, pasted))
+    units = list(_units(text, original, bare))
     yield from _unmarked(units)
     number = free = 0
     while number < len(units):
@@ -103,24 +94,17 @@ def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passa
             number += 1
 
 
-def _units(text: str, original: str, pasted: Sequence[Span]) -> Iterator[_Unit]:
-    lines = iter(pasted)
-    line = next(lines, None)
+def _units(text: str, original: str, bare: str) -> Iterator[_Unit]:
     before = 0
     for span in sentences(text):
-        while line and line.end <= span.start:
-            line = next(lines, None)
-        gap, masked = text[before : span.start], original[before : span.start]
-        block = any(mine == "\n" and theirs not in "\r\n" for mine, theirs in zip(gap, masked, strict=True))
-        far = (
-            _FAR if block or not before or sources.EMPTY_LINE.search(gap) else int("\n" in gap or "\r" in gap)
+        between, masked = text[before : span.start], original[before : span.start]
+        block = any(
+            mine == "\n" != theirs and theirs != "\r" for mine, theirs in zip(between, masked, strict=True)
         )
-        inside = bool(line and line.start < span.end)
-        yield _Unit(span.start, span.end, text[span.start : span.end], far, block, inside)
-        before = span.end
-
-
-# --- where the words of others begin --------------------------------------------------------------
+        far = block or not before or sources.EMPTY_LINE.search(between)
+        gap = _FAR if far else int("\n" in between or "\r" in between)
+        words, before = text[span.start : span.end], span.end
+        yield _Unit(span.start, span.end, words, gap, block, pasted=words != bare[span.start : span.end])
 
 
 def _cue(text: str, unit: _Unit) -> _Cue | None:
@@ -142,9 +126,6 @@ def _cue(text: str, unit: _Unit) -> _Cue | None:
     elif match := sources.UTTERED.match(unit.words):
         cues.append(_Cue(unit.start, unit.start + match.end(), direct=False, certain=False))
     return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
-
-
-# --- where they end -------------------------------------------------------------------------------
 
 
 def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[int, int]:
@@ -178,10 +159,8 @@ def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[i
 def _speaks_again(unit: _Unit, cue: _Cue, *, runs: bool) -> bool:
     """Return whether the user speaks again with this sentence; otherwise it joins the passage.
 
-    Args:
-        unit: The sentence.
-        cue: What opened the passage. The author of literal words can use "I" and "please", too.
-        runs: Whether the passage can continue after an empty line.
+    The author of literal words can use "I" and "please", too. A passage that ``runs`` can continue after an
+    empty line.
     """
     if unit.gap == _FAR and not runs and not unit.pasted:
         return True
@@ -201,33 +180,23 @@ def _endorsed(text: str, cue: _Cue) -> int:
     return said.end() if said else cue.end
 
 
-# --- words before their source --------------------------------------------------------------------
-
-
 def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:
-    """Return where the words begin if a sentence names their author after them."""
-    unit = units[number]
-    if match := sources.TRAILING.search(unit.words):
-        alone = not unit.words[: match.start()].strip(" .,;:-–—(")
-        if not alone or number > free:
-            return _back(units, number, free, alone=alone) if alone or match["cites"] else unit.start
-    return None
+    """Return where the words begin if a sentence names their author after them.
 
-
-def _back(units: Sequence[_Unit], number: int, free: int, *, alone: bool = True) -> int:
-    """Return the start of the paragraph to which a source refers.
-
-    The paragraph is this sentence's own or, if the sentence is ``alone`` in it, the previous one.
+    They begin with the paragraph of this sentence or, if the source is alone in it, the previous paragraph.
     """
+    unit = units[number]
+    match = sources.TRAILING.search(unit.words)
+    alone = match and not unit.words[: match.start()].strip(" .,;:-–—(")
+    if not match or (alone and number <= free):
+        return None
     first = number
-    while first > free and not (units[first].gap == _FAR and (first < number or not alone)):
-        if is_own(units[first - 1].words):
-            break
-        first -= 1
+    if alone or match["cites"]:
+        while first > free and not (units[first].gap == _FAR and (first < number or not alone)):
+            if is_own(units[first - 1].words):
+                break
+            first -= 1
     return units[first].start
-
-
-# --- words without an attribution -----------------------------------------------------------------
 
 
 def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:

@@ -159,10 +159,9 @@ def _read(text: str) -> tuple[str, list[Material], tuple[Span, ...]]:
         found = [Material(span.start, span.end, sort) for span in find(plain)]
         plain = _masked(plain, found)
         taken += found
-    pasted = list(_pasted_lines(plain))
-    others = list(passages(plain, original, pasted))
-    found = [Material(one.start, one.end, REPORTED) for one in others if one.certain]
-    found += (Material(line.start, line.end, "pasted lines") for line in pasted)
+    pasted = [Material(line.start, line.end, "pasted lines") for line in _pasted_lines(plain)]
+    others = list(passages(plain, original, _masked(plain, pasted)))
+    found = [Material(one.start, one.end, REPORTED) for one in others if one.certain] + pasted
     doubtful = tuple(Span(one.start, one.end) for one in others if not one.certain)
     return _masked(plain, found), taken + found, doubtful
 

@@ -11,8 +11,6 @@ NAME = "ˣ"
 Voice = Literal["own", "doubtful", "others"]
 """Whose words follow: the user's, unclear, or somebody else's."""
 
-# --- parts of patterns ----------------------------------------------------------------------------
-
 _DET = "(?:the|an?|my|our|your|his|her|their|its|this|that|these|those|some|one|another)"
 _URL = r"(?:(?:https?://|www\.)[^\s]+|\b[\w-]+\.(?:com|org|net|io|dev|edu|gov|to|ai)\b)"
 _TEXT = (
@@ -64,12 +62,9 @@ _AGAIN = (
 _ENDS = r"[\s.!)\]]*\Z"
 
 COLON = on_use(rf"[ \u00a0]?[:：](?=\s|\Z|[\"'{NAME}])")
-LINE_BREAK = on_use(r"\r\n?|\n")
 EMPTY_LINE = on_use(r"\n[ \t]*\r?\n")
 QUOTED = on_use(rf"[\s,:]*(?:that )?{NAME}{{3,}}(?=[\s.,;:!?)–—-]|\Z)")
 """The attributed words are in quotation marks."""
-
-# --- a source before its words --------------------------------------------------------------------
 
 REPORT = on_use(
     r"(?:\A|(?<=[,;(–—] )|\b(?:and|but|because|since|that|where) )(?:as |apparently |so "
@@ -101,14 +96,11 @@ DIRECTIVE = on_use(
 
 DEMANDS = on_use(r"\b(?:always|never|must(?:n't)?|from (?:now|here) on|don't|do not)\b", re.IGNORECASE)
 
-# --- a lead: words before a colon -----------------------------------------------------------------
-
 _PASTED = on_use(
     r"(?:^|[.!?,]\s+|\b(?:please|you|to) )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite"
     rf"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{{0,80}}$|(?:\b(?:i|we)(?:'m|'ve|'re| "
     rf"am| are| have)?(?: \w+)? |\band |{_AGAIN}(?:just )?)(?:get|getting|got|see|seeing|saw|seen|found"
-    r"|copied|pasted?|pasting|forward(?:ed)?|quoted?|quoting|read|heard|received?|was told|took"
-    r"|hit)\b(?<!^see)(?<!^read)",
+    r"|copied|pasted?|pasting|forward(?:ed)?|quoted?|quoting|read|heard|received?|was told|took|hit)\b",
     re.IGNORECASE,
 )
 """The user works on a text, or saw or got it elsewhere."""
@@ -176,20 +168,16 @@ def whose(lead: str) -> Voice:
     return "others" if text else "doubtful"
 
 
-# --- a source after its words ---------------------------------------------------------------------
-
 TRAILING = on_use(
     rf"(?:[,;]|\s[-–—]+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}(?:{_ENDS}|\s*[,;–—])"
     r"|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what|how|from)\b(?! (?:i|we|you"
-    rf"|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|[(\[,;]|\^+|<-+|←)\s*(?:(?:quoted"
-    r"|taken|copied|straight) )?from (?:the|an?|our|their|his|her|some)\b(?!.*\b(?:modules?|packages?"
-    r"|librar(?:y|ies)|folders?|files?|src|director(?:y|ies)|class(?:es)?|start|beginning|top|root|branch"
-    rf"|main)\b)[^\n()]{{2,80}}{_ENDS}|[(\[](?:source|via|quoted?|taken|copied|according to|as seen|seen"
-    rf"|found|said|says|written|what|(?-i:[A-Z])[^\n()]{{0,60}}\b(?:page|p\.|chapter) ?\d+)\b(?! (?:i|we"
-    rf"|you)\b)[^\n]{{0,100}}\Z|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and|or"
-    rf"|if|is|are|\d)\b)\w[^\n]{{2,120}}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| are| "
-    r"was| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default|goal"
-    rf"|limit))\b)\w[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from "
+    rf"|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|\A[-–—]+|[(\[]|\^+|<[-=]*"
+    r"|←)\s*(?:(?:source|via|quoted?|taken|copied|according to|as seen|said|says|written|from (?:the|an?"
+    rf"|our|their|his|her|some))\b(?! (?:i|we|you)\b)|[^\n()]{{0,60}}\b(?:page|p\.|chapter) "
+    rf"?\d)[^\n()]{{0,100}}{_ENDS}|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and"
+    rf"|or|if|is|are|\d)\b)\w[^\n]{{2,120}}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| "
+    r"are| was| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default"
+    rf"|goal|limit))\b)\w[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from "
     rf"now)\b)\w[^.!?\n]{{2,60}}{_ENDS}|\s(?:--|[–—])\s*(?:(?-i:[A-Z])[\w.'-]+ (?-i:[A-Z])[\w.'-]+|(?!(?:see"
     rf"|as|in|so|and|but|not|it)\b)(?:[\w'-]+ ){{0,3}}?{_TEXT}\b)[^.!?\n]{{0,60}}{_ENDS}"
     r"|\A[-–—(\[^<←\s]*(?:and |at least |again,? |but )?(?:(?:that|this|it|these|those|which|all (?:of "
@@ -205,16 +193,12 @@ TRAILING = on_use(
 )
 """Names the source of the words before it; ``cites`` is set if a whole quote is meant, not one sentence."""
 
-# --- a text below a line --------------------------------------------------------------------------
-
 POINTS_BELOW = on_use(
     r"^(?:what|is|are|do|does|why|who|how)\b.*\b(?:this|these|that|following)\b|^below\b|.*\b(?:below"
     r"|underneath)$",
     re.IGNORECASE,
 )
 """A line about a text below it."""
-
-# --- where the user speaks again ------------------------------------------------------------------
 
 _HERE = r"(?:from now on|(?:in|for) (?:this|our|my) (?:repo|project|code ?base)|here)\b"
 
