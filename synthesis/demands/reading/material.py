@@ -81,13 +81,14 @@ _SPEAKER = on_use(
 )
 
 _MATERIAL_LINE = on_use(
-    rf"(?:[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?=\s|$)|\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T "
-    rf"]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{{2}} {{1,2}}\d{{1,2}} \d\d:\d\d:\d\d|[=*~#-]{{3}}"
-    rf"|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$|Traceback \(|File \"[^\"\n]*\", "
-    rf"line \d|at [^\n]{{1,200}}\([^\n]{{1,200}}:\d+\)|\w*(?:Error|Exception|Warning): |(?:[\w.-]+ )?(?:ERR!"
-    r"|ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)(?!\w)|(?:error(?:\[\w+\])?|warning|fatal"
-    rf"|panic|hint): |[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{{0,60}}[%$#] |//|/\*|\*/|#(?:\s|!)|<!--|;;"
-    rf"|\||\[[\w .\":/-]{{1,40}}\](?:\s|$)|[A-Za-z_][\w.-]* ?= ?\S|(?:[-*•+][ "
+    r"(?:(?:[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$]|-[ \t]+[a-z_])[\w./$-]*[\"']?:(?=\s|$)"
+    rf"|\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{{2}} {{1,2}}\d{{1,2}} "
+    rf"\d\d:\d\d:\d\d|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
+    rf"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{{1,200}}\([^\n]{{1,200}}:\d+\)|\w*(?:Error"
+    r"|Exception|Warning): |(?:[\w.-]+ )?(?:ERR!|ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX"
+    r"|HACK)(?!\w)|(?:error(?:\[\w+\])?|warning|fatal|panic|hint): |[$❯%»] |>>> |\.\.\. "
+    rf"|[\w.-]+@[\w.-]+[^\n]{{0,60}}[%$#] |//|/\*|\*/|#(?:\s|!)|<!--|;;|\||\[[\w .\":/-]{{1,40}}\](?:\s|$)"
+    rf"|[A-Za-z_][\w.-]* ?= ?[^.!?\n]{{1,300}}[.!?]?\s*$|(?:[-*•+][ "
     rf"\t]+)?[*_\[(`]{{0,3}}(?:[\w./\\-]+:\d+(?::\d+)?[:)\]`]|(?:critical|blocker|major|minor|nit(?:pick)?"
     rf"|p[0-4])[*_\])`]{{0,4}}[:–—])|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{{1,5}}→"
     rf"|[^\n]{{0,200}}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]|(?:def|class|import|from|return|func|fn|const|let|var|public"

@@ -99,8 +99,10 @@ DEMANDS = on_use(r"\b(?:always|never|must(?:n't)?|from (?:now|here) on|don't|do 
 _PASTED = on_use(
     r"(?:^|[.!?,]\s+|\b(?:please|you|to) )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite"
     rf"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{{0,80}}$|(?:\b(?:i|we)(?:'m|'ve|'re| "
-    rf"am| are| have)?(?: \w+)? |\band |{_AGAIN}(?:just )?)(?:get|getting|got|see|seeing|saw|seen|found"
-    r"|copied|pasted?|pasting|forward(?:ed)?|quoted?|quoting|read|heard|received?|was told|took|hit)\b",
+    rf"am| are| have)?(?: \w+)? |\band |{_AGAIN}(?:just )?(?!(?:get|see|paste|quote|forward|receive"
+    r"|hit)\b))(?:get|getting|got|see|seeing|saw|seen|found|copied|pasted?|pasting|forward(?:ed)?|quoted?"
+    r"|quoting|read|heard|received?|was told|took|hit)\b(?! (?:it|rid|(?:the|an?|our) (?:\w+ )?(?:cause"
+    r"|reason|problem|bug|fix|way|point))\b)",
     re.IGNORECASE,
 )
 """The user works on a text, or saw or got it elsewhere."""
@@ -125,8 +127,8 @@ _OWN_LEAD = on_use(
     r"|within|at|not (?:here|in))\b(?![^,]*,)|(?![^:]*\b(?:contain|show|print|fail|want|display|output"
     r"|return|give|ha|i|start|stop|say|follow)s$)(?:all|any|your|our|my)? ?(?:[\w+#.-]+ )?[\w-]*(?:[^s\W]s"
     r"|ing|ion|ment|ity|ure|ness|ance|ence|code|front ?end|back ?end|database|data|ui|api|first|git|css"
-    r"|html|python|java|react|go|rust|design)$|(?:please |can you |could you |now |you (?:must|should) "
-    r")*(?:follow|use|keep|make|remember|consider|respect|do|stick|stop|avoid|prefer|ensure)\b)",
+    r"|html|python|java|react|go|rust)$|(?:please |can you |could you |now |you (?:must|should) )*(?:follow"
+    r"|use|keep|make|remember|consider|respect|do|stick|stop|avoid|prefer|ensure)\b)",
     re.IGNORECASE,
 )
 """Announces the user's own words: a topic, a case, a demand or an order to the agent."""
@@ -138,8 +140,9 @@ _FROM = on_use(
     re.IGNORECASE,
 )
 _OF_OTHERS = on_use(
-    rf"\b(?:of|from|by|in|on) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w|^(?:{_DET} "
-    rf")?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes|error)\b",
+    rf"\b(?:of|from|by) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w|^(?:{_DET} "
+    rf")?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes|error)\b|\b(?:in"
+    r"|on) (?:the|a) (?:[\w-]+ )?(?:wiki|handbook|ticket|issue|forum|thread|chat|meeting|mail)\b",
     re.IGNORECASE,
 )
 """Others wrote the text, even if it is called a rule or an instruction."""
@@ -169,11 +172,11 @@ def whose(lead: str) -> Voice:
 
 
 TRAILING = on_use(
-    rf"(?:[,;]|\s[-–—]+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}(?:{_ENDS}|\s*[,;–—])"
-    r"|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what|how|from)\b(?! (?:i|we|you"
-    rf"|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|\A[-–—]+|[(\[]|\^+|<[-=]*"
-    r"|←)\s*(?:(?:source|via|quoted?|taken|copied|according to|as seen|said|says|written|from (?:the|an?"
-    rf"|our|their|his|her|some))\b(?! (?:i|we|you)\b)|[^\n()]{{0,60}}\b(?:page|p\.|chapter) "
+    rf"(?:(?P<mid>[,;–—])|\s-+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}(?:{_ENDS}"
+    r"|(?(mid)\s*[,;–—]|(?!)))|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what"
+    rf"|how|from)\b(?! (?:i|we|you|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|\A[-–—]+"
+    r"|[(\[]|\^+|<[-=]*|←)\s*(?:(?:source|via|quoted?|taken|copied|according to|as seen|said|says|written"
+    rf"|from (?:the|an?|our|their|his|her|some))\b(?! (?:i|we|you)\b)|[^\n()]{{0,60}}\b(?:page|p\.|chapter) "
     rf"?\d)[^\n()]{{0,100}}{_ENDS}|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and"
     rf"|or|if|is|are|\d)\b)\w[^\n]{{2,120}}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| "
     r"are| was| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default"
