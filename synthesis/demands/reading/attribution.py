@@ -174,10 +174,8 @@ def _speaks_again(unit: _Unit, cue: _Cue, *, runs: bool) -> bool:
 def _endorsed(text: str, cue: _Cue) -> int:
     """Return where the words begin that the user adopts at the end of the paragraph, or 0."""
     end = sources.PARAGRAPH_END.search(text, cue.end).start()  # type: ignore[union-attr]
-    if end - cue.end > _ENDORSABLE or not sources.ENDORSED.search(text, cue.end, end):
-        return 0
-    said = sources.LEADS_ON.match(text, cue.end)
-    return said.end() if said else cue.end
+    adopted = end - cue.end <= _ENDORSABLE and sources.ENDORSED.search(text, cue.end, end)
+    return sources.LEADS_ON.match(text, cue.end).end() if adopted else 0  # type: ignore[union-attr]
 
 
 def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:

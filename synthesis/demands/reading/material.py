@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentx.synthesis.demands.reading.attribution import is_own, passages
-from agentx.synthesis.demands.tables.sources import NAME, POSTSCRIPT, SIGNED
+from agentx.synthesis.demands.tables.sources import NAME, PARAGRAPH_END, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
 
@@ -40,7 +40,6 @@ class Material(NamedTuple):
 
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "table_open"})
 _LINE_END = on_use(r"\r\n?|\n")
-_PARAGRAPH_END = on_use(r"\n[ \t]*\n|\Z")
 
 _TAG = on_use(r"<(/?)([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,400})?(/?)>")
 _INLINE_CODE = on_use(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
@@ -216,7 +215,7 @@ def _tags(text: str) -> Iterator[Span]:
             yield Span(starts.pop() if starts else 0, tag.end())
     for start in (starts[0] for starts in opened.values() if starts):
         within = text[text.rfind("\n", 0, start) + 1 : start].strip()
-        end = _PARAGRAPH_END.search(text, start) if within else None
+        end = PARAGRAPH_END.search(text, start) if within else None
         yield Span(start, end.start() if end else len(text))
 
 
