@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from agentx.synthesis.demands.tables import sources
-from agentx.synthesis.language.sentences import Span, sentences
+from agentx.synthesis.language.sentences import sentences
 
 _LEAD = 200
 """Number of characters before a colon that are read as the introduction of the words after it."""
@@ -39,54 +39,43 @@ class Passage(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A sentence.
-
-    Attributes:
-        gap: 0 within a line, 1 after a line break, 2 after an empty line or a block.
-        block: Whether a masked block precedes it.
-        pasted: Whether it is a line of a log, a traceback or similar.
-    """
+    """A sentence; ``pasted`` if it is a line of a log or similar, ``block`` if a masked block precedes it."""
 
     start: int
     end: int
     words: str
     gap: int
+    """0 within a line, 1 after a line break, 2 after an empty line or a block."""
     block: bool
     pasted: bool
 
 
 class _Cue(NamedTuple):
-    """An attribution in a sentence.
-
-    Attributes:
-        end: Offset at which the attributed words begin.
-        direct: Whether a colon marks them as literal words.
-        opens: Whether they can continue after the sentence.
-    """
+    """An attribution in a sentence, up to the attributed words."""
 
     start: int
     end: int
     direct: bool
+    """Whether a colon marks the words as literal."""
     certain: bool
-    opens: bool
+    opens: bool = True
+    """Whether they can continue after the sentence."""
 
 
 def is_own(words: str) -> bool:
     """Return whether a sentence is in the user's own voice, or a request to the agent."""
-    return any(pattern.match(words) for pattern in (sources.RESUMES, sources.TASK)) or bool(
-        sources.OWN_VOICE.search(words)
-    )
+    return bool(sources.TASK.match(words) or sources.OWN_VOICE.search(words))
 
 
-def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passage]:
+def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
     """Yield the words of others in a message.
 
     Args:
         text: The message, with quotes, code and blocks masked.
         original: The original message, of the same length.
-        pasted: Lines that nobody writes as a sentence.
+        bare: The masked message without lines that nobody writes as a sentence.
     """
-    units = list(_units(text, original, pasted))
+    units = list(_units(text, original, bare))
     yield from _unmarked(units)
     number = free = 0
     while number < len(units):
@@ -105,91 +94,64 @@ def passages(text: str, original: str, pasted: Sequence[Span]) -> Iterator[Passa
             number += 1
 
 
-def _units(text: str, original: str, pasted: Sequence[Span]) -> Iterator[_Unit]:
-    lines = iter(pasted)
-    line = next(lines, None)
+def _units(text: str, original: str, bare: str) -> Iterator[_Unit]:
     before = 0
     for span in sentences(text):
-        while line and line.end <= span.start:
-            line = next(lines, None)
-        gap, masked = text[before : span.start], original[before : span.start]
-        block = any(mine == "\n" and theirs not in "\r\n" for mine, theirs in zip(gap, masked, strict=True))
-        far = (
-            _FAR if block or not before or sources.EMPTY_LINE.search(gap) else int("\n" in gap or "\r" in gap)
+        between, masked = text[before : span.start], original[before : span.start]
+        block = any(
+            mine == "\n" != theirs and theirs != "\r" for mine, theirs in zip(between, masked, strict=True)
         )
-        inside = bool(line and line.start < span.end)
-        yield _Unit(span.start, span.end, text[span.start : span.end], far, block, inside)
-        before = span.end
-
-
-# --- where the words of others begin --------------------------------------------------------------
+        far = block or not before or sources.EMPTY_LINE.search(between)
+        gap = _FAR if far else int("\n" in between or "\r" in between)
+        words, before = text[span.start : span.end], span.end
+        yield _Unit(span.start, span.end, words, gap, block, pasted=words != bare[span.start : span.end])
 
 
 def _cue(text: str, unit: _Unit) -> _Cue | None:
     """Return the first attribution in a sentence that is about the words after it."""
-    if sources.ADDRESS.match(unit.words):
-        return _Cue(unit.end, unit.end, direct=True, certain=False, opens=True)
-    if between := sources.MIDDLE.search(unit.words):
-        return _Cue(unit.start, unit.start + between.end(), direct=False, certain=True, opens=True)
-    cues = [cue for cue in (_lead(text, unit), _report(unit)) if cue]
-    return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
-
-
-def _lead(text: str, unit: _Unit) -> _Cue | None:
-    """Return the attribution before a colon, unless the lead is the user's own."""
+    cues = []
     begin = unit.start
     for colon in sources.COLON.finditer(text, unit.start, unit.end):
         start = max(begin, colon.start() - _LEAD)
-        voice = sources.whose(text[start : colon.start()])
-        if voice != "own":
-            return _Cue(start, colon.end(), direct=True, certain=voice == "others", opens=True)
         begin = colon.end()
-    return None
-
-
-def _report(unit: _Unit) -> _Cue | None:
-    """Return the attribution in a clause that tells what somebody says, without a colon."""
-    if match := sources.REPORT.search(unit.words):
-        said = unit.words[match.end() :]
-        orders = bool(sources.DIRECTIVE.search(said))
-        if said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
-            opens = orders and not match["self"]
-            return _Cue(unit.start + match.start(), unit.start + match.end(), False, True, opens)
-    if uttered := sources.UTTERED.match(unit.words):
-        return _Cue(unit.start, unit.start + uttered.end(), direct=False, certain=False, opens=True)
-    return None
-
-
-# --- where they end -------------------------------------------------------------------------------
+        if (voice := sources.whose(text[start : colon.start()])) != "own":
+            cues.append(_Cue(start, begin, direct=True, certain=voice == "others"))
+            break
+    match = sources.REPORT.search(unit.words)
+    said = unit.words[match.end() :] if match else ""
+    orders = bool(sources.DIRECTIVE.search(said))
+    if match and said.strip(" .!?") and (orders or match["clear"] or match["heard"]):
+        start, end = match.span()
+        cues.append(_Cue(unit.start + start, unit.start + end, direct=False, certain=True, opens=orders))
+    elif match := sources.UTTERED.match(unit.words):
+        cues.append(_Cue(unit.start, unit.start + match.end(), direct=False, certain=False))
+    return min(cues, key=lambda cue: (cue.start, not cue.direct), default=None)
 
 
 def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[int, int]:
     """Return where a passage ends, and the number of the sentence to read next."""
     unit = units[number]
     said = text[cue.end : unit.end]
+    end, following = unit.end, number + 1
     below = not said.strip()
     if not below:
         if quote := sources.QUOTED.match(said):
             end = cue.end + quote.end()
-            return end, number if end < unit.end else number + 1
+            return end, number + (end == unit.end)
         if endorsed := _endorsed(text, cue):
-            return endorsed, number + 1
+            return endorsed, following
         if not cue.direct and (turn := sources.TURN.search(said)):
-            return cue.end + turn.end(), number + 1
-    end, following = unit.end, number + 1
-    if not cue.opens:
-        return end, following
+            return cue.end + turn.end(), following
     pasted, announces = below or unit.pasted, below
-    for other in units[following:]:
+    for other in units[following:] if cue.opens else ():
         if below and following == number + 1:
             if other.block and not other.pasted:
                 break  # the block was what the colon announced
             pasted = other.pasted
         elif _speaks_again(other, cue, runs=(below and not pasted) or announces):
             break
-        else:
-            pasted = pasted and other.pasted
         announces = other.words.endswith(":")
+        pasted = pasted and other.pasted
         end, following = other.end, following + 1
     return end, following
 
@@ -197,10 +159,8 @@ def _reach(text: str, units: Sequence[_Unit], number: int, cue: _Cue) -> tuple[i
 def _speaks_again(unit: _Unit, cue: _Cue, *, runs: bool) -> bool:
     """Return whether the user speaks again with this sentence; otherwise it joins the passage.
 
-    Args:
-        unit: The sentence.
-        cue: What opened the passage. The author of literal words can use "I" and "please", too.
-        runs: Whether the passage can continue after an empty line.
+    The author of literal words can use "I" and "please", too. A passage that ``runs`` can continue after an
+    empty line.
     """
     if unit.gap == _FAR and not runs and not unit.pasted:
         return True
@@ -214,69 +174,54 @@ def _speaks_again(unit: _Unit, cue: _Cue, *, runs: bool) -> bool:
 def _endorsed(text: str, cue: _Cue) -> int:
     """Return where the words begin that the user adopts at the end of the paragraph, or 0."""
     end = sources.PARAGRAPH_END.search(text, cue.end).start()  # type: ignore[union-attr]
-    if end - cue.end > _ENDORSABLE or not sources.ENDORSED.search(text, cue.end, end):
-        return 0
-    said = sources.LEADS_ON.match(text, cue.end)
-    return said.end() if said else cue.end
-
-
-# --- words before their source --------------------------------------------------------------------
+    adopted = end - cue.end <= _ENDORSABLE and sources.ENDORSED.search(text, cue.end, end)
+    return sources.LEADS_ON.match(text, cue.end).end() if adopted else 0  # type: ignore[union-attr]
 
 
 def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:
-    """Return where the words begin if a sentence names their author after them."""
-    unit = units[number]
-    after = units[number + 1] if number + 1 < len(units) else None
-    last = not after or after.gap == _FAR or after.words.endswith("?")
-    if number > free and (cites := sources.CITES.match(unit.words)) and (last or not cites["here"]):
-        return _back(units, number, free)
-    if match := sources.TRAILING.search(unit.words):
-        alone = not unit.words[: match.start()].strip(" .,;:-–—(")
-        if not alone or number > free:
-            return _back(units, number, free, alone=alone) if alone or match["cites"] else unit.start
-    return None
+    """Return where the words begin if a sentence names their author after them.
 
-
-def _back(units: Sequence[_Unit], number: int, free: int, *, alone: bool = True) -> int:
-    """Return the start of the paragraph to which a source refers.
-
-    The paragraph is this sentence's own or, if the sentence is ``alone`` in it, the previous one.
+    They begin with the paragraph of this sentence or, if the source is alone in it, the previous paragraph.
     """
+    unit = units[number]
+    match = sources.TRAILING.search(unit.words)
+    alone = match and not unit.words[: match.start()].strip(" .,;:-–—(")
+    if not match or (alone and number <= free):
+        return None
     first = number
-    while first > free and not (units[first].gap == _FAR and (first < number or not alone)):
-        if is_own(units[first - 1].words):
-            break
-        first -= 1
+    if alone or match["cites"]:
+        while first > free and not (units[first].gap == _FAR and (first < number or not alone)):
+            if is_own(units[first - 1].words):
+                break
+            first -= 1
     return units[first].start
-
-
-# --- words without an attribution -----------------------------------------------------------------
 
 
 def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:
     """Yield sentences below a line that is not the user's own and above a question or a remark."""
     remark = max((number for number in range(1, len(units)) if _remarks(units, number)), default=0)
-    before = headed = False
-    heading = 0
+    before = False
+    heading = None
     for number, unit in enumerate(units):
         own = bool(sources.OWN_VOICE.search(unit.words))
         demands = bool(sources.DEMANDS.search(unit.words))
         voice = "own" if demands else _heads(units, number, remark)
-        if headed and own and unit.gap == _FAR and number > heading + 1:
-            headed = False
-        if headed or (not own and number < remark and (before or voice in {"others", "doubtful"})):
+        if heading is not None and own and unit.gap == _FAR and number > heading + 1:
+            heading = None
+        if heading is not None or (
+            not own and number < remark and (before or voice in {"others", "doubtful"})
+        ):
             yield Passage(unit.start, unit.end, certain=False)
-        if voice == "others" and not headed:
-            headed, heading = True, number
-        before = headed or (
-            not own and (before or voice == "doubtful" or not (demands or voice or _works(unit)))
-        )
+        if voice == "others" and heading is None:
+            heading = number
+        others = before or voice == "doubtful" or not (demands or voice or sources.WORK.match(unit.words))
+        before = heading is not None or (not own and others)
 
 
 def _heads(units: Sequence[_Unit], number: int, remark: int) -> sources.Voice | None:
     """Return whose words follow a line on its own, ``None`` for another sentence."""
     unit, below = units[number], units[number + 1 : number + 2]
-    if unit.gap != _FAR or not (below and below[0].gap) or unit.pasted or below[0].block:
+    if unit.gap != _FAR or unit.pasted or not below or not below[0].gap or below[0].block:
         return None
     line = unit.words.rstrip(".")
     if sources.POINTS_BELOW.match(line):
@@ -284,22 +229,16 @@ def _heads(units: Sequence[_Unit], number: int, remark: int) -> sources.Voice | 
     if sources.COLON.search(line) or sources.NAME * 3 in line or len(line.split()) > _SHORT:
         return None
     voice = sources.whose(line)
-    if voice == "own" or (remark > number + 1 and units[remark].gap == _FAR and number == 0):
-        return voice if voice == "own" else "others"
-    return "doubtful" if line != unit.words else voice
-
-
-def _works(unit: _Unit) -> bool:
-    return bool(sources.WORK.match(unit.words))
+    if voice != "own" and number == 0 and remark > 1 and units[remark].gap == _FAR:
+        return "others"
+    return voice if voice == "own" or line == unit.words else "doubtful"
 
 
 def _remarks(units: Sequence[_Unit], number: int) -> bool:
     """Return whether a sentence asks about the words before it, or ends the message with a remark."""
-    words = units[number].words
-    if sources.WORK.match(words):
-        return False
-    if words.endswith("?"):
-        return True
-    last = number + 1 == len(units) and len(words.split()) <= _SHORT and not sources.DEMANDS.search(words)
-    about = units[number].gap == _FAR or sources.TASK.match(words)
-    return bool(last and about and not sources.RESUMES.match(words))
+    unit = units[number]
+    if sources.WORK.match(unit.words) or unit.words.endswith("?"):
+        return not sources.WORK.match(unit.words)
+    about = unit.gap == _FAR or sources.TASK.match(unit.words)
+    brief = len(unit.words.split()) <= _SHORT and not sources.DEMANDS.search(unit.words)
+    return bool(about and brief and number + 1 == len(units))

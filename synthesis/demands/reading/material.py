@@ -10,11 +10,11 @@ keeps the length of the text, so offsets in the result are offsets in the origin
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentx.synthesis.demands.reading.attribution import is_own, passages
-from agentx.synthesis.demands.tables.sources import NAME, POSTSCRIPT, SIGNED
+from agentx.synthesis.demands.tables.sources import NAME, PARAGRAPH_END, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
 
@@ -38,15 +38,8 @@ class Material(NamedTuple):
     sort: str
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-    fill: str
-
-
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "table_open"})
 _LINE_END = on_use(r"\r\n?|\n")
-_PARAGRAPH_END = on_use(r"\n[ \t]*\n|\Z")
 
 _TAG = on_use(r"<(/?)([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,400})?(/?)>")
 _INLINE_CODE = on_use(r"``[^`]{1,400}``|`[^`\n]{1,400}`")
@@ -58,52 +51,27 @@ _INLINE_QUOTE = on_use(
 )
 
 _SUMMARY = on_use(
-    r"this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier"
-    r"|conversation)"
-    r"|implement the following plan|\[request interrupted|caveat: the messages below|stop hook feedback"
-    r"|base directory for this skill",
-    re.IGNORECASE,
+    r"(?:this session is being continued from a previous|summary of (?:the|our) (?:previous|earlier"
+    r"|conversation)|implement the following plan|\[request interrupted|caveat: the messages below|stop "
+    r"hook feedback|base directory for this skill).*",
+    re.IGNORECASE | re.DOTALL,
 )
 
 _HEADER = (
-    "from|to|cc|date|sent|subject|von|an|gesendet|datum|betreff|de|à|a|para|envoyé|enviado|fecha|objet"
-    "|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received"
+    r"^(?:from|to|cc|date|sent|subject|von|an|gesendet|datum|betreff|de|à|a|para|envoyé|enviado|fecha|objet"
+    r"|asunto|da|oggetto|van|aan|onderwerp|assunto|reply-to|received) ?: [^\n]{1,200}\n"
 )
 _MAIL_OR_REVIEW = on_use(
-    r"^(?:-{2,} ?(?:original|forwarded) message|begin forwarded message|(?:-{2,} ?)?"
-    r"(?:ursprüngliche nachricht|message d'origine|mensaje original)"
-    r"|(?:on|am|le|el|il|op|den) [^\n]{6,120}(?:wrote|schrieb[^\n:]{0,80}|a écrit|escribió|ha scritto"
-    r"|schreef[^\n:]{0,80}|skrev[^\n:]{0,80}) ?:[ \t]*$"
-    rf"|(?:{_HEADER}) ?: [^\n]{{1,200}}\n(?:(?:{_HEADER}) ?: [^\n]{{0,200}}\n)"
-    rf"|(?:subject|betreff|objet|asunto|oggetto|onderwerp|assunto) ?: [^\n]{{1,200}}\n(?=[ \t]*\n)"
-    r"|(?:low|medium|high|critical) (?:severity|priority)[ \t]*$"
-    r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue"
-    r"|refactor suggestion|pull request overview|copilot reviewed)\b)",
+    rf"^(?:-{{2,}} ?)?(?:original message|(?:begin )?forwarded message|ursprüngliche nachricht|message "
+    rf"d'origine|mensaje original)|^(?:on|am|le|el|il|op|den) [^\n]{{6,120}}(?:wrote|schrieb|a écrit"
+    rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)|^[*_#> "
+    rf"]{{0,4}}(?:(?:low|medium|high|critical) (?:severity|priority)[ \t]*$|(?:actionable comments posted"
+    r"|nitpick comments|suggested change|potential issue|refactor suggestion|pull request)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The line at which somebody's mail or a tool's review begins."""
-_POINT = on_use(
-    r"[ \t]*(?:[-*•+]|\d{1,2}[.)]|#{1,6})?[ \t]*[*_\[(`]{0,3}(?:severity:? ?)?(?:critical|blocker|high|major"
-    r"|medium|moderate|low|minor|nit(?:pick)?|trivial|suggestion|p[0-4])"
-    r"(?: (?:severity|priority|risk|issue|concern))?[*_\])`:]{0,4}[ \t]*(?:[:–—-]|(?<=[:*\])]))[ \t]"
-    r"|[^\n]{0,300}(?:\b[\w/-]{1,80}\.[a-z]{1,5}:\d|\blines? \d{1,5}\b)",
-    re.IGNORECASE,
-)
-_PERSON = on_use(r"\b(?:i|i'\w+|me|my|we|we'\w+|us|our|you|you'\w+|your|please|let's)\b", re.IGNORECASE)
+
 _PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
-"""The patterns of a review: a point, a person, a paragraph.
-
-A point is a severity or a line of a file. Two points in paragraphs that name no person are somebody's review.
-"""
-
-_KEY = on_use(
-    r"\s*(?:-\s+)?[\"']?[A-Za-z_$][\w./$-]*[\"']?:(?:\s|\Z)|\s*\[[\w.\"-]+\]\s*\Z|\s*[A-Za-z_][\w.-]* ?= ?\S"
-)
-_NESTED = on_use(
-    r"[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$][\w./$-]*[\"']?:(?:\s|\Z)|-[ \t]+[a-z_][\w.-]*:\s|\[[\w.\"-]+\]\s*\Z"
-    r"|[A-Z][A-Z_]+=\S"
-)
-"""A line of a configuration, and one that shows that it is not a list of topics."""
 
 _SPEAKER = on_use(
     r"^(?:[*_]{0,2}(?P<role>user|human|assistant|ai|system|chatgpt|gpt|bot|agent|customer"
@@ -112,24 +80,18 @@ _SPEAKER = on_use(
 )
 
 _MATERIAL_LINE = on_use(
-    r"\s*(?:"
-    r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d"
-    rf"|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
-    r"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{1,200}\([^\n]{1,200}:\d+\)|\w*(?:Error|Exception"
-    r"|Warning): "
-    r"|(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX|HACK)\b"
-    r"|[\w.-]+ (?:ERR!|ERROR|WARN|WARNING|FATAL)(?=[\s:])|error(?:\[\w+\])?: |warning: |fatal: |panic: "
-    r"|hint: "
-    r"|[$❯%»] |>>> |\.\.\. |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] "
-    r"|//|/\*|\*/|#(?:\s|!)|<!--|;;|\|"
-    r"|\[[\w .:/-]{1,40}\] "
-    r"|[\w./\\-]+:\d+(?::\d+)?:"
-    r"|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{1,5}→"
-    r"|[^\n]{0,200}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]"
-    r"|(?:def|class|import|from|return|func|fn|const|let|var|public|private|static"
-    r"|export)\b[^\n]{0,200}[:;{(]\s*$"
-    r"|[^\n]{0,300}[;{}]\s*$"
-    r")"
+    r"(?:(?:[ \t]+(?:-[ \t]+)?[\"']?[a-zA-Z_$]|-[ \t]+[a-z_])[\w./$-]*[\"']?:(?=\s|$)"
+    rf"|\s*(?:\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{{2}} {{1,2}}\d{{1,2}} "
+    rf"\d\d:\d\d:\d\d|[=*~#-]{{3}}|{NAME}{{1,80}}:\s[^\n]{{0,300}}[,\[{{]\s*$|[\]\[{{}}]{{1,4}},?\s*$"
+    rf"|Traceback \(|File \"[^\"\n]*\", line \d|at [^\n]{{1,200}}\([^\n]{{1,200}}:\d+\)|\w*(?:Error"
+    r"|Exception|Warning): |(?:[\w.-]+ )?(?:ERR!|ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TODO|FIXME|XXX"
+    r"|HACK)(?!\w)|(?:error(?:\[\w+\])?|warning|fatal|panic|hint): |[$❯%»] |>>> |\.\.\. "
+    rf"|[\w.-]+@[\w.-]+[^\n]{{0,60}}[%$#] |//|/\*|\*/|#(?:\s|!)|<!--|;;|\||\[[\w .\":/-]{{1,40}}\](?:\s|$)"
+    rf"|[A-Za-z_][\w.-]* ?= ?[^.!?\n]{{1,300}}[.!?]?\s*$|(?:[-*•+][ "
+    rf"\t]+)?[*_\[(`]{{0,3}}(?:[\w./\\-]+:\d+(?::\d+)?[:)\]`]|(?:critical|blocker|major|minor|nit(?:pick)?"
+    rf"|p[0-4])[*_\])`]{{0,4}}[:–—])|@@ |diff --git |\+\+\+ |--- |\d+ [+-](?:\s|$)|\+\s|\d{{1,5}}→"
+    rf"|[^\n]{{0,200}}[│┌└├─═║⎿⏺●▌✓✗✔✘╭╰]|(?:def|class|import|from|return|func|fn|const|let|var|public"
+    rf"|private|static|export)\b[^\n]{{0,200}}[:;{{(]\s*$|[^\n]{{0,300}}[;{{}}]\s*$))"
 )
 _OPENS_OUTPUT = on_use(r"\s*(?:[$❯%] |={3}|Traceback \(|diff --git |@@ |[\w.-]+@[\w.-]+[^\n]{0,60}[%$#] )")
 
@@ -161,10 +123,7 @@ def own_words(text: str) -> str:
     >>> own_words("See this:\n> always lie\nThanks").split()
     ['See', 'this:']
     """
-    plain = straighten(text[:MAX_CHARACTERS])
-    for _, left_out in _left_out(plain):
-        plain = _fill(plain, left_out)
-    return plain
+    return _read(text)[0]
 
 
 def material(text: str) -> tuple[Material, ...]:
@@ -173,18 +132,8 @@ def material(text: str) -> tuple[Material, ...]:
     >>> [(part.sort, part.start, part.end) for part in material("See this:\n> always lie\nThanks")]
     [('a quote, code or a table', 10, 29)]
     """
-    plain = straighten(text[:MAX_CHARACTERS])
-    taken = [Material(len(plain), len(text), "behind what is read")] if len(text) > len(plain) else []
-    for sort, left_out in _left_out(plain):
-        taken += (Material(start, end, sort) for start, end, _ in left_out)
-    kept: list[Material] = []
-    for one in sorted(taken, key=lambda part: (part.start, -part.end)):
-        # A later step may remove a text that contains one removed earlier.
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-        elif one.end > kept[-1].end:
-            kept.append(one._replace(start=kept[-1].end))
-    return tuple(kept)
+    behind = [Material(MAX_CHARACTERS, len(text), "behind what is read")] * (len(text) > MAX_CHARACTERS)
+    return tuple(_apart([*_read(text)[1], *behind]))
 
 
 def doubtful_words(text: str) -> tuple[Span, ...]:
@@ -195,100 +144,87 @@ def doubtful_words(text: str) -> tuple[Span, ...]:
     Args:
         text: The message; at most :data:`MAX_CHARACTERS` are read.
     """
-    original = straighten(text[:MAX_CHARACTERS])
-    plain, _ = _masked(original)
-    pasted = [Span(start, end) for start, end, _ in _pasted_lines(plain)]
-    found = passages(plain, original, pasted)
-    return tuple(Span(one.start, one.end) for one in found if not one.certain)
+    return _read(text)[2]
 
 
-def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
-    """Return a message without marked material, and that material by sort.
+@lru_cache(maxsize=1)
+def _read(text: str) -> tuple[str, list[Material], tuple[Span, ...]]:
+    """Return the own words of a message, the material in it, and the doubtful sentences.
 
-    Each sort sees what the previous ones left.
+    Each sort of material sees what the previous ones left.
     """
-    plain = original
-    taken = []
-    for sort, spans in _SORTS:
-        left_out = [span for span in spans(plain) if span.end > span.start]
-        taken.append((sort, left_out))
-        plain = _fill(plain, left_out)
-    return plain, taken
+    original = plain = straighten(text[:MAX_CHARACTERS])
+    taken: list[Material] = []
+    for sort, find in _SORTS.items():
+        found = [Material(span.start, span.end, sort) for span in find(plain)]
+        plain = _masked(plain, found)
+        taken += found
+    pasted = [Material(line.start, line.end, "pasted lines") for line in _pasted_lines(plain)]
+    others = list(passages(plain, original, _masked(plain, pasted)))
+    found = [Material(one.start, one.end, REPORTED) for one in others if one.certain] + pasted
+    doubtful = tuple(Span(one.start, one.end) for one in others if not one.certain)
+    return _masked(plain, found), taken + found, doubtful
 
 
-def _left_out(original: str) -> Iterator[tuple[str, list[_Span]]]:
-    """Yield what is removed, sort by sort."""
-    plain, taken = _masked(original)
-    yield from taken
-    pasted = list(_pasted_lines(plain))
-    found = passages(plain, original, [Span(start, end) for start, end, _ in pasted])
-    yield REPORTED, [_Span(one.start, one.end, "\n") for one in found if one.certain]
-    yield "pasted lines", pasted
+def _apart(parts: Iterable[Material]) -> Iterator[Material]:
+    """Yield parts in order, without what an earlier one contains."""
+    end = 0
+    for part in sorted(parts, key=lambda part: (part.start, -part.end)):
+        if part.end > max(end, part.start):
+            yield part._replace(start=max(end, part.start))
+            end = part.end
 
 
-def _fill(text: str, spans: Iterable[_Span]) -> str:
-    parts: list[str] = []
+def _masked(text: str, parts: Iterable[Material]) -> str:
+    kept: list[str] = []
     position = 0
-    for start, end, fill in sorted(spans):
-        if end <= position:
-            continue
-        begin = max(start, position)
-        parts += (text[position:begin], fill * (end - begin))
+    for start, end, sort in _apart(parts):
+        kept += (text[position:start], (NAME if sort in _INLINE else "\n") * (end - start))
         position = end
-    return "".join(parts) + text[position:]
+    return "".join(kept) + text[position:]
 
 
 def _line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
 
 
-def _blocks(text: str) -> Iterator[_Span]:
+def _blocks(text: str) -> Iterator[Span]:
     starts = _line_starts(text)
     last = len(starts) - 1
     for token in _markdown().parse(text):
         if token.type in _BLOCKS and token.map:
             first, end = token.map
-            yield _Span(starts[min(first, last)], starts[min(end, last)], "\n")
+            yield Span(starts[min(first, last)], starts[min(end, last)])
 
 
-def _tags(text: str) -> Iterator[_Span]:
+def _tags(text: str) -> Iterator[Span]:
     """Yield tagged text from the first opening tag to its closing one.
 
     An unclosed tag reaches to the end of the text, or of the paragraph if it begins within a line.
     """
-    opened: dict[str, int] = {}
-    depth: dict[str, int] = {}
+    opened: dict[str, list[int]] = {}
     for tag in _TAG.finditer(text):
-        closing, name, empty = tag.group(1), tag.group(2).casefold(), tag.group(3)
+        closing, name, empty = tag.groups()
+        starts = opened.setdefault(name.casefold(), [])
         if empty:
-            yield _Span(tag.start(), tag.end(), "\n")
+            yield Span(*tag.span())
         elif not closing:
-            opened.setdefault(name, tag.start())
-            depth[name] = depth.get(name, 0) + 1
-        elif name not in opened:
-            # Its opening tag was lost in a quote or a block, so the start of the tagged text is unknown.
-            yield _Span(0, tag.end(), "\n")
+            starts.append(tag.start())
         else:
-            depth[name] -= 1
-            if not depth[name]:
-                yield _Span(opened.pop(name), tag.end(), "\n")
-    for start in opened.values():
+            # If its opening tag was lost in a quote or a block, the start of the tagged text is unknown.
+            yield Span(starts.pop() if starts else 0, tag.end())
+    for start in (starts[0] for starts in opened.values() if starts):
         within = text[text.rfind("\n", 0, start) + 1 : start].strip()
-        paragraph_end = _PARAGRAPH_END.search(text, start) if within else None
-        yield _Span(start, paragraph_end.start() if paragraph_end else len(text), "\n")
+        end = PARAGRAPH_END.search(text, start) if within else None
+        yield Span(start, end.start() if end else len(text))
 
 
-def _continued(text: str) -> Iterator[_Span]:
-    if match := _SUMMARY.search(text):
-        yield _Span(match.start(), len(text), "\n")
-
-
-def _each(pattern: re.Pattern[str], fill: str, text: str) -> Iterator[_Span]:
+def _each(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     for match in pattern.finditer(text):
-        yield _Span(match.start(), match.end(), fill)
+        yield Span(*match.span())
 
 
-def _mail_or_review(text: str) -> Iterator[_Span]:
+def _mail_or_review(text: str) -> Iterator[Span]:
     """Yield a mail or a review, until the user speaks again after the close of a letter."""
     match = _MAIL_OR_REVIEW.search(text)
     if not match:
@@ -300,77 +236,46 @@ def _mail_or_review(text: str) -> Iterator[_Span]:
             end = paragraph.start()
             break
         signed = signed or bool(SIGNED.search(words))
-    yield _Span(match.start(), end, "\n")
+    yield Span(match.start(), end)
 
 
-def _review(text: str) -> Iterator[_Span]:
-    """Yield paragraphs that list findings at lines without naming a person, and those between them."""
-    told = [
-        (match.start(), match.end(), sum(bool(_POINT.match(line)) for line in match.group().splitlines()))
-        for match in _PARAGRAPH.finditer(text)
-        if not _PERSON.search(match.group())
-    ]
-    points = [number for number, (*_, count) in enumerate(told) if count]
-    if sum(count for *_, count in told) > 1:
-        yield from (_Span(start, end, "\n") for start, end, _ in told[points[0] : points[-1] + 1])
-
-
-def _conversation(text: str) -> Iterator[_Span]:
+def _conversation(text: str) -> Iterator[Span]:
     """Yield a pasted conversation from its first speaker; it needs two different ones."""
     spoken = [
         (match.start(), (match["role"] or match["nick"]).casefold()) for match in _SPEAKER.finditer(text)
     ]
     if len({role for _, role in spoken}) > 1:
-        yield _Span(spoken[0][0], len(text), "\n")
+        yield Span(spoken[0][0], len(text))
 
 
-def _configuration(text: str) -> Iterator[_Span]:
-    """Yield a configuration pasted without a fence: nested keys and values, or ones in sections."""
-    for match in _PARAGRAPH.finditer(text):
-        lines = match.group().splitlines(keepends=True)
-        keys = [bool(_KEY.match(line)) for line in lines]
-        if sum(keys) > 1 and any(_NESTED.match(line) for line in lines):
-            first = keys.index(True)
-            yield _Span(match.start() + sum(map(len, lines[:first])), match.end(), "\n")
-
-
-def _pasted_lines(text: str) -> Iterator[_Span]:
+def _pasted_lines(text: str) -> Iterator[Span]:
     """Yield lines that nobody writes as a sentence.
 
     The whole paragraph counts if at least half of its lines are such, and the rest of it after a line that
     opens output.
     """
-    starts = _line_starts(text)
-    paragraph: list[tuple[int, int, bool, bool]] = []
-    for begin, end in pairwise(starts):
-        line = text[begin:end]
-        if line.strip():
-            paragraph.append((begin, end, bool(_MATERIAL_LINE.match(line)), bool(_OPENS_OUTPUT.match(line))))
-        else:
-            yield from _of_paragraph(paragraph)
-            paragraph = []
-    yield from _of_paragraph(paragraph)
+    every = ((Span(start, end), text[start:end]) for start, end in pairwise(_line_starts(text)))
+    for _, paragraph in groupby(every, key=lambda line: bool(line[1].strip())):
+        lines = list(paragraph)
+        such = [bool(_MATERIAL_LINE.match(words)) for _, words in lines]
+        mostly = 2 * sum(such) >= len(such)
+        for (line, words), pasted in zip(lines, such, strict=True):
+            mostly = mostly or bool(_OPENS_OUTPUT.match(words))
+            if pasted or mostly:
+                yield line
 
 
-def _of_paragraph(lines: list[tuple[int, int, bool, bool]]) -> Iterator[_Span]:
-    mostly = 2 * sum(material for *_, material, _ in lines) >= len(lines)
-    running = False
-    for begin, end, material, opens in lines:
-        running = running or opens
-        if material or mostly or running:
-            yield _Span(begin, end, "\n")
-
-
-_SORTS: tuple[tuple[str, Callable[[str], Iterator[_Span]]], ...] = (
-    ("a quote, code or a table", _blocks),
-    ("a name or code", partial(_each, _INLINE_CODE, NAME)),
-    ("a comment", partial(_each, _COMMENT, "\n")),
-    ("tagged text", _tags),
-    ("a configuration", _configuration),
-    ("a summary or a plan of an earlier session", _continued),
-    ("a quote", partial(_each, _INLINE_QUOTE, NAME)),
-    ("a mail or a review", _mail_or_review),
-    ("a conversation", _conversation),
-    ("a review", _review),
-)
+_SORTS: dict[str, Callable[[str], Iterator[Span]]] = {
+    "a quote, code or a table": _blocks,
+    "a name or code": partial(_each, _INLINE_CODE),
+    "a comment": partial(_each, _COMMENT),
+    "tagged text": _tags,
+    "a summary or a plan of an earlier session": partial(_each, _SUMMARY),
+    "a quote": partial(_each, _INLINE_QUOTE),
+    "a mail or a review": _mail_or_review,
+    "a conversation": _conversation,
+}
 """The sorts of marked material, in the order in which they are removed."""
+
+_INLINE = {"a name or code", "a quote"}
+"""The sorts that are masked as a name within their sentence."""

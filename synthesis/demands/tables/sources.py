@@ -11,8 +11,6 @@ NAME = "ˣ"
 Voice = Literal["own", "doubtful", "others"]
 """Whose words follow: the user's, unclear, or somebody else's."""
 
-# --- parts of patterns ----------------------------------------------------------------------------
-
 _DET = "(?:the|an?|my|our|your|his|her|their|its|this|that|these|those|some|one|another)"
 _URL = r"(?:(?:https?://|www\.)[^\s]+|\b[\w-]+\.(?:com|org|net|io|dev|edu|gov|to|ai)\b)"
 _TEXT = (
@@ -34,19 +32,18 @@ _NOT_A_SUBJECT = (
 )
 _WHO = rf"(?:{_NOT_A_SUBJECT}[\w'./#@{NAME}()-]+\s+){{1,6}}?"
 _OFTEN = (
-    r"(?:(?:also|just|even|once|always|only|has|have|had|recently|often|usually|then|still|now|explicitly"
-    r"|clearly|really|used to)\s+){0,2}"
+    r"(?:(?:also|just|even|once|always|only|has|have|had|recently|often|usually|still|now|explicitly|clearly"
+    r"|really|used to)\s+){0,2}"
 )
 _CLEAR = (
-    r"(?:says|said|saying|(?:tells?|told|telling|reminds|reminded|advises|advised|wants|wanted|asks"
-    r"|asked) (?:me|us|you|everyone|people|(?:the|my|our) \w+)|(?:claim|insist|complain|warn)(?:s|ed)|argues"
-    r"|argued|swears|swore|declare[sd]|announce[sd]|mentioned)"
+    r"(?:says|said|saying|(?:tell|remind|advise|want|ask)(?:s|ed|d|ing)? (?:me|us|you|everyone|people|(?:the"
+    r"|my|our) \w+)|told \w+|(?:claim|insist|complain|warn)(?:s|ed)|argue[sd]|swears|swore|declare[sd]"
+    r"|announce[sd]|mentioned)"
 )
 _SAYS = (
-    rf"(?:{_CLEAR}|(?:recommend|suggest|instruct|mention|explain|respond|add|ask|shout)(?:s|ed)|(?:answer"
-    rf"|comment"
-    r"|post|order|remark|command|demand|mail)ed|expects|requires|state[sd]|advise[sd]|urge[sd]|noted"
-    r"|replie[sd]|writes|wrote|reads|goes|went|thinks|prefers|puts it|has it|(?:keeps?|kept) \w+ing)"
+    rf"(?:{_CLEAR}|(?:recommend|suggest|instruct|mention|explain|respond|add|ask)(?:s|ed)|(?:answer|comment"
+    r"|post|order|remark|command|demand|mail)ed|expects|requires|(?:state|advise|urge)[sd]|noted|replie[sd]"
+    r"|tells|writes|wrote|reads|goes|went|thinks|prefers|puts it|has it|(?:keeps?|kept) \w+ing)"
 )
 _VERB = (
     r"(?! (?:must|should|shall|may|can|are|were|need|will)\b)(?!(?<=ed) (?:in|on|by|at|above|below)\b)(?!\w)"
@@ -54,9 +51,8 @@ _VERB = (
 """Excludes nouns and participles ("all answers must …", "files mentioned in the ticket")."""
 _BY = (
     rf"(?:{_SAYS} {_NOT_A_SUBJECT}[\w'./#@{NAME}-]+(?:\s+[\w'./#@{NAME}-]+){{0,5}}|{_WHO}{_OFTEN}(?:{_SAYS}"
-    rf"|say|state|recommend)(?: (?:in|on|at|to) [^.,;:!?\n]{{2,40}}| (?:me|us|so|it))?"
-    r"|(?:according to|as per|per|to quote|in the words of|quoting|laut|selon|según) (?!(?:me|my"
-    r"|us)\b)[^.,;:!?\n]{2,60})"
+    rf"|say|state|recommend)(?: (?:in|on|at|to) [^.,;:!?\n]{{2,40}}| (?:me|us|so|it))?|(?:according to|as "
+    rf"per|per|to quote|in the words of|quoting|laut|selon|según) (?!(?:me|my|us)\b)[^.,;:!?\n]{{2,60}})"
 )
 """Names a source in an aside."""
 _AGAIN = (
@@ -66,33 +62,26 @@ _AGAIN = (
 _ENDS = r"[\s.!)\]]*\Z"
 
 COLON = on_use(rf"[ \u00a0]?[:：](?=\s|\Z|[\"'{NAME}])")
-LINE_BREAK = on_use(r"\r\n?|\n")
 EMPTY_LINE = on_use(r"\n[ \t]*\r?\n")
 QUOTED = on_use(rf"[\s,:]*(?:that )?{NAME}{{3,}}(?=[\s.,;:!?)–—-]|\Z)")
 """The attributed words are in quotation marks."""
 
-# --- a source before its words --------------------------------------------------------------------
-
 REPORT = on_use(
-    rf"(?:\A|(?<=[,;(–—] )|\b(?:and|but|because|since|that|where) )(?:as |apparently |so"
-    rf" )?{_WHO}{_OFTEN}(?:(?P<clear>{_CLEAR})|{_SAYS}|(?:say|recommend|suggest|state)(?= (?:that"
-    rf"|to)\b)){_VERB}"
-    r"|\bi(?:'ve| have)? (?:(?:also|just|once|recently) )?(?P<heard>read|heard|learned|learnt|was told"
-    r"|been told|saw|seen|found|got this)\b[^.,;:!?\n]{0,50}?(?:,? that\b| to\b)|\A(?:according to|as per"
-    r"|quoting)\b(?! (?:me|my|us)\b)|\byou (?P<self>said|told me|claimed|suggested|recommended)\b|\b(?:with"
-    r"|shows|prints|contains|outputs|logs|displays|gives|got|get|see|raises|throws) (?:the|this"
-    r"|an?) (?:\w+ )?(?:message|text|string|sentence|title|label|banner)\b(?=\s+(?:always|never|you"
-    r"|from now)\b)",
+    r"(?:\A|(?<=[,;(–—] )|\b(?:and|but|because|since|that|where) )(?:as |apparently |so "
+    rf")?{_WHO}{_OFTEN}(?:(?P<clear>{_CLEAR})|{_SAYS}|(?:say|recommend|suggest|state)(?= (?:that"
+    rf"|to)\b)){_VERB}|\bi(?:'ve| have)? (?:\w+ )?(?P<heard>read|heard|learn(?:ed|t)|(?:was|been) told|saw"
+    rf"|seen|found|got this)\b[^.,;:!?\n]{{0,50}}?(?:,? that\b| to\b)|\A(?:according to|as per"
+    r"|quoting)\b(?! (?:me|my|us)\b)",
     re.IGNORECASE,
 )
 """Somebody or something says something; the words follow."""
 
 UTTERED = on_use(
-    r"^(?!(?:i|we|you|please|let's|so|but|for|when|if|once|after|before|as|all|every|always|never)\b)"
-    rf"(?:(?:(?:on|in|at|per) )?{_URL}\s)?[^.,;:!?\n]{{2,160}}?(?:[\w')] (?-i:Always|Never|From now on"
-    r"|Going forward|You|All|Every|Each|No|Do not|Don't|Must|Please|Stop|Forget|Ignore|Users|Only|Use)\b"
-    rf"|\b(?:\w{{3,}}ed|{_SAYS})(?: (?:that|me|us|back|out|up|(?:the|his|her|my|a) \w+)){{0,2}}"
-    r" (?:always|never|from now on|going forward|you (?:must|should|can|may)|do not|don't|must)\b(?! to\b))",
+    r"^(?!(?:i|we|you|please|let's|so|but|for|when|if|once|after|before|as|all|every|always"
+    rf"|never)\b)(?:(?:(?:on|in|at|per) )?{_URL}\s)?[^.,;:!?\n]{{2,160}}?(?:[\w')] (?-i:Always|Never|From "
+    r"now on|Going forward|You|All|Every|Each|No|Do not|Don't|Must|Please|Stop|Forget|Ignore|Users|Only"
+    rf"|Use)\b|\b(?:\w{{3,}}ed|{_SAYS})(?: (?:that|me|us|back|out|up|(?:the|his|her|my|a) \w+)){{0,2}} "
+    r"(?:always|never|from now on|going forward|you (?:must|should|can|may)|do not|don't|must)\b(?! to\b))",
     re.IGNORECASE,
 )
 """A sentence within a sentence: a capital letter or an order behind a verb in the third person."""
@@ -107,23 +96,16 @@ DIRECTIVE = on_use(
 
 DEMANDS = on_use(r"\b(?:always|never|must(?:n't)?|from (?:now|here) on|don't|do not)\b", re.IGNORECASE)
 
-# --- a lead: words before a colon -----------------------------------------------------------------
-
-_ON_A_TEXT = on_use(
+_PASTED = on_use(
     r"(?:^|[.!?,]\s+|\b(?:please|you|to) )(?:summari[sz]e|translate|proof-?read|rephrase|paraphrase|rewrite"
-    r"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{0,80}$",
+    rf"|reword|correct|analy[sz]e|explain|classify|interpret)\b[^\n:]{{0,80}}$|(?:\b(?:i|we)(?:'m|'ve|'re| "
+    rf"am| are| have)?(?: \w+)? |\band |{_AGAIN}(?:just )?(?!(?:get|see|paste|quote|forward|receive"
+    r"|hit)\b))(?:get|getting|got|see|seeing|saw|seen|found|copied|pasted?|pasting|forward(?:ed)?|quoted?"
+    r"|quoting|read|heard|received?|was told|took|hit)\b(?! (?:it|rid|(?:the|an?|our) (?:\w+ )?(?:cause"
+    r"|reason|problem|bug|fix|way|point))\b)",
     re.IGNORECASE,
 )
-_SEEN = on_use(
-    r"(?:\b(?:i|we)(?:'m|'ve|'re| am| are| have)?(?: (?:just|also|now|still|always|keep|only|often|once))*"
-    r"|\band"
-    rf"|{_AGAIN}(?:just )?) (?:get|getting|got|see|seeing|saw|found|copied|pasted?|pasting|forward(?:ed)?"
-    r"|quoted?|quoting|read|heard|received?|was told|took|hit)\b(?! (?:it|rid|two|three|some|several)\b"
-    r"| (?:the|a|an|our) (?:\w+ )?(?:cause|reason|problem|bug|fix|way|point)\b)"
-    rf"|{_AGAIN}(?:just )?(?:got|found|saw|copied|pasted|quoting|read|heard|seen)\b",
-    re.IGNORECASE,
-)
-"""The user saw or got the words elsewhere."""
+"""The user works on a text, or saw or got it elsewhere."""
 
 _OWN_SPEECH = on_use(
     r"\b(?:i|we)(?:'ve|'d|'ll|'m|'re)?\b(?!\.e)|\blet me\b|\b(?:from|by) (?:me|us|now|here|my side|today)\b"
@@ -137,19 +119,16 @@ _OWN_NOUN = (
 )
 _OWN_LEAD = on_use(
     rf"{_AGAIN}(?:(?:(?:and|but|so|also|then|yes|no|not|please|ps|here|important|clear|attention|wait"
-    rf"|actually|generally"
-    r"|always|first)[\s,]*)*$|.*\b(?:no|wait|actually|instead|rather)$|(?:(?:here (?:are|is)|the|this|that"
-    r"|these|those|my|our|your|some|few|one|two|three|an?|following|general|more|new|another|last|add"
-    r"|remember|save|note) ){0,4}(?:own )?(?:[\w-]+ ){0,2}?"
-    rf"{_OWN_NOUN}(?: (?:is|are|for|in|on|about|when|here|now|applies)\b.*)?$|here (?:they|it) (?:are|is)$"
-    r"|(?:for|about|on|regarding|concerning|as for|when(?:ever)?|if|once|before|after|while|until|unless"
-    r"|every time|each time|with|to|in|under|inside|within|at|in case|not (?:here|in))\b(?![^,]*,)"
-    r"|(?![^:]*\b(?:contain|show|print|fail|want|display|output|return|give|ha|i|start|stop|say"
-    r"|follow)s$)(?:all|any|your|our|my)? ?(?:[\w+#.-]+ )?[\w-]*(?:[^s\W]s|ing|ion|ment|ity|ure|ness|ance"
-    r"|ence|code|front ?end|back ?end|database|data|ui|api|first|git|css|html|python|java|react|go|rust)$"
-    r"|(?:(?:please|can you|could you|now|then|just|you should|you must|we should) )*(?:follow|update|write"
-    r"|use|keep|make|change|format|remember|create|build|set|consider|respect|treat|do|answer|structure|name"
-    r"|stick|stop|avoid|prefer|start|begin|end|include|ensure|apply|return)\b)",
+    r"|actually|generally|instead|rather|always|first)[\s,]*)*$|(?:(?:here (?:are|is)|the|this|that|these"
+    r"|those|my|our|your|some|few|one|two|three|an?|following|general|more|new|another|last|add|remember"
+    rf"|save|note) ){{0,4}}(?:own )?(?:[\w-]+ ){{0,2}}?{_OWN_NOUN}(?: (?:is|are|for|in|on|about|when|here"
+    r"|now|applies)\b.*)?$|here (?:they|it) (?:are|is)$|(?:for|about|on|regarding|concerning|as for"
+    r"|when(?:ever)?|if|once|before|after|while|until|unless|every time|each time|with|to|in|under|inside"
+    r"|within|at|not (?:here|in))\b(?![^,]*,)|(?![^:]*\b(?:contain|show|print|fail|want|display|output"
+    r"|return|give|ha|i|start|stop|say|follow)s$)(?:all|any|your|our|my)? ?(?:[\w+#.-]+ )?[\w-]*(?:[^s\W]s"
+    r"|ing|ion|ment|ity|ure|ness|ance|ence|code|front ?end|back ?end|database|data|ui|api|first|git|css"
+    r"|html|python|java|react|go|rust)$|(?:please |can you |could you |now |you (?:must|should) )*(?:follow"
+    r"|use|keep|make|remember|consider|respect|do|stick|stop|avoid|prefer|ensure)\b)",
     re.IGNORECASE,
 )
 """Announces the user's own words: a topic, a case, a demand or an order to the agent."""
@@ -161,9 +140,9 @@ _FROM = on_use(
     re.IGNORECASE,
 )
 _OF_OTHERS = on_use(
-    rf"\b(?:of|from|by) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w|^(?:{_DET}"
-    rf" )?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes|error)\b"
-    r"|\b(?:in|on) (?:the|a) (?:[\w-]+ )?(?:wiki|handbook|ticket|issue|forum|thread|chat|meeting|mail)\b",
+    rf"\b(?:of|from|by) {_DET}|\b(?!(?:it|that|here|there|what|let)'s)[\w-]+(?:'s|s') \w|^(?:{_DET} "
+    rf")?(?:[\w-]+ ){{0,2}}(?:comment|ticket|review|mail|message|letter|feedback|minutes|error)\b|\b(?:in"
+    r"|on) (?:the|a) (?:[\w-]+ )?(?:wiki|handbook|ticket|issue|forum|thread|chat|meeting|mail)\b",
     re.IGNORECASE,
 )
 """Others wrote the text, even if it is called a rule or an instruction."""
@@ -179,7 +158,7 @@ def whose(lead: str) -> Voice:
     ('others', 'own', 'doubtful')
     """
     lead = lead.strip(" \t*_#>-")
-    if _ON_A_TEXT.search(lead) or _SEEN.search(lead):
+    if _PASTED.search(lead):
         return "others"
     said, mine = _SAID.search(lead), _OWN_SPEECH.search(lead)
     if mine and not (said and said.start() > mine.start()):
@@ -192,52 +171,31 @@ def whose(lead: str) -> Voice:
     return "others" if text else "doubtful"
 
 
-# --- a source after its words ---------------------------------------------------------------------
-
 TRAILING = on_use(
-    rf"(?:[,;]|\s[-–—]+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}{_ENDS}"
-    r"|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what|how|from)\b"
-    rf"(?! (?:i|we|you|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}"
-    r"|(?P<cites>(?:\s[-–—]{1,2}|\A[-–—]+|[(\[,;]|\^+|<-+|←)\s*(?:(?:quoted|taken|copied|straight) )?from"
-    r" (?:the|an?|our|their|his|her|some)\b(?!.*\b(?:modules?|packages?|librar(?:y|ies)|folders?|files?|src"
-    rf"|director(?:y|ies)|class(?:es)?|start|beginning|top|root|branch|main)\b)[^\n()]{{2,80}}{_ENDS}"
-    r"|[(\[](?:source|via|quoted?|taken|copied|according to|as seen|seen|found|said|says|written"
-    r"|what)\b(?! (?:i|we|you)\b)[^\n]{2,100}\Z|[(\[](?-i:[A-Z])[^\n()]{0,60}\b(?:page|p\.|chapter)"
-    r" ?\d[^\n]{0,20}\Z|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and|or|if|is|are"
-    r"|\d)\b)\w[^\n]{2,120}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| are| was"
-    r"| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default|goal"
-    r"|limit))\b)\w"
-    rf"[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from now)\b)\w[^.!?\n]{{2,60}}{_ENDS}"
-    r"|\s(?:--|[–—])\s*(?:(?-i:[A-Z])[\w.'-]+ (?-i:[A-Z])[\w.'-]+|(?!(?:see|as|in|so|and|but|not|it)\b)"
-    rf"(?:[\w'-]+ ){{0,3}}?{_TEXT}\b)[^.!?\n]{{0,60}}{_ENDS})",
+    rf"(?:(?P<mid>[,;–—])|\s-+|…|\A|\s(?=according to))\s*(?:so |or so |at least |as )*{_BY}(?:{_ENDS}"
+    r"|(?(mid)\s*[,;–—]|(?!)))|(?:[\s,]+|\A)(?:is|was)(?: (?:exactly|just|basically|literally))? (?:what"
+    rf"|how|from)\b(?! (?:i|we|you|me|now)\b)[^.,;:!?\n]{{2,60}}{_ENDS}|(?P<cites>(?:\s[-–—]{{1,2}}|\A[-–—]+"
+    r"|[(\[]|\^+|<[-=]*|←)\s*(?:(?:source|via|quoted?|taken|copied|according to|as seen|said|says|written"
+    rf"|from (?:the|an?|our|their|his|her|some))\b(?! (?:i|we|you)\b)|[^\n()]{{0,60}}\b(?:page|p\.|chapter) "
+    rf"?\d)[^\n()]{{0,100}}{_ENDS}|(?:\s|\A)(?:\^+|<[-=]+|←)\s+(?!(?:for|in|as|to|when|operator|instead|and"
+    rf"|or|if|is|are|\d)\b)\w[^\n]{{2,120}}\Z|(?:\s[-–—]+|[(\[])\s*(?:these|those|that|this|it)(?:'s| is| "
+    r"are| was| were) (?!(?:(?:my|our|not|why|how)|(?:the|what) (?:i|we|rule|way|reason|standard|default"
+    rf"|goal|limit))\b)\w[^\n]{{0,120}}\Z|\A(?:--|[–—])\s*(?!.*\b(?:always|never|from "
+    rf"now)\b)\w[^.!?\n]{{2,60}}{_ENDS}|\s(?:--|[–—])\s*(?:(?-i:[A-Z])[\w.'-]+ (?-i:[A-Z])[\w.'-]+|(?!(?:see"
+    rf"|as|in|so|and|but|not|it)\b)(?:[\w'-]+ ){{0,3}}?{_TEXT}\b)[^.!?\n]{{0,60}}{_ENDS}"
+    r"|\A[-–—(\[^<←\s]*(?:and |at least |again,? |but )?(?:(?:that|this|it|these|those|which|all (?:of "
+    r")?(?:that|this)|(?:the|this|that) (?:above|quote|text|sentence|part|rule|line|advice|last \w+))(?:'s"
+    r"| is| was| are| were|'re)?(?: (?:all|just|only|also|\w+ly|copied|quoted|taken|pasted|written|verbatim"
+    r"|word for word|came|comes|straight))* (?:(?:what|how) (?!(?:i|we|you)\b)|(?:from|according to|by) "
+    rf"(?!(?:me|us|now|my)\b)|(?:in|on) {_DET} (?:[\w-]+ )?{_TEXT}\b)[^.;:!?\n]{{1,60}}|(?:source|quelle"
+    rf"|fuente|via|ref|reference|quoted?|taken|copied|pasted|quoting|excerpt)\b:? [^\n]{{2,100}}|(?:i"
+    r"|we)(?:'ve| have| just)? (?:\w+ )?(?:got|copied|found|took|pasted|read|saw|heard|quote) (?:this|that"
+    r"|it|these|those|them|the above) (?:\w+ )?(?:from|in|on|at|off|via|somewhere"
+    rf"|online)\b[^.,;:!?\n]{{0,60}}){_ENDS})",
     re.IGNORECASE,
 )
 """Names the source of the words before it; ``cites`` is set if a whole quote is meant, not one sentence."""
 
-MIDDLE = on_use(rf"[,;–—]\s*(?:as )?{_BY}\s*[,;–—]", re.IGNORECASE)
-"""Names the source of a sentence, in the middle of it."""
-
-CITES = on_use(
-    r"^[-–—(\[^<←\s]*(?:and |at least |again,? |but )?(?:(?:that|this|it|these|those|which|all (?:of"
-    r" )?(?:that|this)|(?:the|this|that) (?:above|quote|text|sentence|part|rule|line|advice|last \w+))(?:'s"
-    r"| is| was| are| were|'re)?(?: (?:all|just|literally|exactly|only|also|basically|copied|quoted|taken"
-    r"|pasted|written|stated|verbatim|word for word|came|comes|straight|directly))*"
-    rf" (?:(?:what|how) (?!(?:i|we|you)\b)|(?:from|according to|by) (?!(?:me|us|now|my)\b)|(?:in"
-    rf"|on) {_DET} (?:[\w-]+ )?{_TEXT}\b)[^.;:!?\n]{{1,60}}|(?:source|quelle|fuente|via|ref|reference|quoted?"
-    rf"|taken|copied|pasted|quoting|excerpt)\b:? [^\n]{{2,100}}|(?:so )?(?:says|said|writes|wrote) (?!(?:i|we"
-    rf"|you)\b)[^.;:!?\n]{{2,40}}"
-    r"|(?:he|she|they|it) (?:said|wrote|says|told (?:me|us)|meant)(?: (?:so|that|this|it|all that))?"
-    r"|(?P<here>i|we)(?:'ve| have| just)? (?:\w+ )?(?:got|copied|found|took|pasted|read|saw|heard"
-    r"|quote) (?:this|that|it|these|those|them|the above|all (?:that|this)) (?:\w+ )?(?:from|in|on|at|off|via"
-    r"|somewhere|elsewhere|online)\b"
-    rf"[^.,;:!?\n]{{0,60}}){_ENDS}",
-    re.IGNORECASE,
-)
-"""A sentence that names the source of the words before it."""
-
-# --- a text below a line --------------------------------------------------------------------------
-
-ADDRESS = on_use(rf"^[-–—\[(<]*{_URL}[\])>]*:?\Z", re.IGNORECASE)
 POINTS_BELOW = on_use(
     r"^(?:what|is|are|do|does|why|who|how)\b.*\b(?:this|these|that|following)\b|^below\b|.*\b(?:below"
     r"|underneath)$",
@@ -245,57 +203,43 @@ POINTS_BELOW = on_use(
 )
 """A line about a text below it."""
 
-# --- where the user speaks again ------------------------------------------------------------------
+_HERE = r"(?:from now on|(?:in|for) (?:this|our|my) (?:repo|project|code ?base)|here)\b"
 
 OWN_VOICE = on_use(
     r"\bi\b(?!\.e)(?!['-]\w{3})|\bi'(?:m|d|ll|ve)\b|\b(?:imho|let's|please|convinced|agreed?)\b"
     r"|[,;–—-]\s*(?:so|therefore|hence|thus)\b|\b(?:in|for) (?:this|our) (?:repo|project|code ?base)\b"
-    r"|(?:\b(?:is|are)|'s) (?:absolutely |quite |so )?(?:right|true)\b(?!.*\?)|\bmakes? sense\b(?!.*\?)"
-    r"|\bgood (?:point|idea|catch)\b|^(?:so|but|therefore|thus|hence|ok(?:ay)?|thanks|claude|hi|hey|hello)\b",
+    r"|(?:(?:\b(?:is|are)|'s) (?:\w+ )?(?:right|true)|\bmakes? sense|\bgood (?:point|idea|catch))\b(?!.*\?)"
+    r"|^(?:so|but|therefore|thus|hence|ok(?:ay)?|thanks|thank you|claude|agent|hi|hey|hello|anyway"
+    r"|separately|besides|apart from that|that said|back to|as for|btw|by the way|p\.?s|regardless)\b",
     re.IGNORECASE,
 )
 """Signs that a sentence is the user's own."""
 
-RESUMES = on_use(
-    rf"{_AGAIN}(?:anyway|separately|besides|apart from that|other than that|in any case|that said|back to"
-    rf"|here"
-    r"|as for (?:me|us|you|this)|in (?:this|our|my) (?:repo|project)|(?:one more|another) thing|btw"
-    r"|by the way|p\.?s|thanks|thank you|thx|regardless|claude|agent|from (?:me|my side)|(?:new )?rule)\b"
-    r"|.*\b(?:me|my|mine)\b",
-    re.IGNORECASE,
-)
-"""The user turns to something else, or names themselves."""
-
 TASK = on_use(
-    rf"{_AGAIN}(?:please|pls|plz|kindly|can|could|would|will|help|fix|check|look|have a look|explain"
-    rf"|summari[sz]e"
-    r"|translate|address|implement|apply|review|investigate|figure|handle|analy[sz]e|debug|solve|what|why"
-    r"|how|where|which|who|any (?:ideas?|thoughts?|hints?|clue)|thoughts|is (?:it|this|that|he|she|the)"
-    r"|are (?:they|these|those)|does (?:it|this|that)|do (?:you|i|we|it|that|this)|should (?:i|we)|tell me"
-    r"|show me|let me know|give me|go ahead|draft|answer|reply|try|see (?:if|what|whether)|make it|(?:add"
-    r"|change|update|ignore|follow|remove|delete|rename) (?:it|that|this|them|these|those|the (?:first"
-    r"|second|last)))\b|[^?]*\b(?:you|it|this|that|he|she|they)\b[^?]*\?\s*\Z",
+    rf"{_AGAIN}(?:please|pls|plz|kindly|can|could|would|will|help|fix|check|look|explain|summari[sz]e"
+    r"|translate|implement|apply|review|investigate|figure|analy[sz]e|debug|solve|what|why|how|where|which"
+    r"|who|any \w+|thoughts|is (?:it|this|that|he|she|the)|are (?:they|these|those)|does (?:it|this|that)"
+    r"|do (?:you|i|we|it|that|this)|should (?:i|we)|(?:tell|show|give) me|let me know|draft|answer|reply"
+    r"|try|see (?:if|what|whether)|make it)\b|[^?]*\b(?:you|it|this|that|he|she|they)\b[^?]*\?\s*\Z",
     re.IGNORECASE,
 )
 """A request to the agent, or a question."""
 
 WORK = on_use(
-    rf"{_AGAIN}(?:(?:(?:please|can|could|would|will|you|we|u)\s+)+(?!(?:check|verify|explain|tell|confirm"
+    rf"{_AGAIN}(?:(?:(?:please|can|could|would|will|you|we)\s+)+(?!(?:check|verify|explain|tell|confirm"
     r"|translate|summari[sz]e|say|rephrase|rewrite|reword|shorten|polish|make it|give|compare|be|it|this"
-    r"|that)\b)|(?:(?:now|next|go on|go ahead|let's)[\s,:]+)*(?:and )?(?:add|fix|rename|implement|refactor"
-    r"|update|remove|delete|run|look|start|begin|continue|create|build|deploy|commit|push|merge|install"
-    r"|set up|upgrade|migrate|open|read|review|write (?:the|tests?|a (?:test|script|function|class)))\b(?!"
-    r" (?:it|this|that|them|these|those)\b(?! to\b)))",
+    r"|that)\b)|(?:(?:next|go on|go ahead|let's)[\s,:]+)*(?:add|fix|rename|implement|refactor|update|remove"
+    r"|delete|run|look|start|continue|create|build|deploy|commit|push|merge|install|set up|upgrade|migrate"
+    r"|open|read|review|write (?:the|tests?))\b(?! (?:it|this|that|them|these|those)\b(?! to\b)))",
     re.IGNORECASE,
 )
 """A request for work on something other than words."""
 
 TURN = on_use(
-    r"(?:(?<=\w)[\s,;:.–—-]+(?:so|therefore|thus|hence|that's why|which is why|which"
-    r" means)[\s,]+(?=(?:please )?(?:always|never|don't|do not|stop|make sure|from now on|no more|we|you)\b)"
-    r"|(?<=\w)\s*[,;.–—-]+\s*(?:(?:but|so|yet|though|however|still|and)\s+)?(?=(?:i|i'd|i'm|i'll"
-    r"|i've)\b(?!\.e)|please\b|let's\b|can you\b|could you\b)|(?<=\w)\s*[,;.–—-]+\s*(?:but|so)\s+(?=from now"
-    r" on|(?:in|for) (?:this|our|my) (?:repo|project)|here\b))",
+    r"(?<=\w)[\s,;:.–—-]+(?:(?:so|therefore|thus|hence|that's why|which is why|which "
+    rf"means)[\s,]+(?=(?:please )?(?:always|never|don't|do not|stop|make sure|no more|we|you|{_HERE})\b)"
+    r"|(?<!\w )(?:(?:but|so|yet|though|however|still|and)\s+)?(?=(?:i|i'd|i'm|i'll|i've)\b(?!\.e)|(?:please"
+    rf"|let's|can you|could you)\b)|(?<!\w )but\s+(?={_HERE}))",
     re.IGNORECASE,
 )
 """A conclusion of the user's, or a change of person, within a sentence."""
@@ -309,14 +253,10 @@ SIGNED = on_use(
 POSTSCRIPT = on_use(r"^(?:p\.?s\b|on [^\n]{6,120} wrote:|from:|sent from)", re.IGNORECASE)
 
 ENDORSED = on_use(
-    r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|i agree|agreed|now"
-    r"|from now on|let's|i(?:'d)? (?:want|like) you to|we(?:'ll| will| should| must)|you should),? )*(?:do"
-    r" (?:that|so|it|this|the same)|(?:follow|obey|respect|adopt|stick (?:to|with)|keep to|go with) (?:that"
-    r"|this|it|them|him|her|his|their|the) ?(?:advice|rule|convention)?|(?:i|we) (?:fully |totally "
-    r"|completely )?agree(?: with (?:that|it|him|her|them))?|agreed|(?:he|she|they|it|that)(?:'s| is| are"
-    r"|'re) (?:absolutely |quite )?right|(?:that(?:'s| is)|make (?:that|it)) (?:now )?(?:our|the|my|a) rule"
-    r"|(?:i|we) want (?:that|this|it) too)(?:,? (?:too|please|here|from now on|always|as well|(?:in"
-    r"|for) (?:this|our) (?:project|repo)))*\s*[.!]*\s*\Z",
+    r"(?:[,;.!–—-]|\band\b|\bso\b)\s*(?:(?:so|and|then|please|just|yes|ok(?:ay)?|now|from now on|let's"
+    r"|we(?:'ll| should)?),? )*(?:do (?:that|so|it|this|the same)|(?:(?:i|we) (?:\w+ly )?)?agreed?(?: with "
+    r"(?:that|it|him|her|them))?|(?:follow|adopt|stick to) (?:that|this|it))(?:,? (?:too|please|here|from "
+    r"now on|always|as well))*\s*[.!]*\s*\Z",
     re.IGNORECASE,
 )
 """The user's agreement with somebody else's words, at the end of a paragraph, which makes them the user's."""
