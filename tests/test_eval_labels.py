@@ -11,9 +11,9 @@ from tests.eval.labels import labels
 MESSAGES = [
     {"session": "a", "text": "Never push to main.", "labels": ["demand"], "spans": {"demand": "Never push to main"}},
     {"session": "a", "text": "the second cache is redundant", "labels": ["rejection"], "weak_labels": []},
-    {"session": "b", "text": "why do we need the plugin loader?", "labels": ["rejection"], "weak_labels": []},
+    {"session": "b", "text": "is the plugin loader used?", "labels": ["rejection"], "weak_labels": []},
     {"session": "b", "text": "we don't need the plugin loader", "labels": ["rejection"], "weak_labels": ["rejection"]},
-    {"session": "b", "text": "we don't need the plugin loader", "labels": ["none"]},
+    {"session": "b", "text": "Stop suggesting the plugin loader.", "labels": ["none"]},
     {"session": "b", "text": "Always sort the imports.", "labels": ["none"]},
     {"session": "c", "text": ""},
     {"session": "c", "text": "run the tests"},
@@ -49,7 +49,7 @@ def test_recall_is_that_of_the_clear_labels_and_the_weak_ones_stand_apart(figure
 
 def test_precision_is_shown_for_each_step(figures):
     assert figures["demand_active_precision"] == 0.5
-    assert figures["rejection_active_precision"] == 0  # said again, where the label sees nothing
+    assert figures["rejection_active_precision"] == 0  # where the label sees nothing
     assert figures["rejection_candidate_precision"] == pytest.approx(2 / 3)
 
 
