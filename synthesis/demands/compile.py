@@ -20,82 +20,71 @@ from agentx.synthesis.memory.items import (
 )
 
 _EXCEPTION = compiled(
-    r"\b(?:unless|except|exceptions?|excluding|other than|apart from|without|only (?:if|when)|if|before"
-    r"|as long as|but not|more than|at most|too (?:many|often)|first|directly|yourself|on your own|by hand"
-    r"|manually|(?:is|are) (?:fine|ok(?:ay)?))\b"
+    r"\b(?:unless|except|exceptions?|excluding|other than|apart from|without|if|when(?:ever)?|while"
+    r"|before|as long as|but not|more than|at most|too (?:many|often)|first|directly|yourself|on your own"
+    r"|by hand|manually|(?:is|are) (?:fine|ok(?:ay)?))\b"
 )
 """Words that make a demand conditional in a way that these checks cannot see."""
 
 _TAIL = (
     r"(?:,?\s+(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|in (?:the )?future"
-    r"|for now|for the time being|please|in (?:this|the|our) (?:repo|project|repository)))*\s*[.!]*\s*"
+    r"|for now|for the time being|please|in (?:this|the|our) (?:repo|project|repository))){0,4}\s?[.!]{0,3} ?"
 )
 _REASON = (  # or an alternative: the object of a ban ends before it
-    r"(?:$|[;!?]|\.\s|\s[-–—]\s|\s+(?:because|since)\b|,\s*(?:always|we|it|instead|rather|please|the|because"
+    r"(?:$|[;!?]|\.\s+(?-i:[A-Z])|\s[-–—]\s|\s+(?:because|since)\b|,\s*(?:always|we|it|instead|rather|please|the|because"
     r"|since|as|i|(?:but )?(?:use|say|write|put))\b)"
 )
 _LIST = compiled(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
 
-def _ban(verbs: str) -> re.Pattern[str]:
-    return compiled(
-        r"^(?:(?:never|ever|again|don't|do not|mustn't|shouldn't|(?:must|may|should) not|you|we|please"
-        rf"|should|must|stop|avoid)\s+)+(?:{verbs})\s+"
-        rf"(?P<object>(?:(?P<quote>[\"'`]).{{1,80}}?(?P=quote)|.)+?){_TAIL}{_REASON}"
-    )
-
-
-_NO_FILE = _ban(
-    r"(?:(?P<frozen>touch(?:ing)?|edit(?:ing)?|modify(?:ing)?|chang(?:e|ing))"
-    r"|(?:creat|mak|generat|writ|overwrit|introduc)(?:e|ing)|add(?:ing)?|commit(?:ting)?|check in"
-    r"|put anything in(?:to)?)(?:\s+(?:an?|any|the|another|new|more|separate|to|in|into|files?|anything"
-    r"|named|called|with the name)\b){0,5}"
+_BAN = compiled(
+    r"^(?:(?:never|ever|again|don't|do not|mustn't|shouldn't|(?:must|may|should) not|you|we|please|should"
+    r"|must|stop|avoid)\s+)+"
+    r"(?:(?P<change>touch(?:ing)?|edit(?:ing)?|modify(?:ing)?|chang(?:e|ing))|(?P<write>writ(?:e|ing))"
+    r"|(?P<make>(?:creat|mak|generat|overwrit|introduc)(?:e|ing)|add(?:ing)?|commit(?:ting)?(?! to\b)"
+    r"|check in|put anything in(?:to)?)|(?P<load>import(?:ing)?)|(?P<use>(?:us|includ)(?:e|ing))"
+    r"|(?P<name>(?:mention|say|refer)(?:ing)?(?: to)?|talk(?:ing)? about|(?:nam|cit)(?:e|ing)))\s+"
+    rf"(?P<object>(?:(?P<quote>[\"'`]).{{1,80}}?(?P=quote)|.)+?){_TAIL}{_REASON}"
 )
 _FILE = compiled(
+    r"(?:(?:an?|any|the|another|new|more|separate|to|in|into|files?|anything|named|called)\s+){0,5}"
     r"[`\"']?(?P<file>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{0,9}|\.[a-z][\w.-]{0,30}"
     r"|(?:Make|Docker|Jenkins|Pip|Gem|Proc)file|(?:[\w.@*-]{1,60}/){1,12}[\w.@*-]{0,60})[`\"']?"
     r"(?:\s+(?:files?|folders?|director(?:y|ies)))?"
 )
 _DOT_FILE = compiled(
-    r"^\.(?:\w+rc|\w+ignore|env|git\w*|gitlab-ci|\w+-version|tool-versions|editorconfig|pre-commit-config"
-    r"|flake8|travis|clang-(?:format|tidy)|vscode|idea|venv|ssh|aws|profile|cursor\w*|claude|agentx|ds_store)"
-    r"(?:\.[\w.-]+)?$"
+    r"\.(?:\w+(?:rc|ignore)|[a-z]+-versions?|env|git[\w-]*|editorconfig|pre-commit-config|flake8|travis|vscode"
+    r"|idea|venv|ssh|aws|profile|cursor|claude|agentx|ds_store)(?:\.[\w.-]+)?$"
 )
 """Well-known names that begin with a dot; any other one (".md") is a file name extension."""
 
-_NO_TEXT = _ban(
-    r"(?:(?P<name>(?:mention|say|refer)(?:ing)?(?: to)?|talk(?:ing)? about|(?:nam|cit)(?:e|ing))"
-    r"|(?:us|writ|includ)(?:e|ing))"
-)
 _TURNED = (
     compiled(
         r"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{3,30}?) (?:may|must|should|shall|can) (?:ever )?"
-        r"(?:contain|mention|include|have|say|use|name) (?P<what>[^,;]+?)[.!]?$",
+        r"(?:contain|mention|include|have|say|use|name) (?P<what>[^,;]+?)[.!]?$"
     ),
     compiled(
         r"^(?P<what>the (?:word|phrase|term|name|expression|string)s? [^,;]+?|[`\"'][^`\"']{1,80}[`\"']"
         r"|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4})) (?:may|must|should|shall|can|(?:is|are) to)"
         r" (?:not|never) (?:ever )?(?:appear|occur|be (?:mentioned|used|written|said))"
-        r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$",
+        r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$"
     ),
 )
 """The same ban in another order: "no file may contain …", "… must not appear in any file"."""
 
 _TEXT = compiled(
     r"(?:the (?:(?P<word>word|phrase|term|expression|string)|name)s? (?:of )?)?(?P<phrases>.+?)"
-    r"(?:\s+(?:in|from) (?P<where>[\w ]{2,40}))?"
+    r"(?:\s+(?:in|from) (?:(?:the|any|all|our|your) )*(?:(?P<answers>answers?|repl(?:y|ies)|responses?"
+    r"|messages?)|(?P<files>code|files?|documents?|artifacts?|source(?: code)?)|(?P<other>[\w ]{2,40})))?"
 )
-_TEXT_PLACE = compiled(
-    r"(?:(?:the|any|all|our|your) )*(?:(?P<answers>answers?|repl(?:y|ies)|responses?|messages?)"
-    r"|code|files?|documents?|artifacts?|source(?: code)?)"
+_PHRASE = compiled(
+    r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote)).)+)(?P=quote)|(?:(?P<em>em)|(?P<en>en))[ -]dash(?:es)?"
+    r"|(?P<name>(?-i:(?!(?:I|A|The|This|That|It|English|German|French|Spanish)$)"
+    r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}))"
+    r"|(?P<word>(?!above$|below$|following$|here$)[\w'-]+)"
 )
-_QUOTED = compiled(r"(?P<quote>[\"'`])(?P<text>(?:(?!(?P=quote))[^\n]){1,80})(?P=quote)")
-_PROPER = compiled(r"(?-i:[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4})")
-_NOT_A_NAME = vocabulary("I A The This That It English German French Spanish above below following here")
-_DASH = compiled(r"(?:(?P<em>em)|en)[ -]dash(?:es)?")
 
 _MODULE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NO_IMPORT = _ban(r"import(?:ing)?")
 _IMPORTED = compiled(
     rf"(?:the )?[`\"']?(?P<module>{_MODULE})[`\"']?(?:\s+(?:module|package|library))?"
     r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our |any )?[`\"']?[\w./@-]{1,120}[`\"']?"
@@ -116,16 +105,12 @@ _FUNCTIONS = compiled(
     r"(?: (?:that )?(?:you|we)(?:'ll)? (?:\w+ ){0,2}?(?:write|add|create|make|introduce|define)s?)?"
     r"(?P<place> (?:in|under|inside|within) [`\"']?[\w./@-]{1,120}[`\"']?)?"
 )
-_IMPORT = compiled(
-    rf"[`\"']?(?:from (?P<package>{_MODULE}) import (?P<name>\w+)|import (?P<module>{_MODULE}))[`\"']?"
-)
-_PYTHON_FILES = compiled(r"\b(?:any|all|every|each)(?: new)? python (?:file|module)s?\b")
+_IMPORT = compiled(rf"`?(?:from (?P<package>{_MODULE}) import (?P<name>\w+)|import (?P<module>{_MODULE}))`?")
+_PYTHON = compiled(r"\b(?:any|all|every|each)(?: new)? python (?:file|module)s?\b")
 _GLUE = vocabulary(
-    """
-    always also please add put apply use attach include place have keep give decorate mark annotate wrap tag
-    to on onto above for at with the top start beginning of into must should has needs need gets get carry be
-    decorated marked annotated wrapped begin
-    """
+    "always also please add import put apply use place have keep give decorate mark annotate wrap be"
+    " decorated marked annotated wrapped to on onto above for at with the top start beginning of into must"
+    " should has needs need gets get carry begin"
 )
 """Words of a requirement that say nothing more than that something has to be there."""
 
@@ -147,91 +132,69 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
     words = without_leads(whole)
     plain = without_leads(without_topic(words))
     lead = whole.removesuffix(words)
-    conditional = re.search(r"\b(?:when|whenever|while|if)\b", lead, re.IGNORECASE)
-    if (
-        modality == "prefer"
-        or _EXCEPTION.search(f"{plain} {scope.topic}")
-        or (conditional and reach_of(lead).scope == Scope())
-    ):
+    limits = f"{plain} {scope.topic}" if reach_of(lead).scope != Scope() else f"{lead} {plain} {scope.topic}"
+    if modality == "prefer" or _EXCEPTION.search(limits):
         return None
     if modality == "must":
         return None if scope.topic else _required(words, scope)
-    banned = None if scope.topic else _forbidden_path(words, scope) or _forbidden_import(words, scope)
-    return banned or _forbidden_text(plain, scope)
+    for turned in filter(None, (pattern.match(plain) for pattern in _TURNED)):
+        plain = f"never mention {turned['what']}" + (f" in {turned['where']}" if turned["where"] else "")
+    ban = _BAN.match(plain)
+    if ban and not scope.topic and (check := _forbidden_path(ban) or _forbidden_import(ban, scope)):
+        return check
+    if not scope.topic and (folder := frozen_globs(plain)):
+        return ForbidPath(scope.paths or folder, frozen=True)
+    return _forbidden_text(ban, scope) if ban else None
 
 
-def _forbidden_path(words: str, scope: Scope) -> ForbidPath | None:
-    ban = _NO_FILE.match(words)
-    files = [_FILE.fullmatch(name.strip()) for name in _LIST.split(ban["object"])] if ban else []
+def _forbidden_path(ban: re.Match[str]) -> ForbidPath | None:
+    files = [_FILE.fullmatch(name.strip()) for name in _LIST.split(ban["object"])]
+    if not all(files) or not (ban["change"] or ban["write"] or ban["make"]):
+        return None
     globs = [glob for file in files if file for glob in _globs(file["file"])]
-    if ban and all(files):
-        return ForbidPath(tuple(dict.fromkeys(globs)), frozen=bool(ban["frozen"]))
-    folder = frozen_globs(words)
-    return ForbidPath(scope.paths or folder, frozen=True) if folder else None
+    return ForbidPath(tuple(dict.fromkeys(globs)), frozen=bool(ban["change"]))
 
 
 def _globs(name: str) -> list[str]:
-    """Return the globs for a file as users name it.
-
-    ".md" means every file with this extension, ".env" a file of this name.
-    """
+    """Return the globs for a file as users name it: ".md" is an extension, ".env" a name."""
     if name.startswith(".") and "/" not in name and not _DOT_FILE.match(name):
         name = f"*{name}"
-    globs: list[str] = []
-    for glob in map(path_glob, [name, f"{name}.*"] if name.lower() == ".env" else [name]):
-        globs += [glob, glob.removeprefix("**/")] if glob.startswith("**/") else [glob]
-    return globs
+    globs = map(path_glob, [name, f"{name}.*"] if name.lower() == ".env" else [name])
+    return [one for glob in globs for one in dict.fromkeys((glob, glob.removeprefix("**/")))]
 
 
-def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
-    for turned in filter(None, (pattern.match(words) for pattern in _TURNED)):
-        words = f"never mention {turned['what']}" + (f" in {turned['where']}" if turned["where"] else "")
-    ban = _NO_TEXT.match(words)
-    match = _TEXT.fullmatch(ban["object"]) if ban else None
-    if not ban or not match:
+def _forbidden_text(ban: re.Match[str], scope: Scope) -> ForbidText | None:
+    match = _TEXT.fullmatch(ban["object"])
+    if not match or not (ban["name"] or ban["use"] or ban["write"]) or (match["other"] and not scope.paths):
         return None
-    phrases = _phrases(match["phrases"], one_word=bool(match["word"]))
-    by_name = ban["name"] or match.start("phrases") or all(phrase in "—–" for phrase in phrases)
-    place = _TEXT_PLACE.fullmatch(match["where"] or "")
-    if not phrases or not by_name or (match["where"] and not place and not scope.paths):
+    phrases: list[str] = []
+    for piece in _LIST.split(match["phrases"].strip(" .,")):
+        phrase = _PHRASE.fullmatch(piece.strip(" .,"))
+        if not phrase or (phrase["word"] and not match["word"]):
+            return None
+        mark = "—" if phrase["em"] else "–" if phrase["en"] else ""
+        if not (ban["name"] or mark or match.start("phrases")):  # it names a thing
+            return None
+        phrases.append(mark or (phrase["quoted"] or phrase.group()).strip())
+    answers = not scope.paths and not match["files"]
+    files = not answers or not match["answers"]
+    return ForbidText(tuple(dict.fromkeys(phrases)), scope.topic, scope.paths, answers=answers, files=files)
+
+
+def _forbidden_import(ban: re.Match[str], scope: Scope) -> RequireImport | None:
+    match, globs = _IMPORTED.fullmatch(ban["object"]), _python(scope)
+    if not match or not ban["load"] or not globs or (match["place"] and not scope.paths):
         return None
-    files_only = bool(scope.paths or (place and not place["answers"]))
-    files = files_only or not place
-    return ForbidText(phrases, scope.topic, scope.paths, answers=not files_only, files=files)
-
-
-def _phrases(words: str, *, one_word: bool) -> tuple[str, ...]:
-    """Return the literal phrases of an object; empty if any part of it is not one."""
-    found: list[str] = []
-    for part in _LIST.split(words.strip(" .,")):
-        piece = part.strip(" .,")
-        if quoted := _QUOTED.fullmatch(piece):
-            found.append(quoted["text"].strip())
-        elif dash := _DASH.fullmatch(piece):
-            found.append("—" if dash["em"] else "–")
-        elif piece not in _NOT_A_NAME and (
-            _PROPER.fullmatch(piece) or (one_word and re.fullmatch(r"[\w'-]+", piece))
-        ):
-            found.append(piece)
-        else:
-            return ()
-    return tuple(dict.fromkeys(found))
-
-
-def _forbidden_import(words: str, scope: Scope) -> RequireImport | None:
-    ban, globs = _NO_IMPORT.match(words), _python(scope)
-    match = _IMPORTED.fullmatch(ban["object"]) if ban else None
-    if not match or match["module"].lower() in _NO_MODULES or (match["place"] and not scope.paths):
-        return None
-    return RequireImport(match["module"], forbidden=True, globs=globs) if globs else None
+    module = match["module"]
+    return None if module.lower() in _NO_MODULES else RequireImport(module, forbidden=True, globs=globs)
 
 
 def _required(words: str, scope: Scope) -> RequireDecorator | RequireImport | None:
     order = without_leads(words.rpartition(", so ")[2])
     words = re.sub(rf"(?i){_TAIL}(?:\s+until .{{2,120}})?$", "", order)
-    if found := _pieces(words, _IMPORT, _PYTHON_FILES):
+    if found := _pieces(words, _IMPORT, _PYTHON):
         module = f"{found['package']}.{found['name']}" if found["package"] else found["module"]
-        return None if module in _NO_MODULES else RequireImport(module)
+        return None if module in _NO_MODULES or module.endswith("ly") else RequireImport(module)
     found, globs = _pieces(words, _DECORATOR, _FUNCTIONS), _python(scope)
     if not found or not globs or (found["place"] and not scope.paths):
         return None

@@ -38,20 +38,17 @@ _PLACE = compiled(
 _TOPIC = compiled(
     r"\b(?:(?:when|whenever|while|if|every time|each time|any ?time)\s+(?:(?:you|i|we)(?:'re|'m| are| am)?)?"
     r"\s*(?:(?:talk|speak|answer|discuss|report|ask|explain|mention)\w*|(?:writ|summari[sz]|describ)\w+)"
-    r"(?:\s+(?:me|you|us|anything|something|questions?|texts?|a \w+))?"
-    r"\s+(?:about|on|regarding|concerning|for)"
-    r"|\bin (?:any |all |every )?(?:texts?|answers?|articles?|reports?|sections?|anything|questions?)"
-    r" (?:about|on|regarding)"
+    r"(?:\s+(?:me|you|us|anything|something|questions?|texts?|a \w+))?\s+(?:about|on|regarding|for)"
+    r"|\bin (?:(?:any|all|every) )?(?:text|answer|article|report|section|anything|question)s? (?:about|on)"
     r"|\bwhen it comes to|\bregarding|\bon the (?:topic|subject) of)\s+(?P<topic>[^,;:!?\n]{2,80}?)"
     r"(?=\s*(?:[,;:!?]|\.(?:\s|$)|$)|\s+(?:always|never|please|don't|do not)\b)"
 )
+_PERIOD = "(?:session|week|sprint|month|conversation|chat|afternoon|morning|evening)"
 _UNTIL = compiled(
     r"\b(?:(?P<until>(?:until|till|'til|as long as|while (?:we're|we are))\s+(?:[^,;.!?\n]|\.(?=\w)){2,300}?)"
     r"(?=\s+(?:please|always|never|add|use|don't|do not)\b|[,;!?\n]|\.(?!\w)|$)"
-    r"|(?:for (?:the rest of )?|during )(?P<passing>today|tonight|(?:this|the) PERIOD)\b"
-    r"|(?P<only>today|tonight|this PERIOD) only\b)".replace(
-        "PERIOD", "(?:session|week|sprint|month|conversation|chat|afternoon|morning|evening)"
-    )
+    rf"|(?:for (?:the rest of )?|during )(?P<passing>today|tonight|(?:this|the) {_PERIOD})\b"
+    rf"|(?P<only>today|tonight|this {_PERIOD}) only\b)"
 )
 _LEADS = compiled(
     r"^(?:(?:from now on(?:wards)?|for now|for the time being|going forward|in (?:the )?future|henceforth"
@@ -104,13 +101,11 @@ def without_topic(clause: str) -> str:
 
 def _paths(clause: str) -> tuple[str, ...]:
     match = min(_PLACE.finditer(clause), key=lambda one: one.lastindex or 0, default=None)
-    if not match:
-        return ()
-    if match["type"]:
+    if match and match["type"]:
         return FILE_TYPES[match["type"].lower()]
-    if match["extension"]:
+    if match and match["extension"]:
         return (f"**/*.{match['extension'].lower()}",)
-    return (path_glob(match["path"] or match["folder"] + "/"),)
+    return (path_glob(match["path"] or match["folder"] + "/"),) if match else ()
 
 
 def path_glob(path: str) -> str:
@@ -123,11 +118,9 @@ def path_glob(path: str) -> str:
     """
     bare = path.strip().removeprefix("./").rstrip(".")
     if bare.endswith("/"):
-        return bare + "**"
-    last = bare.rpartition("/")[2]
-    if "/" not in bare:
-        return f"**/{bare}"
-    return bare if "." in last.lstrip(".") or "*" in last else f"{bare}/**"
+        return f"{bare}**"
+    last = bare.rpartition("/")[2].lstrip(".")
+    return f"**/{bare}" if "/" not in bare else bare if "." in last or "*" in last else f"{bare}/**"
 
 
 def _tidy(words: str) -> str:

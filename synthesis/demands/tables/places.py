@@ -7,9 +7,8 @@ _TOUCHED = r"be (?:touched|edited|modified|changed|altered)\b"
 HANDS_OFF = compiled(
     r"^(?:(?:you|we) )?"
     # What comes before the folder
-    r"(?:(?P<ban>(?:(?:never|(?:do not|don't|must not|mustn't|may not|shall not|should not|shouldn't)"
-    r"(?: ever)?) (?:touch|edit|modify|change|alter|mess with)"
-    r"|stop (?:touching|editing|modifying|changing|messing with)"
+    r"(?:(?P<ban>(?:(?:never|do not|don't|mustn't|shouldn't|(?:must|may|shall|should) not)(?: ever)?"
+    r" (?:touch|edit|modify|change|alter|mess with)|stop (?:touching|editing|modifying|changing)"
     r"|(?:keep )?(?:your )?hands off(?: of)?|(?:stay|keep) (?:out of|away from))"
     r"(?: (?:anything|(?:any(?: of the)? |the )?(?:code|files?|contents?)) (?:in|inside|under|below|within|of"
     r"|from))?) |(?P<leave>leave|keep) |(?P<nothing>nothing|no (?:files?|code)) (?:in|inside|under|below"
@@ -20,11 +19,11 @@ HANDS_OFF = compiled(
     r"|new|entire)\b)\.?[\w-]{1,60})(?=[`\"']? (?:folder|directory|dir)\b))[`\"']?"
     r"(?: (?:folder|directory|dir)\b)?"
     # What comes after it
-    r"(?(ban)(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please"
-    r"|for now|for the time being|without|unless|until|till|because|since|as long|except|under)\b))"
+    r"(?(ban)(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|please|for now"
+    r"|for the time being|without|unless|until|till|because|since|as long|except|under)\b))"
     r"|(?(leave) (?:alone|untouched|unchanged)\b"
     rf"|(?(nothing) (?:may|must|shall|should|can) (?:ever )?{_TOUCHED}"
-    r"| (?:(?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|taboo|out of bounds)\b"
+    r"| (?:(?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|out of bounds)\b"
     rf"|(?:must|may|shall|should) (?:not|never) (?:ever )?{_TOUCHED}))))"
 )
 """Says that everything in a folder must stay as it is.
