@@ -6,10 +6,9 @@ no check. A demand without a check is still shown to the agent.
 
 import re
 
-from agentx.synthesis.demands.reading.scope import path_glob, without_leads, without_topic
+from agentx.synthesis.demands.reading.scope import path_glob, reach_of, without_leads, without_topic
 from agentx.synthesis.demands.tables.places import frozen_globs
-from agentx.synthesis.demands.tables.vocabulary import Modality
-from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.demands.tables.vocabulary import Modality, compiled
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.items import (
     Check,
@@ -20,178 +19,100 @@ from agentx.synthesis.memory.items import (
     Scope,
 )
 
-_EXCEPTION = on_use(
-    r"\b(?:unless|except|excluding|other than|apart from|without|only (?:if|when)|if|before|as long as"
-    r"|but not|more than|at most|too (?:many|often)|first"
-    r"|directly|yourself|on your own|by hand|manually)\b",
-    re.IGNORECASE,
+_EXCEPTION = compiled(
+    r"\b(?:unless|except|exceptions?|excluding|other than|apart from|without|if|when(?:ever)?|while"
+    r"|before|as long as|but not|more than|at most|too (?:many|often)|first|directly|yourself|on your own"
+    r"|by hand|manually|(?:is|are) (?:fine|ok(?:ay)?))\b"
 )
 """Words that make a demand conditional in a way that these checks cannot see."""
 
-_QUOTE = "[`\"']"
-_FILE = (
-    rf"{_QUOTE}?(?P<{{0}}>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{{{{0,9}}}}|\.[a-z][\w.-]{{{{0,30}}}}|Makefile"
-    r"|Dockerfile|Jenkinsfile|Pipfile|Gemfile|Procfile"
-    rf"|(?:[\w.@*-]{{{{1,60}}}}/){{{{1,12}}}}[\w.@*-]{{{{0,60}}}}){_QUOTE}?"
+_TAIL = (
+    r"(?:,?\s+(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|in (?:the )?future"
+    r"|for now|for the time being|please|in (?:this|the|our) (?:repo|project|repository))){0,4}\s?[.!]{0,3} ?"
 )
-_FORBIDDEN_FILE = on_use(
-    r"^(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please"
-    r"|should|must|stop)\s+)+"
-    r"(?P<verb>create|creating|add|adding|write|writing|make|making|generate|generating|commit|committing"
-    r"|touch|touching|edit|editing|modify|modifying|change|changing"
-    r"|overwrite|overwriting|introduce|check in|put anything (?:in|into)|write to|writing to)\s+"
-    r"(?:(?:a|an|any|the|another|new|more|separate|to|in|into|files?|anything|named|called"
-    r"|with the name)\s+){0,5}"
-    r"(?P<files>[^,;!?\s][^;!?]*?)"
-    r"(?:\s+(?:files?|folders?|director(?:y|ies)))?(?:\s+(?:again|ever|any ?more|any ?where|at all"
-    r"|from now on|going forward|in (?:this|the|our) (?:repo|project|repository)))*"
-    r"\s*(?:[.!]?$|;.*$|,\s*(?:use|always|we|it|put|instead|rather|please|but use|the|because|since|as"
-    r"|i)\b.*$|\s+(?:because|since)\b.*$|\s[-–—]\s.*$)",
-    re.IGNORECASE | re.DOTALL,
+_REASON = (  # or an alternative: the object of a ban ends before it
+    r"(?:$|[;!?]|\.\s+(?-i:[A-Z])|\s[-–—]\s|\s+(?:because|since)\b|,\s*(?:always|we|it|instead|rather|please|the|because"
+    r"|since|as|i|(?:but )?(?:use|say|write|put))\b)"
 )
-_CHANGING = ("touch", "edit", "modify", "chang")
-"""Verbs that protect a file from changes; deleting or moving it is a change, too."""
+_LIST = compiled(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
 
-_FILE_NAME = on_use(
-    _FILE.format("file").replace("{{", "{").replace("}}", "}") + r"(?:\s+files?)?", re.IGNORECASE
+
+_BAN = compiled(
+    r"^(?:(?:never|ever|again|don't|do not|mustn't|shouldn't|(?:must|may|should) not|you|we|please|should"
+    r"|must|stop|avoid)\s+)+"
+    r"(?:(?P<change>touch(?:ing)?|edit(?:ing)?|modify(?:ing)?|chang(?:e|ing))|(?P<write>writ(?:e|ing))"
+    r"|(?P<make>(?:creat|mak|generat|overwrit|introduc)(?:e|ing)|add(?:ing)?|commit(?:ting)?(?! to\b)"
+    r"|check in|put anything in(?:to)?)|(?P<load>import(?:ing)?)|(?P<use>(?:us|includ)(?:e|ing))"
+    r"|(?P<name>(?:mention|say|refer)(?:ing)?(?: to)?|talk(?:ing)? about|(?:nam|cit)(?:e|ing)))\s+"
+    rf"(?P<object>(?:(?P<quote>[\"'`]).{{1,80}}?(?P=quote)|.)+?){_TAIL}{_REASON}"
 )
-_DOT_FILE = on_use(
-    r"^\.(?:\w+rc|\w+ignore|env|envrc|git|github|gitlab-ci|gitattributes|gitmodules|gitkeep|mailmap"
-    r"|editorconfig|flake8|pre-commit-config|python-version"
-    r"|node-version|ruby-version|tool-versions|nvmrc|coveragerc|travis|circleci|readthedocs|clang-format"
-    r"|clang-tidy|htaccess|netrc|pypirc|pgpass|ssh|aws"
-    r"|docker|devcontainer|vscode|idea|venv|husky|yarn|npm|cargo|cursorrules|cursor|claude|agentx"
-    r"|bash_profile|profile|DS_Store)(?:\.[\w.-]+)?$",
-    re.IGNORECASE,
+_FILE = compiled(
+    r"(?:(?:an?|any|the|another|new|more|separate|to|in|into|files?|anything|named|called)\s+){0,5}"
+    r"[`\"']?(?P<file>(?:\*|[\w-])[\w.*-]*\.[A-Za-z][\w-]{0,9}|\.[a-z][\w.-]{0,30}"
+    r"|(?:Make|Docker|Jenkins|Pip|Gem|Proc)file|(?:[\w.@*-]{1,60}/){1,12}[\w.@*-]{0,60})[`\"']?"
+    r"(?:\s+(?:files?|folders?|director(?:y|ies)))?"
+)
+_DOT_FILE = compiled(
+    r"\.(?:\w+(?:rc|ignore)|[a-z]+-versions?|env|git[\w-]*|editorconfig|pre-commit-config|flake8|travis|vscode"
+    r"|idea|venv|ssh|aws|profile|cursor|claude|agentx|ds_store)(?:\.[\w.-]+)?$"
 )
 """Well-known names that begin with a dot; any other one (".md") is a file name extension."""
 
-_LIST = on_use(r"\s*,\s*(?:or |and |nor )?\s*|\s+(?:or|and|nor)\s+(?:an? |any )?")
-
-_FORBIDDEN_TEXT = on_use(
-    r"(?:^|,\s*)(?:(?:never|ever|again|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we"
-    r"|please|should|must|stop|avoid)\s+)+"
-    r"(?:mention|mentioning|say|saying|write|writing|name|naming|use|using|refer to|referring to|include"
-    r"|including|utter|bring up|talk about|cite)\s+"
-    r"(?P<kind>the (?:words?|phrases?|terms?|names?|expressions?|strings?) )?(?P<phrases>.+)$",
-    re.IGNORECASE | re.DOTALL,
-)
-_MAY = r"(?:may|must|should|shall|can|(?:is|are) (?:ever )?(?:allowed|to))(?: to)?"
 _TURNED = (
-    on_use(
-        rf"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{{3,30}}?) {_MAY} (?:ever )?(?:contain|mention"
-        r"|include|have|carry|say|use|name) (?P<what>[^,;]+?)[.!]?$",
-        re.IGNORECASE,
+    compiled(
+        r"^(?:no|none of (?:the|our|your)) (?P<where>[\w ]{3,30}?) (?:may|must|should|shall|can) (?:ever )?"
+        r"(?:contain|mention|include|have|say|use|name) (?P<what>[^,;]+?)[.!]?$"
     ),
-    on_use(
-        r"^(?P<what>the (?:words?|phrases?|terms?|names?|expressions?|strings?) [^,;]+?"
-        r"|[`\"'][^`\"']{1,80}[`\"']|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4}))"
-        rf" {_MAY} (?:not|never) (?:ever )?(?:appear|occur|turn up|show up|stand|be (?:mentioned|used"
-        r"|written|found|said))"
-        r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$",
-        re.IGNORECASE,
+    compiled(
+        r"^(?P<what>the (?:word|phrase|term|name|expression|string)s? [^,;]+?|[`\"'][^`\"']{1,80}[`\"']"
+        r"|(?-i:[A-Z][\w.&'-]*(?: [A-Z][\w.&'-]*){1,4})) (?:may|must|should|shall|can|(?:is|are) to)"
+        r" (?:not|never) (?:ever )?(?:appear|occur|be (?:mentioned|used|written|said))"
+        r"(?: (?:anywhere )?in (?P<where>[\w ]{3,40}?))?[.!]?$"
     ),
 )
-"""The same prohibition with its object or its place first.
+"""The same ban in another order: "no file may contain …", "… must not appear in any file"."""
 
-Examples: "no file may contain …", "… must not appear in any file".
-"""
-
-_TEXT_TAIL = on_use(
-    r"\s*(?:\b(?:again|ever|any ?more|any ?where|at all|by name|from now on|going forward|please)"
-    r"|(?:in|from) (?P<where>(?:your |any |the |all |our )*[\w ]{2,30}))?\s*[.!]*\s*$",
-    re.IGNORECASE,
+_TEXT = compiled(
+    r"(?:the (?:(?P<word>word|phrase|term|expression|string)|name)s? (?:of )?)?(?P<phrases>.+?)"
+    r"(?:\s+(?:in|from) (?:(?:the|any|all|our|your) )*(?:(?P<answers>answers?|repl(?:y|ies)|responses?"
+    r"|messages?)|(?P<files>code|files?|documents?|artifacts?|source(?: code)?)|(?P<other>[\w ]{2,40})))?"
 )
-_QUOTED = on_use(r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'(?!\w)|`([^`\n]{1,80})`")
-_PROPER = on_use(r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}")
-_NOT_A_NAME = vocabulary("I A The This That It English German French Spanish")
-_ANSWERS = on_use(
-    r"^(?:your |the |any |all )*(?:answers?|repl(?:y|ies)|responses?|messages?)$", re.IGNORECASE
-)
-_FILES = on_use(
-    r"^(?:the |any |all |our |your )*(?:code|files?|documents?|artifacts?|source(?: code)?)$", re.IGNORECASE
+_PHRASE = compiled(
+    r"(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote)).)+)(?P=quote)|(?:(?P<em>em)|(?P<en>en))[ -]dash(?:es)?"
+    r"|(?P<name>(?-i:(?!(?:I|A|The|This|That|It|English|German|French|Spanish)$)"
+    r"[A-Z][\w.&'-]*(?:\s+(?:(?:of|the|de|van|von|der|la)\s+)?[A-Z][\w.&'-]*){0,4}))"
+    r"|(?P<word>(?!above$|below$|following$|here$)[\w'-]+)"
 )
 
-SYMBOLS: dict[str, str] = {
-    "em dash": "—",
-    "em-dash": "—",
-    "em dashes": "—",
-    "em-dashes": "—",
-    "en dashes": "–",
-    "en-dashes": "–",
-}
-"""Typographic marks that users name in words."""
+_MODULE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+_IMPORTED = compiled(
+    rf"(?:the )?[`\"']?(?P<module>{_MODULE})[`\"']?(?:\s+(?:module|package|library))?"
+    r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our |any )?[`\"']?[\w./@-]{1,120}[`\"']?"
+    r"(?:\s+(?:folder|directory|dir|files?|code))?)?(?:,.*)?"
+)
+_NO_MODULES = vocabulary("anything everything it this that modules packages libraries from star unused only")
 
-_DECORATOR_NAME = r"[`\"']?@?(?P<decorator>[A-Za-z_][\w.]*)(?:\(\))?[`\"']?"
-_FUNCTION_KIND = (
-    r"(?:(?P<kind>[\w][\w/ -]{0,60}?)\s+)?(?:functions?|methods?)\b"
-    r"(?:\s+(?:that|which)\s+(?!you\b|we\b|i\b)(?P<clause>[\w -]{3,60}?))?"
-    r"(?:\s+(?:that )?(?:you|we)(?:'ll)? (?:\w+ ){0,2}?(?:write|add|create|make|introduce|define)s?)?"
+_DECORATOR = compiled(
+    rf"(?:\b(?:an?|the|our|my) )?(?:[`\"']?@(?P<at>{_MODULE})(?:\(\))?[`\"']?(?: decorator\b)?"
+    rf"|(?:[`\"'](?P<quoted>{_MODULE})[`\"']|\b(?P<named>\w+[_.][\w.]*\w)) decorator\b)"
 )
-_TAIL = (
-    r"\s*(?:from now on|for now|for the time being|going forward|in (?:future|this project|the project)"
-    r"|please|until .{2,120})?\s*[.!]?\s*$"
+_FUNCTIONS = compiled(
+    r"\b(?:(?:any|all|every|each)(?: (?:of|the|your|our|new|newly \w+|other))*"
+    r"|new(?=[^.]*(?:function|method)s))"
+    r" (?P<kind>(?:(?!(?:and|or|to|in|with|of|for|that|which)\b)[\w/-]+ ){0,4}?)(?:function|method)s?\b"
+    r"(?: (?:that|which) (?!you\b|we\b|i\b)(?P<clause>[\w -]{3,60}?)"
+    r"(?=$| (?:in|under|inside|within|with|must|should|needs?|ha(?:s|ve) to|gets?)\b))?"
+    r"(?: (?:that )?(?:you|we)(?:'ll)? (?:\w+ ){0,2}?(?:write|add|create|make|introduce|define)s?)?"
+    r"(?P<place> (?:in|under|inside|within) [`\"']?[\w./@-]{1,120}[`\"']?)?"
 )
-_DECORATORS = (
-    on_use(
-        r"\b(?:add|put|apply|use|attach|include|place|stick|have|keep|give)\s+(?:a|an|the|our|my)?\s*"
-        r"(?P<at>[`\"']?@)?"
-        + _DECORATOR_NAME.replace("@?", "")
-        + r"\s*(?P<word>decorator)?\s+(?:decorator\s+)?(?:to|on|onto|above|before|for|at|with)\s+"
-        r"(?:top of\s+)?(?P<which>any|all|every|each|new|the)?(?: of)?(?: the| your| our)?\s*"
-        + _FUNCTION_KIND
-        + _TAIL,
-        re.IGNORECASE,
-    ),
-    on_use(
-        r"\b(?:decorate|mark|annotate|wrap|tag)\s+(?P<which>any|all|every|each)\s+"
-        + _FUNCTION_KIND
-        + r"\s+with\s+(?:a |an |the )?(?P<at>[`\"']?@)?"
-        + _DECORATOR_NAME.replace("@?", "")
-        + r"(?:\s+(?P<word>decorator))?"
-        + _TAIL,
-        re.IGNORECASE,
-    ),
-    on_use(
-        r"^(?P<which>any|all|every|each)\s+"
-        + _FUNCTION_KIND
-        + r"(?P<place>\s+(?:in|under|inside|within)\s+[`\"']?[\w./@-]{1,120}[`\"']?)?"
-        + r"\s+(?:must|should|has to|have to|needs? to|need|needs|gets?)\s*(?:always )?(?:have|carry"
-        r"|be (?:decorated|marked|annotated|wrapped) with|use|get|bear|wear)?\s+(?:a |an |the )?"
-        r"(?P<at>[`\"']?@)?" + _DECORATOR_NAME.replace("@?", "") + r"(?:\s+(?P<word>decorator))?" + _TAIL,
-        re.IGNORECASE,
-    ),
+_IMPORT = compiled(rf"`?(?:from (?P<package>{_MODULE}) import (?P<name>\w+)|import (?P<module>{_MODULE}))`?")
+_PYTHON = compiled(r"\b(?:any|all|every|each)(?: new)? python (?:file|module)s?\b")
+_GLUE = vocabulary(
+    "always also please add import put apply use place have keep give decorate mark annotate wrap be"
+    " decorated marked annotated wrapped to on onto above for at with the top start beginning of into must"
+    " should has needs need gets get carry begin"
 )
-_NEW = on_use(
-    r"^(?:any|all|every|each|new|newly (?:added|written|created)|further|additional|other|of|the|your"
-    r"|our)\s+",
-    re.IGNORECASE,
-)
-_NEW_WORD = on_use(r"^(?:any|all|every|each|new|further|additional|other|public-facing)$", re.IGNORECASE)
-
-_MODULE = r"[`\"']?(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[`\"']?"
-_FORBIDDEN_IMPORT = on_use(
-    r"^(?:(?:never|ever|don't|do not|must not|mustn't|may not|should not|shouldn't|you|we|please|should|must"
-    r"|stop)\s+)+(?:import|importing)\s+(?:the )?"
-    + _MODULE
-    + r"(?:\s+(?:module|package|library))?(?:\s+(?:again|any ?where|ever|any ?more|in (?:any )?python"
-    r" (?:files?|code)))?"
-    r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our )?[`\"']?[\w./@-]{1,120}[`\"']?"
-    r"(?:\s+(?:folder|directory|dir))?)?\s*(?:[.!]?$|[;,].*$)",
-    re.IGNORECASE,
-)
-_REQUIRED_IMPORT = on_use(
-    r"\b(?:(?:every|each|all)\s+(?:new )?python (?:files?|modules?) (?:must|should|has to|have to|needs? to)"
-    r" (?:always )?(?:import|start with|begin with|have)\s+)"
-    r"[`\"']?(?:from (?P<package>[\w.]+) import (?P<name>\w+)|(?:import )?"
-    r"(?P<module>[A-Za-z_][\w.]*))[`\"']?\s*[.!]?$"
-    r"|\b(?:always|from now on,?)\s+(?:import|add|put|include)\s+[`\"']?(?:from (?P<package2>[\w.]+) import"
-    r" (?P<name2>\w+)|import (?P<module2>[\w.]+))[`\"']?\s+"
-    r"(?:to|in|at the (?:top|start|beginning) of|into)\s+(?:every|each|all|any)\s+(?:new )?python"
-    r" (?:files?|modules?)\s*[.!]?$",
-    re.IGNORECASE,
-)
-_NO_MODULES = vocabulary("anything everything it this that modules packages libraries from star unused")
+"""Words of a requirement that say nothing more than that something has to be there."""
 
 
 def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
@@ -207,170 +128,94 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
     >>> compile_check("Never be rude", "must_not", Scope()) is None
     True
     """
-    words = without_leads(" ".join(text.split()))
-    if modality == "prefer":
+    whole = " ".join(text.split())
+    words = without_leads(whole)
+    plain = without_leads(without_topic(words))
+    lead = whole.removesuffix(words)
+    limits = f"{plain} {scope.topic}" if reach_of(lead).scope != Scope() else f"{lead} {plain} {scope.topic}"
+    if modality == "prefer" or _EXCEPTION.search(limits):
         return None
     if modality == "must":
-        return (
-            None
-            if scope.topic or _EXCEPTION.search(words)
-            else _required_decorator(words, scope) or _required_import(words)
-        )
-    if not scope.topic and (
-        check := _forbidden_path(words) or _frozen_place(words, scope) or _forbidden_import(words, scope)
-    ):
+        return None if scope.topic else _required(words, scope)
+    for turned in filter(None, (pattern.match(plain) for pattern in _TURNED)):
+        plain = f"never mention {turned['what']}" + (f" in {turned['where']}" if turned["where"] else "")
+    ban = _BAN.match(plain)
+    if ban and not scope.topic and (check := _forbidden_path(ban) or _forbidden_import(ban, scope)):
         return check
-    return _forbidden_text(words, scope)
+    if not scope.topic and (folder := frozen_globs(plain)):
+        return ForbidPath(scope.paths or folder, frozen=True)
+    return _forbidden_text(ban, scope) if ban else None
 
 
-def _forbidden_path(words: str) -> ForbidPath | None:
-    match = _FORBIDDEN_FILE.match(words)
-    if not match or _EXCEPTION.search(_first_part(words)):
+def _forbidden_path(ban: re.Match[str]) -> ForbidPath | None:
+    files = [_FILE.fullmatch(name.strip()) for name in _LIST.split(ban["object"])]
+    if not all(files) or not (ban["change"] or ban["write"] or ban["make"]):
         return None
-    globs: list[str] = []
-    for name in _LIST.split(match["files"]):
-        file = _FILE_NAME.fullmatch(name.strip())
-        if not file:
-            return None
-        globs += _globs(file["file"])
-    frozen = match["verb"].lower().startswith(_CHANGING)
-    return ForbidPath(tuple(dict.fromkeys(globs)), frozen=frozen)
+    globs = [glob for file in files if file for glob in _globs(file["file"])]
+    return ForbidPath(tuple(dict.fromkeys(globs)), frozen=bool(ban["change"]))
 
 
 def _globs(name: str) -> list[str]:
-    """Return the globs for a file as users name it.
-
-    ".md" means every file with this extension, ".env" a file of this name.
-    """
+    """Return the globs for a file as users name it: ".md" is an extension, ".env" a name."""
     if name.startswith(".") and "/" not in name and not _DOT_FILE.match(name):
         name = f"*{name}"
-    names = [name, f"{name}.*"] if name.lower() == ".env" else [name]
-    globs: list[str] = []
-    for glob in map(path_glob, names):
-        globs += [glob, glob.removeprefix("**/")] if glob.startswith("**/") else [glob]
-    return globs
+    globs = map(path_glob, [name, f"{name}.*"] if name.lower() == ".env" else [name])
+    return [one for glob in globs for one in dict.fromkeys((glob, glob.removeprefix("**/")))]
 
 
-def _frozen_place(words: str, scope: Scope) -> ForbidPath | None:
-    globs = frozen_globs(words)
-    if not globs or _EXCEPTION.search(words):
+def _forbidden_text(ban: re.Match[str], scope: Scope) -> ForbidText | None:
+    match = _TEXT.fullmatch(ban["object"])
+    if not match or not (ban["name"] or ban["use"] or ban["write"]) or (match["other"] and not scope.paths):
         return None
-    return ForbidPath(scope.paths or globs, frozen=True)
+    phrases: list[str] = []
+    for piece in _LIST.split(match["phrases"].strip(" .,")):
+        phrase = _PHRASE.fullmatch(piece.strip(" .,"))
+        if not phrase or (phrase["word"] and not match["word"]):
+            return None
+        mark = "—" if phrase["em"] else "–" if phrase["en"] else ""
+        if not (ban["name"] or mark or match.start("phrases")):  # it names a thing
+            return None
+        phrases.append(mark or (phrase["quoted"] or phrase.group()).strip())
+    answers = not scope.paths and not match["files"]
+    files = not answers or not match["answers"]
+    return ForbidText(tuple(dict.fromkeys(phrases)), scope.topic, scope.paths, answers=answers, files=files)
 
 
-def _first_part(words: str) -> str:
-    return re.split(r";| — | – | - ", words, maxsplit=1)[0]
-
-
-def _forbidden_text(words: str, scope: Scope) -> ForbidText | None:
-    match = _FORBIDDEN_TEXT.search(_turned(without_topic(words)))
-    if not match or _EXCEPTION.search(match["phrases"]):
+def _forbidden_import(ban: re.Match[str], scope: Scope) -> RequireImport | None:
+    match, globs = _IMPORTED.fullmatch(ban["object"]), _python(scope)
+    if not match or not ban["load"] or not globs or (match["place"] and not scope.paths):
         return None
-    object_ = re.split(
-        r"[;!?]|\.\s|,\s*(?=use|say|write|instead|rather|because|since|as\b|it|we|i\b|please|but)",
-        match["phrases"],
-        maxsplit=1,
-    )[0]
-    if match["kind"] and match["kind"].lower().startswith("the name"):
-        object_ = re.sub(r"^of\s+", "", object_)
-    where = ""
-    if tail := _TEXT_TAIL.search(object_):
-        where, object_ = tail["where"] or "", object_[: tail.start()]
-    phrases = _phrases(object_, quoted_word=bool(match["kind"]))
-    using = bool(
-        re.search(
-            r"\b(?:use|using|write|writing|include|including)\s+$",
-            match.group()[: match.start("phrases") - match.start()],
-            re.IGNORECASE,
-        )
-    )
-    if not phrases or (using and not match["kind"] and not all(p in SYMBOLS.values() for p in phrases)):
+    module = match["module"]
+    return None if module.lower() in _NO_MODULES else RequireImport(module, forbidden=True, globs=globs)
+
+
+def _required(words: str, scope: Scope) -> RequireDecorator | RequireImport | None:
+    order = without_leads(words.rpartition(", so ")[2])
+    words = re.sub(rf"(?i){_TAIL}(?:\s+until .{{2,120}})?$", "", order)
+    if found := _pieces(words, _IMPORT, _PYTHON):
+        module = f"{found['package']}.{found['name']}" if found["package"] else found["module"]
+        return None if module in _NO_MODULES or module.endswith("ly") else RequireImport(module)
+    found, globs = _pieces(words, _DECORATOR, _FUNCTIONS), _python(scope)
+    if not found or not globs or (found["place"] and not scope.paths):
         return None
-    reach = _where(where, scope)
-    return (
-        None
-        if reach is None
-        else ForbidText(phrases, scope.topic, scope.paths, answers=reach[0], files=reach[1])
-    )
+    name = found["at"] or found["quoted"] or found["named"]
+    return RequireDecorator(name, (found["clause"] or found["kind"]).strip().lower(), globs)
 
 
-def _turned(words: str) -> str:
-    for pattern in _TURNED:
-        if match := pattern.match(words):
-            where = f" in {match['where']}" if match["where"] else ""
-            return f"never mention {match['what']}{where}"
-    return words
-
-
-def _where(where: str, scope: Scope) -> tuple[bool, bool] | None:
-    """Return whether it applies to answers and to files; ``None`` for a place that no check can recognise."""
-    if scope.paths:
-        return False, True
-    if not where:
-        return True, True
-    if _ANSWERS.match(where.strip()):
-        return True, False
-    return (False, True) if _FILES.match(where.strip()) else None
-
-
-def _phrases(words: str, *, quoted_word: bool) -> tuple[str, ...]:
-    """Return the literal phrases of an object; empty if any part of it is not one."""
-    found: list[str] = []
-    for part in _LIST.split(words.strip(" .,")):
-        piece = part.strip(" .,")
-        quoted = _QUOTED.fullmatch(piece)
-        if quoted:
-            found.append(next(group for group in quoted.groups() if group).strip())
-        elif piece.lower() in SYMBOLS:
-            found.append(SYMBOLS[piece.lower()])
-        elif (_PROPER.fullmatch(piece) and piece not in _NOT_A_NAME) or (
-            quoted_word and re.fullmatch(r"[\w'-]+", piece)
-        ):
-            found.append(piece)
-        else:
-            return ()
-    return tuple(dict.fromkeys(found))
-
-
-def _required_decorator(words: str, scope: Scope) -> RequireDecorator | None:
-    for pattern in _DECORATORS:
+def _pieces(words: str, *patterns: re.Pattern[str]) -> dict[str, str]:
+    """Return the groups of a requirement's parts; empty if one is missing or a word is unknown."""
+    found: dict[str, str] = {}
+    for pattern in patterns:
         match = pattern.search(words)
-        if not match or not (match["at"] or match["word"]):
-            continue
-        if match.groupdict().get("place") and not scope.paths:
-            continue
-        kind = match["clause"] or match["kind"] or ""
-        while (shorter := _NEW.sub("", kind)) != kind:
-            kind = shorter
-        if _NEW_WORD.match(kind):
-            kind = ""
-        if match["which"] in {None, "the"} and not re.search(
-            r"\b(?:new|any|all|every|each)\b", match.group(), re.IGNORECASE
-        ):
-            continue
-        globs = tuple(glob for glob in scope.paths if glob.endswith((".py", "/**")))
-        return RequireDecorator(match["decorator"], kind.strip().lower(), globs or ("**/*.py",))
-    return None
+        if not match:
+            return {}
+        found |= match.groupdict("")
+        words = f"{words[: match.start()]} {words[match.end() :]}"
+    return found if _GLUE.issuperset(words.lower().replace(",", " ").split()) else {}
 
 
-def _forbidden_import(words: str, scope: Scope) -> RequireImport | None:
-    match = _FORBIDDEN_IMPORT.match(words)
-    if not match or match["module"].lower() in _NO_MODULES or _EXCEPTION.search(_first_part(words)):
-        return None
-    globs = tuple(
-        f"{glob}/*.py" if glob.endswith("/**") else glob
-        for glob in scope.paths
-        if glob.endswith((".py", "/**"))
-    )
-    # Some paths are not for Python, or the words name a place that is not a path.
-    if len(globs) != len(scope.paths) or (match["place"] and not scope.paths):
-        return None
-    return RequireImport(match["module"], forbidden=True, globs=globs or ("**/*.py",))
-
-
-def _required_import(words: str) -> RequireImport | None:
-    match = _REQUIRED_IMPORT.search(words)
-    if not match:
-        return None
-    package, name = match["package"] or match["package2"], match["name"] or match["name2"]
-    return RequireImport(f"{package}.{name}" if package else match["module"] or match["module2"])
+def _python(scope: Scope) -> tuple[str, ...]:
+    """Return the Python files of a scope; empty if it has places that are not for Python."""
+    if not all(glob.endswith((".py", "/**")) for glob in scope.paths):
+        return ()
+    return tuple(f"{glob}/*.py" if glob.endswith("/**") else glob for glob in scope.paths) or ("**/*.py",)

@@ -371,6 +371,18 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Every Python file must start with `from __future__ import annotations`", "must", RequireImport("__future__.annotations")),
         ("Always answer in British English", "must", None),
         ("I prefer no requirements.txt", "prefer", None),
+        ("If the build fails, never touch Cargo.lock", "must_not", None),
+        ("Never create .env files; .env.example is fine", "must_not", None),
+        ("Never commit to release/2.x", "must_not", None),
+        ("Never mention the names of customers", "must_not", None),
+        ("Never use the phrases below", "must_not", None),
+        ('Never say "it failed; try again"', "must_not", ForbidText(("it failed; try again",))),
+        ("In TypeScript files, every new method must have the @Input decorator", "must", None),
+        ("Always add a good decorator to every function", "must", None),
+        ("Every class and function must have @timed", "must", None),
+        ("Always add the @timed decorator to the new function", "must", None),
+        ("Every function must have @timed and @logged", "must", None),
+        ("Every Python file must import alphabetically", "must", None),
     ],
 )  # fmt: skip
 def test_a_check_is_compiled_only_where_it_is_certain(text, modality, check):

@@ -2,52 +2,33 @@
 
 from agentx.synthesis.demands.tables.vocabulary import compiled
 
-_DIR = r"(?:folder|directory|dir)\b"
-_PLACE = (
-    r"(?:the |our |my )?[`\"']?(?:(?P<path#>(?:[\w.@-]{1,60}/){1,12}(?:[\w@-]{1,60})?|ˣ{3,80})"
-    r"|(?P<name#>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working"
-    rf"|new|entire)\b)\.?[\w-]{{1,60}})(?=[`\"']? {_DIR}))[`\"']?(?: {_DIR})?"
-    r"(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|in any way|please|for now"
-    r"|for the time being|without|unless|until|till|because|since|as long"
-    r"|except|under|alone|untouched|unchanged|is|are|stays?|may|must|shall|should|can)\b))"
-)
-"""A folder as users name it: by a path without a file, or by a name and the word "folder".
-
-``#`` is replaced by the number of the frame.
-"""
-
-_ANYTHING = (
-    r"(?:(?:anything|any(?: of the)? (?:code|files?)|files|code|the (?:code|files|contents?)) (?:in|inside"
-    r"|under|below|within|of|from) )?"
-)
-_TOUCHED = r"(?:touched|edited|modified|changed|altered)\b"
-
-_FRAMES = (
-    (
-        r"(?:never|(?:do not|don't|must not|mustn't|may not|shall not|should not|shouldn't)(?: ever)?)"
-        r" (?:touch|edit|modify|change|alter|mess with)"
-        rf" {_ANYTHING}PLACE"
-    ),
-    rf"stop (?:touching|editing|modifying|changing|messing with) {_ANYTHING}PLACE",
-    r"(?:leave|keep) PLACE (?:alone|untouched|unchanged)\b",
-    r"(?:keep )?(?:your )?hands off(?: of)? PLACE",
-    r"(?:stay|keep) (?:out of|away from) PLACE",
-    r"PLACE (?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|taboo|out of bounds)\b",
-    rf"PLACE (?:must|may|shall|should) (?:not|never) (?:ever )?be {_TOUCHED}",
-    (
-        r"(?:nothing|no (?:files?|code)) (?:in|inside|under|below|within) PLACE (?:may|must|shall|should|can)"
-        rf" (?:ever )?be {_TOUCHED}"
-    ),
-)
+_TOUCHED = r"be (?:touched|edited|modified|changed|altered)\b"
 
 HANDS_OFF = compiled(
-    r"^(?:(?:you|we) )?(?:"
-    + "|".join(frame.replace("PLACE", _PLACE.replace("#", str(n))) for n, frame in enumerate(_FRAMES))
-    + ")"
+    r"^(?:(?:you|we) )?"
+    # What comes before the folder
+    r"(?:(?P<ban>(?:(?:never|do not|don't|mustn't|shouldn't|(?:must|may|shall|should) not)(?: ever)?"
+    r" (?:touch|edit|modify|change|alter|mess with)|stop (?:touching|editing|modifying|changing)"
+    r"|(?:keep )?(?:your )?hands off(?: of)?|(?:stay|keep) (?:out of|away from))"
+    r"(?: (?:anything|(?:any(?: of the)? |the )?(?:code|files?|contents?)) (?:in|inside|under|below|within|of"
+    r"|from))?) |(?P<leave>leave|keep) |(?P<nothing>nothing|no (?:files?|code)) (?:in|inside|under|below"
+    r"|within) )?"
+    # The folder: a path without a file, a masked quote, or a name and the word "folder"
+    r"(?:the |our |my )?[`\"']?(?:(?P<path>(?:[\w.@-]{1,60}/){1,12}(?:[\w@-]{1,60})?|ˣ{3,80})"
+    r"|(?P<name>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root|working"
+    r"|new|entire)\b)\.?[\w-]{1,60})(?=[`\"']? (?:folder|directory|dir)\b))[`\"']?"
+    r"(?: (?:folder|directory|dir)\b)?"
+    # What comes after it
+    r"(?(ban)(?=\s*(?:[.,;:!)]+(?:\s|$)|$)|\s+(?:[-–—]|(?:ever|again|any ?more|at all|please|for now"
+    r"|for the time being|without|unless|until|till|because|since|as long|except|under)\b))"
+    r"|(?(leave) (?:alone|untouched|unchanged)\b"
+    rf"|(?(nothing) (?:may|must|shall|should|can) (?:ever )?{_TOUCHED}"
+    r"| (?:(?:is|are|stays?) (?:completely |strictly )?(?:off[ -]limits|frozen|out of bounds)\b"
+    rf"|(?:must|may|shall|should) (?:not|never) (?:ever )?{_TOUCHED}))))"
 )
 """Says that everything in a folder must stay as it is.
 
-A group ``path…`` or ``name…`` contains the folder; a masked quote may take its place.
+The group ``path`` or ``name`` contains the folder; a masked quote may take its place.
 """
 
 
@@ -63,8 +44,7 @@ def frozen_globs(words: str) -> tuple[str, ...]:
     (('src/vendor/**',), ('migrations/**', '**/migrations/**'))
     """
     match = HANDS_OFF.match(words)
-    named = {key: value for key, value in match.groupdict().items() if value} if match else {}
-    for key, value in named.items():
-        bare = value.removeprefix("./").rstrip("/")
-        return (f"{bare}/**",) if key.startswith("path") else (f"{bare}/**", f"**/{bare}/**")
-    return ()
+    if not match:
+        return ()
+    bare = (match["path"] or match["name"]).removeprefix("./").rstrip("/")
+    return (f"{bare}/**",) if match["path"] else (f"{bare}/**", f"**/{bare}/**")

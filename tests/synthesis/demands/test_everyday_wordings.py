@@ -36,7 +36,7 @@ _MARKDOWN = ForbidPath(("**/*.md", "*.md"))
         ),
         (
             "From now on every new function in src/api needs a @traced decorator.",
-            RequireDecorator("traced", "", ("src/api/**",)),
+            RequireDecorator("traced", "", ("src/api/**/*.py",)),
         ),
     ],
 )
