@@ -7,7 +7,6 @@ message is a candidate (:mod:`agentx.synthesis.demands.tables.doubt`).
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -48,7 +47,6 @@ _SAID_BEFORE = re.compile(
 )
 """What a sentence states before it asks to have this recorded."""
 
-_PRACTICES = {"our practice", "the rule is"}
 _POINTS_BACK = re.compile(
     r"\W*(?:[\w'-]+ ){0,3}(?:it|its|them|they|these|those|this|that|one)\b(?! [\w-]+(?:ly|s)\b(?<!is))",
     re.IGNORECASE,
@@ -310,64 +308,51 @@ def _bare(words: str) -> str:
 
 
 def _ordered(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
+    """Return the demand that a clause makes in an explicit wording."""
     words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
     clause = take_apart(words)
     clause.attached = part.start > sentence.start
-    lasts = any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
-    if clause.asks and v.RHETORICAL.match(_bare(words)) and not lasts:
-        return None
-    if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
+    if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)) or not _insists(clause):
         return None
     for order in explicit.ORDERS:
-        for candidate in (words,) if order.anywhere else clause.forms:
-            match = order.pattern.search(candidate) if order.anywhere else order.pattern.match(candidate)
-            if match and _lasts(order, match, clause, candidate):
-                found = _build(original, sentence, part, clause, order, match)
+        for form in clause.forms:
+            match = order.pattern.match(form)
+            if match and _lasts(order, match, clause, form):
+                own = Span(part.start + lead_length(words), part.end)
+                modality = "must_not" if match.groupdict().get("not") else order.modality
+                if modality == order.modality and v.SOFTENED.match(clause.frames + clause.body):
+                    modality = "prefer"
+                found = _demand(original, sentence, own, modality, "active", order.name, words)
                 # A masked quote may be a file name, and an order about one file is one piece of work.
                 is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
                 return found if order.name != explicit.HANDS_OFF_ROW or is_folder else None
     return None
 
 
+def _insists(clause: Clause) -> bool:
+    """Return whether a clause can be an order: a question only if it is polite and says so."""
+    if not clause.asks:
+        return True
+    insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
+    return bool(insists and v.FEATURES["polite_question"].search(clause.whole))
+
+
 def _is_order(words: str) -> bool:
     """Return whether words have the form of an order, however long it lasts."""
     clause = take_apart(words[:_MAX_CLAUSE])
     return not clause.asks and any(
-        order.pattern.match(form) for order in explicit.ORDERS if not order.anywhere for form in clause.forms
+        order.pattern.match(form) for order in explicit.ORDERS for form in clause.forms
     )
 
 
-def _lasts(order: Order, match: re.Match[str], clause: Clause, candidate: str) -> bool:
-    asked = clause.asks and not order.anywhere
-    if asked and not v.FEATURES["polite_question"].search(clause.whole):
-        return False
+def _lasts(order: Order, match: re.Match[str], clause: Clause, form: str) -> bool:
     verb = match.groupdict().get("verb")
     if verb is not None and not is_base_verb(verb):
         return False
-    feature = partial(has, clause=clause, candidate=candidate, match=match)
-    lasts = any(
-        all(feature(name.lstrip("!")) != name.startswith("!") for name in needs.split())
+    return any(
+        all(has(name.lstrip("!"), clause, form, match) != name.startswith("!") for name in needs.split())
         for needs in order.lasts_if
     )
-    # A question is certain only if it insists.
-    insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
-    return lasts and (not clause.asks or bool(insists))
-
-
-def _build(
-    original: str, sentence: Span, part: Span, clause: Clause, order: Order, match: re.Match[str]
-) -> Demand:
-    groups = match.groupdict()
-    begins = match.start("text") if groups.get("text") else match.start()
-    start = part.start + (begins if order.anywhere else lead_length(clause.whole))
-    modality = order.modality
-    negated = v.FEATURES["negated"].search(clause.whole)
-    if (modality == "must" and groups.get("not")) or (negated and order.name in _PRACTICES):
-        modality = "must_not"
-    elif v.SOFTENED.match(clause.frames + clause.body):
-        modality = "prefer"
-    own = Span(start, part.end)
-    return _demand(original, sentence, own, modality, "active", order.name, clause.whole)
 
 
 def _demand(
