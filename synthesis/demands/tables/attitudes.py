@@ -78,7 +78,7 @@ ATTITUDES = tuple(map(compiled, (
     (rf"\b(?:i|my \w+)(?:'ve| have| has|'ve got| suffer from| struggle with) (?:(?:an?|no|some|any|little"
         rf"|zero|the|very|such|quite|multiple|several) )*(?:(?!\w+(?:ed|ing)\b|been\b)[\w-]+,?"
         rf" ){{0,4}}?(?:{_HELD})\b(?P<object>.*)"),
-    (r"\bi(?:'ve| have)? (?:now |just |already |always |finally )?(?P<chosen>decided|chosen|chose|opted"
+    (r"\bi(?:'ve| have)? (?:now |just |already |always |finally )?(?:decided|chosen|chose|opted"
         r"|elected|prioriti[sz]ed|favou?red)(?: to| on| for)? (?P<object>(?=(?:use|keep|work|write|rely"
         r"|stick|stay|go|build|avoid|limit|focus|prioriti|\w+ing\b|[^?$]{4,120}\b(?:using"
         r"|by \w+ing)\b))(?!not\b|between\b|if\b|whether\b|what\b|which\b|against\b)[^?$]{4,}?\b(?:due to"
@@ -104,8 +104,8 @@ ATTITUDES = tuple(map(compiled, (
 # fmt: on
 """The frames, each searched in a part of a sentence.
 
-``object`` is what the attitude is about, ``mild`` a mild verb, ``chosen`` a choice, and ``stated`` a mention
-of a preference, which may be in a question.
+``object`` is what the attitude is about, ``mild`` a mild verb, and ``stated`` a mention of a preference,
+which may be in a question.
 """
 
 PARTS = compiled(
@@ -113,8 +113,6 @@ PARTS = compiled(
     r"|given)\b)"
 )
 """Where a sentence goes on to something else. Each part is read for itself."""
-
-QUESTION = compiled(r"\?\s*$")
 
 NOT_IN_GENERAL = compiled(
     r"\b(?:today|tonight|tomorrow|yesterday|right now|this (?:time|morning|evening|week|weekend|one|once)"
@@ -124,13 +122,6 @@ NOT_IN_GENERAL = compiled(
     r"|in that case)\b|\bas i (?:like|prefer)"
 )
 """What shows a moment, a wish for now, or a question, and not an attitude."""
-
-EVENT = compiled(
-    r"\\$|\\b(?:january|february|march|april|june|july|august|september|october|november|december|monday"
-    r"|tuesday|wednesday|thursday|friday|saturday|sunday|he|she|his|her|him|offer|invitation|meeting|party"
-    r"|trip|job|appointment)\\b|'s\\s"
-)
-"""A date, a sum or a person: what was chosen then is one event among others, unless it is compared."""
 
 AT_HAND = compiled(
     r"^\W*(?:(?:that|this|it(?! over [A-Z])|them|those|these|your|you|its|his|her|their|how|what|where|when"
