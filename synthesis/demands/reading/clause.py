@@ -1,7 +1,7 @@
 """Takes a clause apart and finds the features that decide whether it is a demand, and how certain."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
@@ -123,47 +123,21 @@ def _is_hollow(_clause: Clause, rest: str) -> bool:
     return not words or (len(words) == 1 and bool(_POINTER.search(rest)))
 
 
-def _conditions(clause: Clause) -> Iterator[tuple[str, str]]:
-    for match in (*map(v.CONDITION.match, clause.leads), v.TRAILING_CONDITION.search(clause.body)):
-        if match:
-            yield match["word"].lower(), match["what"]
-
-
-def _is_once(clause: Clause, _rest: str) -> bool:
-    return any(v.DONE_LEAD.match(what) or _POINTER.search(what) for _, what in _conditions(clause))
-
-
-def _recurs(clause: Clause, _rest: str) -> bool:
-    """Return whether it depends on something that the agent does again and again."""
-    words = {word for word, what in _conditions(clause) if v.AGENT_LEAD.match(what)}
-    return not _is_once(clause, "") and bool(words - {"if", "once", "after", "before"})
-
-
 def _names_place(clause: Clause, _rest: str) -> bool:
-    """Return whether it applies to the project, a type of file, or a directory named at its beginning.
-
-    One file does not count: an order about it is one piece of work.
-    """
+    """Return whether it is about the project or a type of file, or begins with a directory."""
     leading = [glob for lead in clause.leads for glob in reach_of(lead).scope.paths]
-    of_files = reach_of(clause.whole).scope.paths if _FILES.search(clause.whole) else ()
+    typed = reach_of(clause.whole).scope.paths if _FILES.search(clause.whole) else ()
     return (
-        any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)
-        or any(glob.endswith("/**") or glob.startswith("**/*.") for glob in leading)
-        or any(glob.startswith("**/*.") for glob in of_files)
+        any(v.FEATURES["in_project"].match(lead) for lead in clause.leads)
+        or any(glob.endswith("/**") for glob in leading)
+        or any(glob.startswith("**/*.") for glob in (*leading, *typed))
     )
-
-
-def _ends(clause: Clause, _rest: str) -> bool:
-    return bool(v.FEATURES["until"].search(clause.whole)) and not v.PROCESS_VERB.match(clause.body)
 
 
 _COMPUTED: dict[str, Callable[[Clause, str], bool]] = {
     "attached": lambda clause, _: clause.attached,
     "lasting_verb": lambda clause, _: bool(v.LASTING_VERB.match(clause.body)),
-    "agent_lead": _recurs,
-    "once_lead": _is_once,
     "place": _names_place,
-    "until": _ends,
     "deictic": _points,
     "hollow": _is_hollow,
 }

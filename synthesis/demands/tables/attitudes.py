@@ -52,15 +52,6 @@ _HELD = (
     r"|disdain|bias|affinity|sensitive (?:skin|stomach|teeth|eyes)|fondness|(?<=no )interest"
     r"|(?<=no )patience|tolerance|restriction|disability|dyslexia|adhd"
 )
-_DISLIKED = (
-    r"(?:boring|dull|tedious|ineffective|unhelpful|uncomfortable|distracting|overwhelming|stressful"
-    r"|exhausting|unappealing|annoying|frustrating|irritating|off-?putting|distasteful|disgusting|difficult"
-    r"|hard|challenging|unpleasant|gimmicky|confusing|depressing|disturbing|offensive|cheesy|cliched?"
-    r"|pretentious|repetitive|monotonous|unrealistic|impractical|wasteful|unnecessary|restrictive"
-    r"|intimidating|unethical|useless|unbearable|scary|relaxing|enjoyable|useful|helpful|effective"
-    r"|comforting|soothing|fascinating|motivating|more \w+|too \w+|overly \w+|less \w+)"
-)
-
 _I = r"\b(?:i|my (?:family|partner|wife|husband|kids?|children|son|daughter|dog|cat)(?: and i)?)"
 
 # fmt: off
@@ -91,7 +82,6 @@ ATTITUDES = tuple(map(compiled, (
         r"|minimi[sz]e|maximi[sz]e|reduce|stick)\b.{5,120}? by (?:only )?(?:using|keeping|avoiding"
         r"|choosing|preferring|sticking|relying|limiting|writing)\b.{5,})"),
     r"\bsomeone who (?:\w+ )?(?:prefers|prioriti[sz]es|avoids) (?P<object>.{4,})",
-    rf"\bi {_DEGREE}(?:find|consider)\b (?P<object>(?!most\b).{{2,120}}?\b{_DISLIKED}\b.*)",
     (rf"\bi {_DEGREE}(?:follow|adhere to|keep to|am on|live by|maintain|observe)\b(?P<object> .*\b(?:diet"
         rf"|lifestyle|regimen|routine|principles?|rules?|kosher|halal|fasting)\b.*)"),
     (r"\bmy (?:\w+ )?(?:preference|favou?rite|priority|taste|rule|principle|policy)\b (?:\w+ ){0,3}?(?:is"

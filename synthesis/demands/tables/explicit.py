@@ -7,7 +7,13 @@ import re
 from typing import NamedTuple
 
 from agentx.synthesis.demands.tables.places import HANDS_OFF
-from agentx.synthesis.demands.tables.vocabulary import ARTEFACTS, POLICY_VERBS, Modality, compiled
+from agentx.synthesis.demands.tables.vocabulary import (
+    ARTEFACTS,
+    POLICY_VERBS,
+    PROJECT,
+    Modality,
+    compiled,
+)
 
 
 class Order(NamedTuple):
@@ -48,23 +54,21 @@ _STATES = (
 )
 """Verbs that describe what is the case, and not a practice."""
 
-_PROJECT = r"(?:project|repo(?:sitory)?|code ?base|app|application|product|team|company|site|website)"
-
 # fmt: off
 ORDERS: tuple[Order, ...] = (
     Order("always", "must", ("!we_frame !hollow",), "always answer in British English", "always fails on CI",
         compiled(r"^always\s+(?:please\s+|also\s+)?(?P<verb>[\w'-]+)")),
     Order("never", "must_not", ("!hollow",), "never create a requirements.txt file", "never got it to work",
         compiled(rf"^never,?\s+{_EVER}(?P<verb>[\w'-]+)")),
-    Order(HANDS_OFF_ROW, "must_not", ("a_folder !soft !attached !once_lead !this_work !question",),
+    Order(HANDS_OFF_ROW, "must_not", ("a_folder !soft !attached !this_work !question",),
         "do not touch anything in the legacy/ folder", "do not touch the loader in legacy.py", HANDS_OFF),
     Order("do not", "must_not", (
         "ever !hollow", "standing !hollow", "later !deictic", "until !deictic", "for_now universal !deictic",
-        "agent_lead !deictic", "place !deictic", "strict !deictic !definite",
+        "recurs !deictic", "place !deictic", "strict !deictic !definite",
         ), "don't ever push to main", "don't touch this test",
         compiled(rf"^{_NOT_TO},?\s+{_EVER}(?P<verb>(?!have\b)[\w'-]+)")),
     Order("order", "must", (
-        "standing !hollow", "later lasting_verb !deictic", "agent_lead !deictic !lets",
+        "standing !hollow", "later lasting_verb !deictic", "recurs !deictic !lets",
         "place lasting_verb !deictic", "any_new !deictic !lets",
         ), "from now on, use tabs", "add a function that returns the total",
         compiled(rf"^(?:only (?:ever )?)?(?:(?P<not>(?:try to )?avoid|refrain from|steer clear of"
@@ -105,8 +109,8 @@ ORDERS: tuple[Order, ...] = (
         "standing !principle !question !deictic !soft", "in_project always_word !question",
         "principle always_word !question",
         ), "from now on we use yarn", "from now on we have a problem",
-        compiled(rf"^(?:in (?:this|our) {_PROJECT},? )?(?:(?:we|you|everyone|everybody)(?:'re|'ll| are"
-        rf"| will)?(?: going to| be)?|(?:this|our|the) {_PROJECT}) (?:only |always |all |just "
+        compiled(rf"^(?:in (?:this|our) {PROJECT},? )?(?:(?:we|you|everyone|everybody)(?:'re|'ll| are"
+        rf"| will)?(?: going to| be)?|(?:this|our|the) {PROJECT}) (?:only |always |all |just "
         rf"|now )*(?P<not>don't |do not |doesn't |no longer |never |not"
         rf" )?(?!{_STATES})[\w']+\b(?P<object>.{{2,}})")),
     Order("the rule is", "must", ("!question",),
@@ -141,7 +145,7 @@ _SUGGESTING = (
     r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching|asking for)"
 )
 _SUGGEST = r"(?:suggest|propose|recommend|offer|bring up|push|pitch)"
-_HERE = rf"(?:in|for|on|to) (?:this|our|the|my) (?:whole |entire )?{_PROJECT}"
+_HERE = rf"(?:in|for|on|to) (?:this|our|the|my) (?:whole |entire )?{PROJECT}"
 
 # fmt: off
 REJECTIONS: tuple[Rejected, ...] = (

@@ -17,9 +17,8 @@ Certainty = Literal["active", "candidate"]
 def compiled(pattern: str) -> re.Pattern[str]:
     """Return a pattern that ignores case.
 
-    ``[^.;!?]`` and similar sets in it run to the end of a sentence.
+    ``[^.;!?]`` and similar sets run to the end of a sentence, which no dot inside a name ("app.py") is.
     """
-    # "[^.;!?]" means "to the end of the sentence"; a dot inside a name ("requirements.txt") does not end it.
     for stops in (".;!?", ".,;!?", ".?!", ".!?"):
         pattern = pattern.replace(f"[^{stops}]", rf"(?:[^{stops}]|\.(?=\w))")
     return on_use(pattern, re.IGNORECASE)
@@ -76,6 +75,9 @@ ARTEFACTS = (
 """Things that an agent makes, so that a rule about all of them is a rule for it."""
 
 
+PROJECT = (
+    r"(?:project|repo(?:sitory)?|code ?base|app|application|product|team|company|document|report|book|site)"
+)
 _ONWARD = (
     r"from now on(?:wards?)?|from (?:here|today) on(?:wards?)?(?: out)?|from (?:this|that) (?:point"
     r"|moment) (?:on|forward)(?:wards?)?|(?:going|moving) forwards?|henceforth|hereafter|starting (?:now"
@@ -141,19 +143,25 @@ FEATURES: dict[str, re.Pattern[str]] = {
     "your": compiled(r"^your\b"),
     "we_frame": compiled(r"^(?:we|everyone)\b"),
     "lets": compiled(r"\blet's\b"),
-    "in_project": compiled(r"^in (?:this|our)\b"),
+    "in_project": compiled(rf"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?{PROJECT}\b"),
     # "Padding/shadows" may be two things. It is a folder if the words mention its contents, a slash follows,
     # or it is a usual place for sources.
     "a_folder": compiled(
         r"/(?![\w.@-])|\b(?:folder|directory|dir|in|inside|under|below|within|out of|hands off)\b|ˣ"
-        r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|cmd|internal|docs?|tests?|specs?|vendor"
-        r"|third_party|scripts|tools|configs?|build|dist|bin|assets|public|static|data|db|migrations|deploy"
-        r"|infra)/"
+        r"|(?<![\w/])\.?/?(?:src|libs?|apps?|packages|pkg|internal|docs?|tests?|vendor|third_party|scripts"
+        r"|tools|configs?|build|assets|public|static|data|migrations|infra)/"
     ),
     "this_work": compiled(
-        r"^\W*(?:just|only|then|while)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step"
-        r"|round)|(?:the )?(?:other|rest|others|same))\b|\b(?:while|when) (?:you(?:'re| are)? )?(?:fix|do"
-        r"|work)ing\b"
+        r"^\W*(?:just|only|then)\b|\b(?:yet|only|this time|in this (?:pr|task|change|commit|step|round)"
+        r"|others?|rest|same|if|when|once|while|after|before)\b"
+    ),
+    # It depends on something that the agent does, or is asked, again and again.
+    "recurs": compiled(
+        r"\b(?:when(?:ever)?|while|(?:every|each|any) ?time) (?![^,]*\b(?:this|that|these|those|it"
+        r"|them)\b)(?:(?:you|we)(?:'re| are)? (?!(?:done|finish\w*|ready|happy|get|got|have|are|work"
+        r"|complete\w*)\b)\w+|i(?:'m| am)? (?:ask|say|tell|request|mention|talk|send|give)\w*|asked|(?:writ"
+        r"|answer|reply|respond|talk|speak|discuss|explain|refactor|committ|nam|review|document|summari[sz]"
+        r"|cod|cit|quot|describ|translat|draft|format|plan|suggest|debugg|test)ing)\b"
     ),
 }
 
@@ -162,33 +170,6 @@ LASTING_VERB = compiled(
     r"|annotate|spell|sort)\b"
 )
 """Verbs that order a manner, not one piece of work, after the name of a file type or the project."""
-
-DONE_LEAD = compiled(
-    r"^(?:you(?:'re| are| have|'ve)? |we(?:'re| are| have|'ve)? |it(?:'s| is)? |that(?:'s| is)? "
-    r"|everything(?:'s| is)? )?(?:all |fully |both )?(?:done|finish(?:ed)?|ready|complete[ds]?|happy|works?"
-    r"|passes|pass|got|back|merged|fixed|green)\b"
-)
-"""A condition that becomes true once ("when you're done, …"): an order after it is one piece of work."""
-
-AGENT_LEAD = compiled(
-    rf"^(?:(?:you(?:'re| are)?|we(?:'re| are)?) (?:ever )?\w+|i(?:'m| am)? (?:ask|say|tell|request|mention"
-    rf"|talk|send|give)\w*|asked\b|(?:writing|answering|replying|responding|talking|speaking|discussing"
-    rf"|explaining|refactoring|committing|naming|reviewing|documenting|summari[sz]ing|coding|citing|quoting"
-    rf"|describing|translating|debugging|programming|drafting|formatting|reporting|planning|suggesting)\b"
-    rf"|(?:adding|creating|changing|updating|modifying|editing|touching|testing|deleting|removing|renaming"
-    rf"|importing|generating|making|implementing)\b.{{0,40}}\b(?:{ARTEFACTS})\b)"
-)
-"""A recurring condition on the agent's own work ("when writing about …", "when I ask about …").
-
-"When creating a user, send an email" is about the program being written, and not a rule for the agent.
-"""
-
-PROCESS_VERB = compiled(
-    r"^(?:keep (?:going|trying|working|at it|iterating)|run|rerun|re-run|wait|continue|repeat|retry|try"
-    r"|iterate|loop|work|hold|go on|carry on|pause|leave it|let's|stay|start|stop|poll|watch|monitor"
-    r"|proceed)\b"
-)
-"""Verbs that, with "until", give the end of one piece of work, not of a rule."""
 
 # --- words before a demand that are not part of it ------------------------------------------------
 
@@ -204,31 +185,28 @@ LEAD_INS = compiled(
 )
 
 LABEL = compiled(
-    r"^(?!(?:\S+ ){0,4}?\S*(?:problem|bug|issue|question|error|expected|example))(?:[\w'./;#-]+[ \t]+){0,4}"
-    r"[\w'./;#-]+:[ \t]+(?=(?:all|every|each|any|no)\b)"
+    r"^(?!(?:\S+ ){0,4}?\S*(?:problem|bug|issue|question|error|expected|example))(?:[\w'./;#-]+["
+    r" \t]+){0,4}[\w'./;#-]+:[ \t]+(?=(?:all|every|each|any|no)\b)"
 )
 """A label before a demand on all of a kind ("Requirement: every endpoint …")."""
 
 ORDER_FRAME = compiled(
-    r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?\s+|(?:make|be) (?:absolutely )?sure(?:"
-    r" that)?(?: you| to| we| it)?(?: to)?\s+|ensure(?: that)?(?: you| we)?\s+|remember(?: that)?(?: you| to"
-    r"| we)?(?: to)?\s+|keep in mind(?: that)?(?: you| to)?(?: to)?\s+|(?:you|we|agents?|everyone) (?:should"
-    r"|must|need to|needs to|have to|has to|are to|ought to|shall)\s+|i(?:'d| would) (?:really )?(?:like"
-    r"|love|prefer|appreciate)(?: it)?(?: for)?(?: if)? you (?:to |would |could )?|i(?:'d| would) (?:like"
-    r"|love) (?:us )?to\s+|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you (?:to )?"
-    r"|i(?:'m| am) asking you to\s+|please\s+|just\s+|it(?:'s| is) (?:very |really )?(?:important|essential"
-    r"|vital|crucial) (?:to|that you|you)\s+|let's\s+)"
+    r"^(?:(?:can|could|would|will) (?:you|we)(?: please| kindly)?|(?:(?:make|be) (?:absolutely )?sure|ensure"
+    r"|remember|keep in mind)(?: that)?(?: you| we| it)?(?: to)?|(?:you|we|agents?|everyone) (?:should|must"
+    r"|shall|(?:needs?|have|has|are|ought) to)|i(?:'d| would) (?:really )?(?:like|love|prefer"
+    r"|appreciate)(?: it)?(?: for| if)? you(?: to| would| could)?|i(?:'d| would) (?:like|love) (?:us )?to"
+    r"|i (?:really )?(?:want|need|expect|ask|require|urge|tell) (?:that )?you(?: to)?|please|just|it(?:'s"
+    r"| is) (?:very |really )?(?:important|essential|vital|crucial) (?:to|that you|you)|let's)\s+"
 )
 """Words that may precede the verb of an order; removed repeatedly before the rows are tried."""
 
 VETOES = compiled(
-    r"^(?:never ?mind|never again will|always want(?:ed|s)|always wondered|never say never|never fear"
-    r"|never heard|never ever have|(?:don'?t|do not) (?:worry|forget|bother|mind|know|think|see|need|you|we"
-    r"|i|get me wrong|understand|remember|recall|care|have|be (?:sorry|shy|afraid)|hesitate|panic|want to"
-    r"|wait|look|sweat)\b|no (?:improvement|progress|effect|success|response|reply|man|dude|wait|problem"
-    r"|problems|worries|worry|idea|need|changes?|thanks?|thank|rush|hurry|issues?|errors?|matter|one|longer"
-    r"|doubt|way|luck|further|output|difference|other|big deal|reason|comment|diff|clue|wonder|surprise|i|it"
-    r"|that|this|the|we|you|not|don't)\b|stop (?:here|there|it|now|the)\b)"
+    r"^(?:never ?mind|(?:never|always) (?:again will|wondered|wanted|say never|fear|heard|ever have)"
+    r"|(?:don'?t|do not) (?:worry|forget|bother|mind|know|think|see|need|you|we|i|get me wrong|understand"
+    r"|care|have|be (?:sorry|shy|afraid)|hesitate|panic|want to|wait|stop|look)\b|no (?:improvement|progress"
+    r"|effect|success|response|reply|wait|problems?|worr(?:y|ies)|idea|need|changes?|thanks?|thank|rush"
+    r"|hurry|issues?|errors?|matter|one|longer|doubt|way|luck|further|output|difference|other|big deal"
+    r"|reason|i|it|that|this|the|we|you|not|don't)\b|stop (?:here|there|it|now|the)\b)"
 )
 """Idioms and one-off orders that begin like a demand."""
 
@@ -250,11 +228,6 @@ TO_BE_RECORDED = compiled(
 )
 """Asks to record what was stated last, so that it lasts."""
 
-PROJECT_LEAD = compiled(
-    r"^(?:in|for|throughout|within) (?:this|our|the) (?:whole |entire )?(?:repo(?:sitory)?|project"
-    r"|code ?base|document|report|book|paper|thesis|app)\b"
-)
-
 COMMA_LEAD = compiled(
     r"^(?P<lead>(?:(?:when(?:ever)?|while|if|every time|each time|next time|any ?time|in|for|on|under|inside"
     r"|within|until|once|after|before|by|with|as|from|going|moving|henceforth|hereafter|temporarily"
@@ -268,11 +241,5 @@ STANDING_LEAD = compiled(
     rf"|quarter)(?=,))\b[\s,:]*"
 )
 
-CONDITION = compiled(
-    r"^(?P<word>when|whenever|while|if|every time|each time|any ?time|once|after|before)\s+(?P<what>.+)"
-)
-TRAILING_CONDITION = compiled(
-    r"\b(?P<word>whenever|when|every time|each time|any ?time)\s+(?P<what>.{3,160})$"
-)
 SOFTENED = compiled(r"^(?:\w+ ){0,4}?(?:try to|ideally|preferably|if possible)\b")
 """An order that is only a wish."""
