@@ -41,20 +41,16 @@ class Order(NamedTuple):
 HANDS_OFF_ROW = "hands off"
 """Name of the row for folders that must stay as they are."""
 
-_NOT_TO = (
-    r"(?:do not|don't|dont|do n't|let's (?:please )?not|not to|(?:(?:you|we) )?(?:(?:must|may|shall"
+# fmt: off
+_NOT_TO = (r"(?:do not|don't|dont|do n't|let's (?:please )?not|not to|(?:(?:you|we) )?(?:(?:must|may|shall"
     r"|should) not|mustn't|shouldn't|(?:are not|aren't) (?:allowed|supposed) to)|you (?:can't|cannot)"
-    r"|under no circumstances (?:should|must|may|can|are|do) (?:you|we|i want you to)(?: to)?)"
-)
+    r"|under no circumstances (?:should|must|may|can|are|do) (?:you|we|i want you to)(?: to)?)")
 _EVER = r"(?:(?:ever|again|under any circumstances),?\s+)?"
-_STATES = (
-    r"(?:are|is|am|was|were|be|been|have|has|had|get|got|see|saw|know|knew|think|thought|found|find|face|hit"
-    r"|can|can't|cannot|could|will|would|may|might|want|hope|expect|like|should|must|need|understand|feel"
-    r"|love|hate|plan|did|didn't|haven't|aren't|still|already)\b"
-)
+_STATES = (r"(?:are|is|am|was|were|be|been|have|has|had|get|got|see|saw|know|knew|think|thought|found|find"
+    r"|face|hit|can|can't|cannot|could|will|would|may|might|want|hope|expect|like|should|must|need"
+    r"|understand|feel|love|hate|plan|did|didn't|haven't|aren't|still|already)\b")
 """Verbs that describe what is the case, and not a practice."""
 
-# fmt: off
 ORDERS: tuple[Order, ...] = (
     Order("always", "must", ("!we_frame !hollow",), "always answer in British English", "always fails on CI",
         compiled(r"^always\s+(?:please\s+|also\s+)?(?P<verb>[\w'-]+)")),
@@ -142,7 +138,8 @@ class Rejected(NamedTuple):
 
 
 _SUGGESTING = (
-    r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching|asking for)"
+    r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching"
+    r"|asking for)"
 )
 _SUGGEST = r"(?:suggest|propose|recommend|offer|bring up|push|pitch)"
 _HERE = rf"(?:in|for|on|to) (?:this|our|the|my) (?:whole |entire )?{PROJECT}"
@@ -170,21 +167,16 @@ REJECTIONS: tuple[Rejected, ...] = (
         rf"|your|my|our|any\w*)\b)[\w'`ˣ+#/-]+(?: [\w'`ˣ+#/-]+){{0,2}}?) (?:{_HERE}|any ?where|at all"
         rf"|ever)\b")),
 )
-# fmt: on
-
-BEYOND_ONE_CALL = compiled(
-    rf"\b(?:ever|any ?more|for good|under no circumstances|off the table|not an option|out of the question"
-    rf"|from now on|period|full stop|final|(?:stop|don't|do not|never) (?:{_SUGGESTING}|{_SUGGEST})"
-    rf"|{_HERE})\b"
-)
+BEYOND_ONE_CALL = compiled(rf"\b(?:ever|any ?more|for good|under no circumstances|off the table"
+    rf"|not an option|out of the question|from now on|period|full stop|final|(?:stop|don't|do not"
+    rf"|never) (?:{_SUGGESTING}|{_SUGGEST})|{_HERE})\b")
 """Words that extend a rejection beyond the call that it answers."""
 
-BECAUSE = compiled(
-    r"(?:\s*:\s+|\s*[–—]\s*|\s-{1,2}\s|\s*;\s+|,?\s+(?:because|since|cause|cuz|due to)\s+|,?\s+as (?=(?:it"
-    r"|they|that|we|there|nobody|no one)\b)|,\s+(?=(?:it's|it is|they're|they are"
-    r"|that's)\b))(?P<reason>[^.!?]{3,160})"
-)
+BECAUSE = compiled(r"(?:\s*:\s+|\s*[–—]\s*|\s-{1,2}\s|\s*;\s+|,?\s+(?:because|since|cause|cuz|due to)\s+"
+    r"|,?\s+as (?=(?:it|they|that|we|there|nobody|no one)\b)|,\s+(?=(?:it's|it is|they're|they are"
+    r"|that's)\b))(?P<reason>[^.!?]{3,160})")
 """What comes after an idea in the same sentence and says why it is ruled out."""
 
 HERE = compiled(rf"\s+(?:(?:around )?here|at all|for good|any ?more|any ?where|ever|again|please|{_HERE})$")
 """A place that means everywhere; not part of the rejected idea."""
+# fmt: on
