@@ -265,9 +265,9 @@ def _explained(message: _Message, number: int, rule: Demand | Rejection) -> Dema
 
 
 def _record(message: _Message, found: list[Reading], number: int) -> None:
-    """Make a demand lasting where the message asks to record it ("… , add a rule for this").
+    """Make an order certain where the message asks to record it ("… , add a rule for this").
 
-    The demand is in the same sentence or in the one before it.
+    The order is in the same sentence or in the one before it.
     """
     sentence = message.spans[number]
     words = message.words(sentence)
@@ -275,26 +275,15 @@ def _record(message: _Message, found: list[Reading], number: int) -> None:
     if not asked or not _insists(take_apart(words), polite=True):
         return
     head = _SAID_BEFORE.match(words, 0, asked.start())
-    if head and _states(head["said"]):
+    if head and len(content_words(head["said"])) > 1:
         meant = Span(sentence.start, sentence.start + head.end("said"))
-    elif number:
-        number -= 1
-        meant = message.spans[number]
     else:
-        return
+        number = max(0, number - 1)
+        meant = message.spans[number]
     stated = message.words(meant)
-    demands = [rule for rule in _sure(message, meant) if isinstance(rule, Demand)]
-    if not demands and _states(stated):
-        certainty: v.Certainty = "active" if _is_order(stated) else "candidate"
-        demands = [_demand(message, meant, meant, _modality(stated), certainty, RECORDED)]
-    if demands:
-        found[number] = Reading(found[number].reversals, tuple(demands))
-
-
-def _states(words: str) -> bool:
-    """Return whether words can be a rule at all."""
-    asks = v.FEATURES["question"].search(words)
-    return len(content_words(words)) > 1 and not asks and not v.SAYING.search(words)
+    if meant != sentence and not found[number].rules and _is_order(stated):
+        rule = _demand(message, meant, meant, _modality(stated), "active", RECORDED)
+        found[number] = Reading(found[number].reversals, (rule,))
 
 
 def _modality(words: str) -> v.Modality:
@@ -318,8 +307,7 @@ def _sure(message: _Message, sentence: Span) -> Iterator[Demand | Rejection]:
 
 
 def _bare(words: str) -> str:
-    leads = v.LEAD_INS.match(words)
-    return words[leads.end() :] if leads else words
+    return words[lead_length(words) :]
 
 
 def _ordered(message: _Message, sentence: Span, part: Span) -> Demand | None:

@@ -57,28 +57,20 @@ def take_apart(words: str) -> Clause:
     before = ""
     while clause.body and clause.body != before:
         before = clause.body
-        if match := v.LEAD_INS.match(clause.body):
-            clause.body = clause.body[match.end() :]
-        if match := v.LABEL.match(clause.body):
-            clause.body = clause.body[match.end() :]
-        if match := v.COMMA_LEAD.match(clause.body):
-            clause.leads.append(match["lead"])
-            clause.body = clause.body[match.end() :]
-        if match := v.STANDING_LEAD.match(clause.body):
-            clause.leads.append(match.group())
-            clause.body = clause.body[match.end() :]
-        if match := v.ORDER_FRAME.match(clause.body):
-            clause.frames += match.group()
-            clause.body = clause.body[match.end() :]
+        for pattern in (v.LEAD_INS, v.LABEL, v.COMMA_LEAD, v.STANDING_LEAD, v.ORDER_FRAME):
+            if match := pattern.match(clause.body):
+                clause.body = clause.body[match.end() :]
+                if pattern is v.ORDER_FRAME:
+                    clause.frames += match.group()
+                elif pattern in {v.COMMA_LEAD, v.STANDING_LEAD}:
+                    clause.leads.append(match.groupdict().get("lead") or match.group())
     return clause
 
 
 def lead_length(words: str) -> int:
     """Return the length in characters of the lead-ins ("so", "please") before the first significant word."""
-    length = 0
-    while match := v.LEAD_INS.match(words[length:]):
-        length += match.end()
-    return length
+    match = v.LEAD_INS.match(words)
+    return match.end() if match else 0
 
 
 def is_base_verb(word: str) -> bool:
@@ -102,12 +94,11 @@ def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> b
         candidate: The form of the clause that matches the row.
         match: The match.
     """
+    if feature not in _COMPUTED:
+        return bool(v.FEATURES[feature].search(clause.whole))
     groups = match.groupdict()
     begins = match.end("verb") if groups.get("verb") else match.start("object") if "object" in groups else 0
-    computed = _COMPUTED.get(feature)
-    return (
-        computed(clause, candidate[begins:]) if computed else bool(v.FEATURES[feature].search(clause.whole))
-    )
+    return _COMPUTED[feature](clause, candidate[begins:])
 
 
 def _points(_clause: Clause, rest: str) -> bool:
