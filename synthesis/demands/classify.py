@@ -195,14 +195,16 @@ def readings(text: str) -> Iterator[Reading]:
     others = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
     left = MOST_OF_A_BRIEF
     for span, one in zip(message.spans, found, strict=True):
-        theirs = any(part.start < span.end and span.start < part.end for part in others)
-        reading = _doubted(one) if theirs else one
-        rules = _as_written(reading.rules, spelt)
+        turns, rules = one.reversals, one.rules
+        if any(part.start < span.end and span.start < part.end for part in others):
+            # Words that may be somebody else's end or change no rule, and no new rule is certain.
+            turns = turns if not rules and all(isinstance(turn, Echo) for turn in turns) else ()
+            rules = _doubted(rules)
         if brief:
-            rules = tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules[:left])
+            rules = _doubted(rules[:left])
             left -= len(rules)
-        if reading.reversals or rules:
-            yield Reading(_as_written(reading.reversals, spelt), rules)
+        if turns or rules:
+            yield Reading(_as_written(turns, spelt), _as_written(rules, spelt))
 
 
 def is_brief(text: str) -> bool:
@@ -214,14 +216,8 @@ def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
 
 
-def _doubted(reading: Reading) -> Reading:
-    """Downgrade a reading of words that may be somebody else's.
-
-    No rule ends or changes, and no new rule is certain.
-    """
-    if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
-        return reading
-    return Reading((), tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in reading.rules))
+def _doubted(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+    return tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules)
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
@@ -349,7 +345,7 @@ def _is_order(words: str) -> bool:
 
 def _lasts(order: Order, match: re.Match[str], clause: Clause, form: str) -> bool:
     verb = match.groupdict().get("verb")
-    return (verb is None or is_base_verb(verb)) and any(
+    return (not verb or is_base_verb(verb)) and any(
         all(has(name.lstrip("!"), clause, form, match) != name.startswith("!") for name in needs.split())
         for needs in order.lasts_if
     )
