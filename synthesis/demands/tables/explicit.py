@@ -7,13 +7,7 @@ import re
 from typing import NamedTuple
 
 from agentx.synthesis.demands.tables.places import HANDS_OFF
-from agentx.synthesis.demands.tables.vocabulary import (
-    ARTEFACTS,
-    POLICY_VERBS,
-    PROJECT,
-    Modality,
-    compiled,
-)
+from agentx.synthesis.demands.tables.vocabulary import ARTEFACTS, POLICY_VERBS, PROJECT, Modality, compiled
 
 
 class Order(NamedTuple):
