@@ -6,9 +6,8 @@ message is a candidate (:mod:`agentx.synthesis.demands.tables.doubt`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -48,7 +47,6 @@ _SAID_BEFORE = re.compile(
 )
 """What a sentence states before it asks to have this recorded."""
 
-_PRACTICES = {"our practice", "the rule is"}
 _POINTS_BACK = re.compile(
     r"\W*(?:[\w'-]+ ){0,3}(?:it|its|them|they|these|those|this|that|one)\b(?! [\w-]+(?:ly|s)\b(?<!is))",
     re.IGNORECASE,
@@ -179,41 +177,38 @@ def readings(text: str) -> Iterator[Reading]:
     """
     spelt = spelt_out(text)
     plain = own_words(spelt.text)
-    original = straighten(spelt.text)
-    spans = list(sentences(plain))
-    found = []
-    for sentence in spans:
-        turns = tuple(reversals(plain, original, sentence))
+    message = _Message(plain, straighten(spelt.text), tuple(sentences(plain)))
+    found: list[Reading] = []
+    for number, sentence in enumerate(message.spans):
+        turns = tuple(reversals(plain, message.original, sentence))
         withdrawn = any(isinstance(turn, Withdrawal) for turn in turns)
         own = after_withdrawal(plain, sentence) if withdrawn else sentence
-        found.append(Reading(turns, tuple(_sure(plain, original, own))))
-    for number in range(1, len(spans)):
-        if not any(one.rules for one in found[number - 1 : number]):
-            whole = _with_antecedent(plain, original, spans, number)
-            found[number] = _explained(found[number], original, spans[number], whole)
-    for number in range(len(spans)):
-        _record(plain, original, spans[max(0, number - 1) : number + 1], found, number)
+        rules = tuple(_sure(message, own))
+        if number and not found[-1].rules:
+            rules = tuple(_explained(message, number, rule) for rule in rules)
+        found.append(Reading(turns, rules))
+    for number in range(len(found)):
+        _record(message, found, number)
     brief = _is_long(plain)
     if not brief:
-        _doubt(plain, original, spans, found)
+        _doubt(message, found)
     others = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
     left = MOST_OF_A_BRIEF
-    for span, one in zip(spans, found, strict=True):
-        theirs = any(part.start < span.end and span.start < part.end for part in others)
-        reading = _doubted(one) if theirs else one
-        rules = _as_written(reading.rules, spelt)
+    for span, one in zip(message.spans, found, strict=True):
+        turns, rules = one.reversals, one.rules
+        if any(part.start < span.end and span.start < part.end for part in others):
+            # Words that may be somebody else's end or change no rule, and no new rule is certain.
+            turns = turns if not rules and all(isinstance(turn, Echo) for turn in turns) else ()
+            rules = _doubted(rules)
         if brief:
-            rules = tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules[:left])
+            rules = _doubted(rules[:left])
             left -= len(rules)
-        if reading.reversals or rules:
-            yield Reading(_as_written(reading.reversals, spelt), rules)
+        if turns or rules:
+            yield Reading(_as_written(turns, spelt), _as_written(rules, spelt))
 
 
 def is_brief(text: str) -> bool:
-    """Return whether a message is a brief.
-
-    It is one if it has so many own words that it was written, or pasted, at length.
-    """
+    """Return whether a message has so many own words that it was written, or pasted, at length."""
     return len(text) > BRIEF_CHARACTERS and _is_long(own_words(text))
 
 
@@ -221,14 +216,8 @@ def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
 
 
-def _doubted(reading: Reading) -> Reading:
-    """Downgrade a reading of words that may be somebody else's.
-
-    No rule ends or changes, and no new rule is certain.
-    """
-    if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
-        return reading
-    return Reading((), tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in reading.rules))
+def _doubted(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+    return tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules)
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)
@@ -240,219 +229,195 @@ def _as_written(found: tuple[_Placed, ...], spelt: Spelt) -> tuple[_Placed, ...]
     return tuple(msgspec.structs.replace(one, evidence=spelt.written(one.evidence)) for one in found)
 
 
-def _record(plain: str, original: str, spans: list[Span], found: list[Reading], number: int) -> None:
-    """Make a demand lasting where the message asks to record it ("… , add a rule for this").
+class _Message(NamedTuple):
+    """A message: the user's own words, the same with those of others, and the sentences of both."""
 
-    The demand is in the same sentence or in the one before it.
+    plain: str
+    original: str
+    spans: tuple[Span, ...]
+
+    def words(self, span: Span) -> str:
+        return self.plain[span.start : span.end]
+
+    def with_antecedent(self, number: int) -> Span:
+        """Return a sentence, with the one before it if a pronoun points there."""
+        span = self.spans[number]
+        if not number or not _POINTS_BACK.match(self.words(span)):
+            return span
+        before = self.spans[number - 1]
+        # Nothing of others may be between them.
+        between = self.original[before.end : span.start]
+        near = not between.strip(" .-") and between.count("\n") < _SAME_PARAGRAPH
+        return Span(before.start, span.end) if near and span.end - before.start <= _MAX_QUOTE else span
+
+
+def _explained(message: _Message, number: int, rule: Demand | Rejection) -> Demand | Rejection:
+    """Return a demand with the sentence before it, if a pronoun in it has its meaning there."""
+    whole, sentence = message.with_antecedent(number), message.spans[number]
+    if whole == sentence or isinstance(rule, Rejection) or not _POINTS_BACK.match(rule.text):
+        return rule
+    before = message.original[whole.start : sentence.start].strip()
+    return msgspec.structs.replace(rule, text=as_sentence(f"{before} {rule.text}"), evidence=whole)
+
+
+def _record(message: _Message, found: list[Reading], number: int) -> None:
+    """Make an order certain where the message asks to record it ("… , add a rule for this").
+
+    The order is in the same sentence or in the one before it.
     """
-    sentence = spans[-1]
-    words = plain[sentence.start : sentence.end]
+    sentence = message.spans[number]
+    words = message.words(sentence)
     asked = v.TO_BE_RECORDED.search(words)
-    if not asked or (
-        v.FEATURES["question"].search(words) and not v.FEATURES["polite_question"].search(words)
-    ):
+    if not asked or not _insists(take_apart(words), polite=True):
         return
     head = _SAID_BEFORE.match(words, 0, asked.start())
-    within = head is not None and _states(head["said"])
-    if not within and len(spans) == 1:
-        return
-    meant = Span(sentence.start, sentence.start + head.end("said")) if head and within else spans[0]
-    at = number if within else number - 1
-    demands = [rule for rule in _sure(plain, original, meant) if isinstance(rule, Demand)]
-    lasting = tuple(msgspec.structs.replace(demand, certainty="active") for demand in demands)
-    if not lasting and _states(plain[meant.start : meant.end]):
-        stated = original[meant.start : meant.end]
-        lasting = (
-            Demand(
-                text=as_sentence(stated[lead_length(stated) :]),
-                evidence=quoted(meant),
-                modality="must_not" if v.FEATURES["negated"].search(stated) else "must",
-                certainty="active" if _is_order(plain[meant.start : meant.end]) else "candidate",
-                scope=reach_of(stated).scope,
-                until="",
-                for_now=False,
-                shape=RECORDED,
-            ),
-        )
-    if lasting:
-        found[at] = Reading(found[at].reversals, lasting)
+    if head and len(content_words(head["said"])) > 1:
+        meant = Span(sentence.start, sentence.start + head.end("said"))
+    else:
+        number = max(0, number - 1)
+        meant = message.spans[number]
+    stated = message.words(meant)
+    if meant != sentence and not found[number].rules and _is_order(stated):
+        rule = _demand(message, meant, meant, _modality(stated), "active", RECORDED)
+        found[number] = Reading(found[number].reversals, (rule,))
 
 
-def _states(words: str) -> bool:
-    """Return whether words can be a rule at all."""
-    return (
-        len(content_words(words)) > 1
-        and not v.FEATURES["question"].search(words)
-        and not v.SAYING.search(words)
-    )
+def _modality(words: str) -> v.Modality:
+    return "must_not" if v.FEATURES["negated"].search(words) else "must"
 
 
 # --- what is certain ------------------------------------------------------------------------------
 
 
-def _sure(plain: str, original: str, sentence: Span) -> Iterator[Demand | Rejection]:
+def _sure(message: _Message, sentence: Span) -> Iterator[Demand | Rejection]:
     """Yield what a sentence demands or rules out for certain."""
-    words = plain[sentence.start : sentence.end]
+    words = message.words(sentence)
     if v.SAYING.search(words):
         return
-    if ruled_out := _ruled_out(original, sentence, words):
+    if ruled_out := _ruled_out(message, sentence):
         yield ruled_out
         return
-    for part in clauses(plain, sentence):
-        demand = _ordered(plain, original, sentence, part) or _attitude(plain, original, sentence, part)
-        if demand:
+    for part in clauses(message.plain, sentence):
+        if demand := _ordered(message, sentence, part) or _attitude(message, sentence, part):
             yield demand
 
 
 def _bare(words: str) -> str:
-    leads = v.LEAD_INS.match(words)
-    return words[leads.end() :] if leads else words
+    return words[lead_length(words) :]
 
 
-def _ordered(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
-    words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
+def _ordered(message: _Message, sentence: Span, part: Span) -> Demand | None:
+    """Return the demand that a clause makes in an explicit wording."""
+    words = message.words(part)[:_MAX_CLAUSE]
     clause = take_apart(words)
     clause.attached = part.start > sentence.start
-    lasts = any(v.FEATURES[name].search(words) for name in ("standing", "ever", "for_now", "until"))
-    if clause.asks and v.RHETORICAL.match(_bare(words)) and not lasts:
-        return None
-    if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)):
+    if v.VETOES.match(clause.body) or v.VETOES.match(_bare(words)) or not _insists(clause):
         return None
     for order in explicit.ORDERS:
-        for candidate in (words,) if order.anywhere else clause.forms:
-            match = order.pattern.search(candidate) if order.anywhere else order.pattern.match(candidate)
-            if match and _lasts(order, match, clause, candidate):
-                found = _build(original, sentence, part, clause, order, match)
+        for form in clause.forms:
+            match = order.pattern.match(form)
+            if match and _lasts(order, match, clause, form):
+                modality = "must_not" if match.groupdict().get("not") else order.modality
+                if modality == order.modality and v.SOFTENED.match(clause.frames + clause.body):
+                    modality = "prefer"
+                found = _demand(message, sentence, part, modality, "active", order.name)
                 # A masked quote may be a file name, and an order about one file is one piece of work.
                 is_folder = found.scope.paths and found.scope.paths[0].endswith("/**")
                 return found if order.name != explicit.HANDS_OFF_ROW or is_folder else None
     return None
 
 
+def _insists(clause: Clause, *, polite: bool = False) -> bool:
+    """Return whether a clause can be an order: a question only if it is polite and says how long it lasts."""
+    if not clause.asks:
+        return True
+    insists = polite or "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
+    return bool(insists and v.FEATURES["polite_question"].search(clause.whole))
+
+
 def _is_order(words: str) -> bool:
     """Return whether words have the form of an order, however long it lasts."""
     clause = take_apart(words[:_MAX_CLAUSE])
     return not clause.asks and any(
-        order.pattern.match(form) for order in explicit.ORDERS if not order.anywhere for form in clause.forms
+        order.pattern.match(form) for order in explicit.ORDERS for form in clause.forms
     )
 
 
-def _lasts(order: Order, match: re.Match[str], clause: Clause, candidate: str) -> bool:
-    asked = clause.asks and not order.anywhere
-    if asked and not v.FEATURES["polite_question"].search(clause.whole):
-        return False
+def _lasts(order: Order, match: re.Match[str], clause: Clause, form: str) -> bool:
     verb = match.groupdict().get("verb")
-    if verb is not None and not is_base_verb(verb):
-        return False
-    feature = partial(has, clause=clause, candidate=candidate, match=match)
-    lasts = any(
-        all(feature(name.lstrip("!")) != name.startswith("!") for name in needs.split())
+    return (not verb or is_base_verb(verb)) and any(
+        all(has(name.lstrip("!"), clause, form, match) != name.startswith("!") for name in needs.split())
         for needs in order.lasts_if
     )
-    # A question is certain only if it insists.
-    insists = "please" in clause.whole.lower() or v.FEATURES["standing"].search(clause.whole)
-    return lasts and (not clause.asks or bool(insists))
-
-
-def _build(
-    original: str, sentence: Span, part: Span, clause: Clause, order: Order, match: re.Match[str]
-) -> Demand:
-    groups = match.groupdict()
-    begins = match.start("text") if groups.get("text") else match.start()
-    start = part.start + (begins if order.anywhere else lead_length(clause.whole))
-    modality = order.modality
-    negated = v.FEATURES["negated"].search(clause.whole)
-    if (modality == "must" and groups.get("not")) or (negated and order.name in _PRACTICES):
-        modality = "must_not"
-    elif v.SOFTENED.match(clause.frames + clause.body):
-        modality = "prefer"
-    own = Span(start, part.end)
-    return _demand(original, sentence, own, modality, "active", order.name, clause.whole)
 
 
 def _demand(
-    original: str,
-    sentence: Span,
-    own: Span,
-    modality: v.Modality,
-    certainty: v.Certainty,
-    shape: str,
-    whole: str,
+    message: _Message, sentence: Span, part: Span, modality: v.Modality, certainty: v.Certainty, shape: str
 ) -> Demand:
-    """Return a demand with its scope and its end.
-
-    Args:
-        original: The message, with typographic quotes straightened.
-        sentence: The evidence.
-        own: What becomes the text.
-        modality: Its modality.
-        certainty: Its certainty.
-        shape: What it was read as.
-        whole: The words that say how long it lasts.
-    """
-    words = " ".join(original[own.start : own.end].split())
+    """Return the demand of a part of a sentence, with its scope and its end."""
+    said = message.words(part)
+    own = Span(part.start + lead_length(said), part.end)
+    words = " ".join(message.original[own.start : own.end].split())
     reach = reach_of(words)
-    fits = sentence.end - sentence.start <= _MAX_QUOTE
     return Demand(
         text=as_sentence(words),
-        evidence=sentence if fits else quoted(own),
+        evidence=sentence if sentence.end - sentence.start <= _MAX_QUOTE else quoted(own),
         modality=modality,
         certainty=certainty,
         scope=reach.scope,
         until=reach.until,
-        for_now=bool(reach.until) or bool(v.FEATURES["for_now"].search(whole)),
+        for_now=bool(reach.until or v.FEATURES["for_now"].search(said)),
         shape=shape,
     )
 
 
-def _attitude(plain: str, original: str, sentence: Span, part: Span) -> Demand | None:
+def _attitude(message: _Message, sentence: Span, part: Span) -> Demand | None:
     """Return the preference that a clause states about the user, in general."""
     start = part.start
-    words = plain[part.start : min(part.end, part.start + _MAX_CLAUSE)]
+    words = message.words(part)[:_MAX_CLAUSE]
     ends = [*(match.span() for match in attitudes.PARTS.finditer(words)), (len(words), len(words))]
     for end, following in ends:
-        said = plain[start : part.start + end]
-        if not attitudes.NOT_IN_GENERAL.search(said):
-            for frame in attitudes.ATTITUDES:
-                match = frame.search(said)
-                if match is None or attitudes.AT_HAND.match(match["object"] or "x"):
-                    continue
-                groups = match.groupdict()
-                asks = attitudes.QUESTION.search(said) and not groups.get("stated")
-                mild = groups.get("mild") and attitudes.MILD_AT_HAND.match(match["object"])
-                if asks or mild or (groups.get("chosen") and attitudes.EVENT.search(match["object"])):
-                    continue
-                own = Span(start + lead_length(said), part.end)
-                return _demand(original, sentence, own, "prefer", "active", ATTITUDE, said)
+        said = message.plain[start : part.start + end]
+        if not attitudes.NOT_IN_GENERAL.search(said) and any(
+            _is_attitude(match, said) for frame in attitudes.ATTITUDES if (match := frame.search(said))
+        ):
+            return _demand(message, sentence, Span(start, part.end), "prefer", "active", ATTITUDE)
         start = part.start + following
     return None
 
 
-def _ruled_out(original: str, sentence: Span, words: str) -> Rejection | None:
+def _is_attitude(match: re.Match[str], said: str) -> bool:
+    groups = match.groupdict()
+    asks = v.FEATURES["question"].search(said) and not groups.get("stated")
+    at_hand = attitudes.AT_HAND.match(match["object"] or "x")
+    mild = groups.get("mild") and attitudes.MILD_AT_HAND.match(match["object"])
+    return not (asks or at_hand or mild)
+
+
+def _ruled_out(message: _Message, sentence: Span) -> Rejection | None:
     """Return the idea that a sentence rules out for good."""
+    words = message.words(sentence)
+    if v.FEATURES["question"].search(words):
+        return None
     for row in explicit.REJECTIONS:
         match = row.pattern.search(_bare(words))
-        if match is None or v.FEATURES["question"].search(words):
+        if match is None or not (row.says_so or explicit.BEYOND_ONE_CALL.search(words)):
             continue
         found = next(text for key, text in match.groupdict().items() if key.startswith("idea") and text)
-        if not content_words(found.replace(NAME, "x")):
-            continue
-        if not row.says_so and not explicit.BEYOND_ONE_CALL.search(words):
-            continue
-        at = sentence.start + words.index(found)
-        idea = explicit.HERE.sub("", original[at : at + len(found)].strip())
-        return _rejection(original, sentence, idea, "active", row.name)
+        if content_words(found.replace(NAME, "x")):
+            at = sentence.start + words.index(found)
+            idea = explicit.HERE.sub("", message.original[at : at + len(found)].strip())
+            return _rejection(message, sentence, idea, "active", row.name)
     return None
 
 
-def _rejection(original: str, sentence: Span, idea: str, certainty: v.Certainty, shape: str) -> Rejection:
+def _rejection(message: _Message, sentence: Span, idea: str, certainty: v.Certainty, shape: str) -> Rejection:
     own = quoted(sentence)
-    because = explicit.BECAUSE.search(original, own.start, own.end)
-    idea = explicit.BECAUSE.split(idea, maxsplit=1)[0]
+    because = explicit.BECAUSE.search(message.original, own.start, own.end)
     return Rejection(
-        text=as_sentence(original[own.start : own.end]),
+        text=as_sentence(message.original[own.start : own.end]),
         evidence=own,
-        idea=as_sentence(idea),
+        idea=as_sentence(explicit.BECAUSE.split(idea, maxsplit=1)[0]),
         reason=as_sentence(because["reason"]) if because else "",
         certainty=certainty,
         shape=shape,
@@ -462,13 +427,14 @@ def _rejection(original: str, sentence: Span, idea: str, certainty: v.Certainty,
 # --- what is in doubt -----------------------------------------------------------------------------
 
 
-def _doubt(plain: str, original: str, spans: Sequence[Span], found: list[Reading]) -> None:
+def _doubt(message: _Message, found: list[Reading]) -> None:
     """Add the sentences that may outlive the message: at most two, those that weigh most."""
-    number_of_words = sum(len(plain[span.start : span.end].split()) for span in spans)
+    spans = message.spans
+    number_of_words = sum(len(message.words(span).split()) for span in spans)
     weighed: list[tuple[Doubt, int]] = []
     explains = -1
     for number, span in enumerate(spans):
-        words = plain[span.start : span.end]
+        words = message.words(span)
         others = words.count(NAME) > _QUOTED_SHARE * len(words) or bool(_OPEN_QUOTE.search(words))
         if found[number].closed or v.SAYING.search(words) or others or not any(map(str.isalpha, words)):
             continue
@@ -479,56 +445,29 @@ def _doubt(plain: str, original: str, spans: Sequence[Span], found: list[Reading
             weighed.append((one, number))
     weighed.sort(key=lambda pair: -pair[0].weight)
     for place, (one, number) in enumerate(weighed[:MOST_CANDIDATES]):
-        if place and one.weight < doubts.SECOND:
-            break
-        span = _with_antecedent(plain, original, spans, number)
-        shape = ", ".join(one.signs)
-        words = plain[span.start : span.end]
-        if one.kind == "demand" or reach_of(words).until:
-            modality: v.Modality = "must_not" if v.FEATURES["negated"].search(words) else "must"
-            own = Span(span.start + lead_length(words), span.end)
-            made = _demand(original, span, own, modality, "candidate", shape, words)
-            rule: Demand | Rejection = msgspec.structs.replace(made, ordered=_is_order(words))
-        elif _names_nothing(words) and number + 1 < len(spans):
-            after = spans[number + 1]
-            whole = Span(span.start, after.end)
-            reason = as_sentence(original[after.start : after.end])
-            idea = _bare(original[span.start : span.end])
-            made_of_both = _rejection(original, whole, idea, "candidate", shape)
-            rule = msgspec.structs.replace(made_of_both, reason=reason)
-        else:
-            rule = _rejection(original, span, _bare(original[span.start : span.end]), "candidate", shape)
-        found[number] = Reading(found[number].reversals, (rule,))
+        if not place or one.weight >= doubts.SECOND:
+            found[number] = Reading(found[number].reversals, (_candidate(message, number, one),))
 
 
-def _explained(reading: Reading, original: str, sentence: Span, whole: Span) -> Reading:
-    """Return a reading whose demands include the sentence before them, in which a pronoun has its meaning."""
-    if whole == sentence or not any(isinstance(rule, Demand) for rule in reading.rules):
-        return reading
-    before = original[whole.start : sentence.start].strip()
-    rules = tuple(
-        msgspec.structs.replace(rule, text=as_sentence(f"{before} {rule.text}"), evidence=whole)
-        if isinstance(rule, Demand) and _POINTS_BACK.match(rule.text)
-        else rule
-        for rule in reading.rules
-    )
-    return Reading(reading.reversals, rules)
+def _candidate(message: _Message, number: int, doubt: Doubt) -> Demand | Rejection:
+    """Return the candidate that a sentence is."""
+    span = message.with_antecedent(number)
+    words = message.words(span)
+    shape = ", ".join(doubt.signs)
+    if doubt.kind == "demand" or reach_of(words).until:
+        made = _demand(message, span, span, _modality(words), "candidate", shape)
+        return msgspec.structs.replace(made, ordered=_is_order(words))
+    idea = _bare(message.original[span.start : span.end])
+    if number + 1 == len(message.spans) or not _names_nothing(words):
+        return _rejection(message, span, idea, "candidate", shape)
+    after = message.spans[number + 1]
+    rejection = _rejection(message, Span(span.start, after.end), idea, "candidate", shape)
+    reason = as_sentence(message.original[after.start : after.end])
+    return msgspec.structs.replace(rejection, reason=reason)
 
 
 def _names_nothing(words: str) -> bool:
     return not content_words(words.replace(NAME, "x")) - _REFUSALS
-
-
-def _with_antecedent(plain: str, original: str, spans: Sequence[Span], number: int) -> Span:
-    """Return a sentence, with the one before it if a pronoun points there."""
-    span = spans[number]
-    if not number or not _POINTS_BACK.match(plain[span.start : span.end]):
-        return span
-    before = spans[number - 1]
-    # Nothing of others may be between them.
-    between = original[before.end : span.start]
-    near = not between.strip(" .-") and between.count("\n") < _SAME_PARAGRAPH
-    return Span(before.start, span.end) if near and span.end - before.start <= _MAX_QUOTE else span
 
 
 # --- text -----------------------------------------------------------------------------------------

@@ -73,60 +73,50 @@ def explain(text: str) -> tuple[MessagePart, ...]:
             parts.append(_of_turn(next(turn for turn in turns if closes(turn))))
         else:
             parts += map(_of_rule, reading.rules) if reading.rules else map(_of_turn, turns[:1])
-    own = [(part.start, part.end) for part in parts]
     plain = own_words(text)
+    read = list(parts)
     for span in sentences(plain):
         words = plain[span.start : span.end]
-        alone = not any(start < span.end and span.start < end for start, end in own)
+        alone = not any(part.start < span.end and span.start < part.end for part in read)
         # A list number, or the lead-in to somebody else's words ("The README …").
         scrap = (len(words) < _SCRAP and words[-1:] not in ".!?") or not any(map(str.isalpha, words))
         if alone and not scrap:
-            why = _why_left(words)
-            parts.append(MessagePart(start=span.start, end=span.end, verdict="left", why=why))
-    own = [(part.start, part.end) for part in parts]
+            parts.append(MessagePart(start=span.start, end=span.end, verdict="left", why=_why_left(words)))
     parts += (
         MessagePart(start=piece.start, end=piece.end, verdict="material", why=piece.sort)
         for piece in material(text)
-        if not any(start <= piece.start and piece.end <= end for start, end in own)
+        if not any(part.start <= piece.start and piece.end <= part.end for part in parts)
     )
     return tuple(sorted(parts, key=lambda part: (part.start, part.end)))
 
 
 def _of_rule(rule: Demand | Rejection) -> MessagePart:
-    start, end = rule.evidence.start, rule.evidence.end
-    doubt = "; it may be meant for this once" if rule.certainty == "candidate" else ""
     if isinstance(rule, Demand):
-        kind = "preference" if rule.modality == "prefer" else "constraint"
-        return MessagePart(
-            start=start, end=end, verdict=rule.certainty, kind=kind, why=_read_as(rule.shape) + doubt
-        )
-    why = f'rules out "{rule.idea}"' if rule.idea else "turns down what was said just before"
-    why += (f', because "{rule.reason}"' if rule.reason else "") + f"; {_read_as(rule.shape)}{doubt}"
-    return MessagePart(start=start, end=end, verdict=rule.certainty, kind="rejection", why=why)
+        kind, why = "preference" if rule.modality == "prefer" else "constraint", ""
+    else:
+        kind = "rejection"
+        why = f'rules out "{rule.idea}"' if rule.idea else "turns down what was said just before"
+        why += (f', because "{rule.reason}"' if rule.reason else "") + "; "
+    example = _EXAMPLES.get(rule.shape)
+    why += f'read as "{rule.shape}", as in "{example}"' if example else f"its signs: {rule.shape}"
+    why += "; it may be meant for this once" if rule.certainty == "candidate" else ""
+    start, end = rule.evidence.start, rule.evidence.end
+    return MessagePart(start=start, end=end, verdict=rule.certainty, kind=kind, why=why)
 
 
 def _of_turn(turn: Reversal) -> MessagePart:
-    start, end = turn.evidence.start, turn.evidence.end
+    verdict: Verdict = "changes" if isinstance(turn, Amendment) else "ends"
     match turn:
         case Amendment(what=what):
-            why = (
-                f'an exception to a rule about "{what}"'
-                if what
-                else "an exception to what was said just before"
-            )
-            return MessagePart(start=start, end=end, verdict="changes", why=f"{why}, where one stands")
+            about = f'a rule about "{what}"' if what else "what was said just before"
+            why = f"an exception to {about}, where one stands"
         case Withdrawal():
             why = "takes back the rule that was said just before, where one was"
         case Fulfilment(what=what):
             why = f'ends a rule that was to last until "{what}", where one stands'
         case _:
             why = f'ends a rule about "{turn.what}", where one stands'  # type: ignore[union-attr]
-    return MessagePart(start=start, end=end, verdict="ends", why=why)
-
-
-def _read_as(shape: str) -> str:
-    example = _EXAMPLES.get(shape)
-    return f'read as "{shape}", as in "{example}"' if example else f"its signs: {shape}"
+    return MessagePart(start=turn.evidence.start, end=turn.evidence.end, verdict=verdict, why=why)
 
 
 def _why_left(written: str) -> str:

@@ -1,7 +1,7 @@
 """Takes a clause apart and finds the features that decide whether it is a demand, and how certain."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
@@ -57,28 +57,20 @@ def take_apart(words: str) -> Clause:
     before = ""
     while clause.body and clause.body != before:
         before = clause.body
-        if match := v.LEAD_INS.match(clause.body):
-            clause.body = clause.body[match.end() :]
-        if match := v.LABEL.match(clause.body):
-            clause.body = clause.body[match.end() :]
-        if match := v.COMMA_LEAD.match(clause.body):
-            clause.leads.append(match["lead"])
-            clause.body = clause.body[match.end() :]
-        if match := v.STANDING_LEAD.match(clause.body):
-            clause.leads.append(match.group())
-            clause.body = clause.body[match.end() :]
-        if match := v.ORDER_FRAME.match(clause.body):
-            clause.frames += match.group()
-            clause.body = clause.body[match.end() :]
+        for pattern in (v.LEAD_INS, v.LABEL, v.COMMA_LEAD, v.STANDING_LEAD, v.ORDER_FRAME):
+            if match := pattern.match(clause.body):
+                clause.body = clause.body[match.end() :]
+                if pattern is v.ORDER_FRAME:
+                    clause.frames += match.group()
+                elif pattern in {v.COMMA_LEAD, v.STANDING_LEAD}:
+                    clause.leads.append(match.groupdict().get("lead") or match.group())
     return clause
 
 
 def lead_length(words: str) -> int:
     """Return the length in characters of the lead-ins ("so", "please") before the first significant word."""
-    length = 0
-    while match := v.LEAD_INS.match(words[length:]):
-        length += match.end()
-    return length
+    match = v.LEAD_INS.match(words)
+    return match.end() if match else 0
 
 
 def is_base_verb(word: str) -> bool:
@@ -90,104 +82,53 @@ def is_base_verb(word: str) -> bool:
     low = word.lower()
     if low in v.NO_BASE_VERB or NAME in low:
         return False
-    if low.endswith("s") and not low.endswith("ss"):
-        return low in v.BASE_VERBS_IN_S
-    if low.endswith("ed"):
-        return low in v.BASE_VERBS_IN_ED
-    return not low.endswith("ing") or low in v.BASE_VERBS_IN_ING
+    return low in v.BASE_VERBS or low.endswith("ss") or not low.endswith(("s", "ed", "ing"))
 
 
 def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> bool:
-    """Return whether a clause that matches a shape has a feature.
+    """Return whether a clause that matches a row has a feature.
 
     Args:
         feature: A name from the tables of the vocabulary, or one of those computed in this module.
         clause: The clause.
-        candidate: The form of the clause that matches the shape.
+        candidate: The form of the clause that matches the row.
         match: The match.
     """
+    if feature not in _COMPUTED:
+        return bool(v.FEATURES[feature].search(clause.whole))
     groups = match.groupdict()
-    begins = match.start("object") if groups.get("object") else match.start()
-    begins = next((match.end(name) for name in ("verb", "does") if groups.get(name)), begins)
-    rest = candidate[begins:]
-    if feature in _WORKED_OUT:
-        return _WORKED_OUT[feature](clause, groups.get("object") or rest)
-    if feature in _OF_REST:
-        return _OF_REST[feature](rest)
-    if feature in v.BODY_FEATURES:
-        return bool(v.BODY_FEATURES[feature].search(clause.body))
-    return bool(v.FEATURES[feature].search(clause.whole))
+    begins = match.end("verb") if groups.get("verb") else match.start("object") if "object" in groups else 0
+    return _COMPUTED[feature](clause, candidate[begins:])
 
 
-def _points(rest: str) -> bool:
+def _points(_clause: Clause, rest: str) -> bool:
     for name in ("standing", "for_now", "ever"):
         rest = v.FEATURES[name].sub(" ", rest)
-    rest = v.ALL_OF_THEM.sub(" ", rest)
     end = v.FEATURES["until"].search(rest)
     return bool(v.FEATURES["deictic"].search(rest[: end.start()] if end else rest))
 
 
-def _is_hollow(rest: str) -> bool:
+def _is_hollow(_clause: Clause, rest: str) -> bool:
     """Return whether an order names nothing ("always do that")."""
     words = content_words(rest.replace(NAME, "x"))
     return not words or (len(words) == 1 and bool(_POINTER.search(rest)))
 
 
-def _is_general(_clause: Clause, words: str) -> bool:
-    """Return whether an object is a kind ("any tests", "to main") and not one thing ("the test")."""
-    parts = [part.strip(",.;:!").lower() for part in words.split()]
-    if not parts:
-        return False
-    if parts[0] in {"any", "all", "every", "each"}:
-        return True
-    if parts[0] in {"a", "an", "to", "on", "in", "into", "from", "with", "for", "at"}:
-        return len(parts) > 1 and parts[1] not in v.DETERMINED
-    return parts[0] not in v.DETERMINED
-
-
-def _conditions(clause: Clause) -> Iterator[tuple[str, str]]:
-    for lead in clause.leads:
-        if match := v.CONDITION.match(lead):
-            yield match["word"].lower(), match["what"]
-    if match := v.TRAILING_CONDITION.search(clause.body):
-        yield match["word"].lower(), match["what"]
-
-
-def _is_of_the_agents_work(clause: Clause, _object: str) -> bool:
-    for word, what in _conditions(clause):
-        if v.DONE_LEAD.match(what) or _POINTER.search(what) or word in {"if", "once", "after", "before"}:
-            recurs = word in {"whenever", "every time", "each time", "anytime", "any time"}
-        else:
-            recurs = bool(v.AGENT_LEAD.match(what))
-        if recurs:
-            return True
-    return False
-
-
-def _names_place(clause: Clause, _object: str) -> bool:
-    """Return whether it applies to the project, a type of file, or a directory named at its beginning.
-
-    One file does not count: an order about it is one piece of work.
-    """
+def _names_place(clause: Clause, _rest: str) -> bool:
+    """Return whether it is about the project or a type of file, or begins with a directory."""
     leading = [glob for lead in clause.leads for glob in reach_of(lead).scope.paths]
-    of_files = reach_of(clause.whole).scope.paths if _FILES.search(clause.whole) else ()
+    typed = reach_of(clause.whole).scope.paths if _FILES.search(clause.whole) else ()
     return (
-        any(v.PROJECT_LEAD.match(lead) for lead in clause.leads)
-        or any(glob.endswith("/**") or glob.startswith("**/*.") for glob in leading)
-        or any(glob.startswith("**/*.") for glob in of_files)
+        any(v.FEATURES["in_project"].match(lead) for lead in clause.leads)
+        or any(glob.endswith("/**") for glob in leading)
+        or any(glob.startswith("**/*.") for glob in (*leading, *typed))
     )
 
 
-_WORKED_OUT: dict[str, Callable[[Clause, str], bool]] = {
+_COMPUTED: dict[str, Callable[[Clause, str], bool]] = {
     "attached": lambda clause, _: clause.attached,
-    "general_object": _is_general,
-    "agent_lead": _is_of_the_agents_work,
-    "once_lead": lambda clause, _: any(
-        v.DONE_LEAD.match(what) or _POINTER.search(what) for _, what in _conditions(clause)
-    ),
+    "lasting_verb": lambda clause, _: bool(v.LASTING_VERB.match(clause.body)),
     "place": _names_place,
-    "until": lambda clause, _: (
-        bool(v.FEATURES["until"].search(clause.whole)) and not v.PROCESS_VERB.match(clause.body)
-    ),
+    "deictic": _points,
+    "hollow": _is_hollow,
 }
-_OF_REST: dict[str, Callable[[str], bool]] = {"deictic": _points, "hollow": _is_hollow}

@@ -22,8 +22,8 @@ from agentx.synthesis.demands.explanation import explain
         ),
         ("Still wrong.", "candidate", "rejection", "its signs: a judgement"),
         (
-            "Our commits are short, so add a rule for this.",
-            "candidate",
+            "Keep the commits short, so add a rule for this.",
+            "active",
             "constraint",
             'read as "asked to be recorded"',
         ),
