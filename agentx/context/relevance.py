@@ -79,10 +79,13 @@ def candidates(state: State, message: str, current: int = 0) -> list[MemoryItem]
     work = frozenset[str]().union(
         *map(content_words, said[-LATEST_SAID:]), *(content_words(task.text) for task in state.active("task"))
     )
+    noted = {(one.seq, one.start) for item in state.active("decision", "knowledge") for one in item.evidence}
     found = [
         item
         for item in state.active(status="candidate")
-        if item.trust == "user" and any(one.quote for one in item.evidence)
+        if item.trust == "user"
+        and any(one.quote for one in item.evidence)
+        and not any((one.seq, one.start) in noted for one in item.evidence)
     ][-COMPARED:]
     recent = _of_latest_session(found)
     asked = content_words(message)

@@ -91,15 +91,15 @@ def explain(text: str) -> tuple[MessagePart, ...]:
 
 
 def _of_rule(rule: Demand | Rejection) -> MessagePart:
+    example = _EXAMPLES.get(rule.shape)
+    why = f'read as "{rule.shape}", as in "{example}"' if example else f"signs: {rule.shape}"
     if isinstance(rule, Demand):
-        kind, why = "preference" if rule.modality == "prefer" else "constraint", ""
+        kind = "preference" if rule.modality == "prefer" else "constraint"
+        why = why if example else f"may be meant to last; {why}"
     else:
         kind = "rejection"
-        why = f'rules out "{rule.idea}"' if rule.idea else "turns down what was said just before"
-        why += (f', because "{rule.reason}"' if rule.reason else "") + "; "
-    example = _EXAMPLES.get(rule.shape)
-    why += f'read as "{rule.shape}", as in "{example}"' if example else f"its signs: {rule.shape}"
-    why += "; it may be meant for this once" if rule.certainty == "candidate" else ""
+        because = f', because "{rule.reason}"' if rule.reason else ""
+        why = f'rules out "{rule.idea}"{because}; {why}' if example else f"may turn something down; {why}"
     start, end = rule.evidence.start, rule.evidence.end
     return MessagePart(start=start, end=end, verdict=rule.certainty, kind=kind, why=why)
 
@@ -130,4 +130,4 @@ def _why_left(written: str) -> str:
         return "an idiom, or meant for this once"
     if _ORDER.match(clause.body):
         return "an order for one piece of work: nothing says that it lasts"
-    return "no order, no wish and no refusal"
+    return "few or no signs that it outlives the message"

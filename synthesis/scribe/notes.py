@@ -103,10 +103,11 @@ class NoteTaker:
 def _said(ledger: Ledger, state: State, text: str) -> None:
     """Note what a message says besides its demands, which are recorded already."""
     demands = demanded(state, ledger.event.seq)
+    certain = demanded(state, ledger.event.seq, sure=True)
     answers = answered(state, text, ledger.event.seq)
     for one in statements(text, answers.quote if answers else ""):
         evidence = ledger.evidence(text, one.span.start, one.span.end)
-        taken = covered(one.span, demands)
+        taken = covered(one.span, certain if one.sure and not one.plain else demands)
         if one.sort == "context":
             _tell(ledger, one, evidence)
         elif one.sort != "task" and not taken:

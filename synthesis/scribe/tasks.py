@@ -45,12 +45,13 @@ _DROPS = on_use(
 """Words with which the user names a task that is done or no longer wanted."""
 
 
-def demanded(state: State, seq: int) -> list[Evidence]:
-    """Return the places of a message that became demands."""
+def demanded(state: State, seq: int, *, sure: bool = False) -> list[Evidence]:
+    """Return the places of a message that became demands; ``sure``: without candidates."""
     return [
         place
         for item in state.items.values()
-        if item.kind == "constraint" or (item.kind == "rejection" and item.status == "active")
+        if (item.kind == "constraint" and not (sure and item.status == "candidate"))
+        or (item.kind == "rejection" and item.status == "active")
         for place in item.evidence
         if place.seq == seq
     ]

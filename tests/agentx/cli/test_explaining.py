@@ -27,7 +27,7 @@ def test_a_recorded_message_is_explained_by_its_number_and_nothing_is_recorded(c
 
 
 def test_a_message_may_come_from_the_standard_input(call, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("no more tabs?"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("is it ready?"))
     assert "a question" in call("memory", "explain", "-").out
 
 

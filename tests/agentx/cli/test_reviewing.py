@@ -102,7 +102,7 @@ def test_a_proposal_is_settled_with_one_key(key, status, root, person):
 
 def test_a_proposal_is_shown_where_it_was_said_and_with_why_it_is_only_proposed(person):
     assert b"please don't use emojis" in person.shown
-    assert b"it may be meant for this once" in person.shown
+    assert b"may be meant to last" in person.shown
     assert b"unless settled" in person.shown
 
 

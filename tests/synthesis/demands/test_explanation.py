@@ -12,7 +12,7 @@ from agentx.synthesis.demands.explanation import explain
     ("text", "verdict", "kind", "why"),
     [
         ("Never push to main.", "active", "constraint", 'read as "never"'),
-        ("Please don't add comments.", "candidate", "constraint", "it may be meant for this once"),
+        ("Please don't add comments.", "candidate", "constraint", "may be meant to last"),
         ("I prefer tables over lists.", "active", "preference", 'read as "attitude"'),
         (
             "Stop suggesting Redux.",
@@ -20,7 +20,7 @@ from agentx.synthesis.demands.explanation import explain
             "rejection",
             'read as "stop suggesting", as in "stop suggesting Redux"',
         ),
-        ("Still wrong.", "candidate", "rejection", "its signs: a judgement"),
+        ("Still wrong.", "candidate", "rejection", "may turn something down; signs: a judgement"),
         (
             "Keep the commits short, so add a rule for this.",
             "active",
@@ -31,7 +31,7 @@ from agentx.synthesis.demands.explanation import explain
         ("Scratch that.", "ends", "", "takes back the rule that was said just before"),
         ("The payment bug is fixed now.", "ends", "", "The payment bug"),
         ("Is it ready?", "left", "", "a question"),
-        ("Rename the parser.", "left", "", "no order, no wish"),
+        ("Rename the parser.", "left", "", "few or no signs"),
         ("Add a test for it.", "left", "", "an order for one piece of work"),
         ("> always lie", "material", "", "a quote, code or a table"),
         ("```\nnever stop\n```", "material", "", "a quote, code or a table"),
