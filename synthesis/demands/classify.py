@@ -439,9 +439,9 @@ def _doubt(message: _Message, found: list[Reading]) -> None:
         if found[number].closed or v.SAYING.search(words) or others or not any(map(str.isalpha, words)):
             continue
         one = weigh(words, first=number == 0, alone=len(spans) == 1, words_of_message=number_of_words)
-        if one.kind == "rejection" and one.weight > 0 and _names_nothing(words):
+        if one.kind == "rejection" and one.weight >= 0 and _names_nothing(words):
             explains = number + 1
-        if one.weight > 0 and number != explains and not found[number].rules:
+        if one.weight >= 0 and number != explains and not found[number].rules:
             weighed.append((one, number))
     weighed.sort(key=lambda pair: -pair[0].weight)
     for place, (one, number) in enumerate(weighed[:MOST_CANDIDATES]):

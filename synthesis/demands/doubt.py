@@ -21,7 +21,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         kind: A demand or a rejection, whichever weighs more.
-        weight: Its weight; a candidate weighs more than 0.
+        weight: Its weight; a candidate weighs at least 0.
         signs: Names of the signs that weigh most, the heaviest first.
     """
 
@@ -64,4 +64,4 @@ def weigh(words: str, *, first: bool, alone: bool, words_of_message: int) -> Dou
     kind: Literal["demand", "rejection"] = "demand" if demand >= rejection else "rejection"
     named = [(getattr(sign, kind), sign.name) for sign, has in zip(table.SIGNS, found, strict=False) if has]
     heavy = sorted((one for one in named if one[0] > 0), key=lambda one: -one[0])
-    return Doubt(kind, max(demand, rejection), tuple(name for _, name in heavy[:_NAMED]))
+    return Doubt(kind, round(max(demand, rejection), 2), tuple(name for _, name in heavy[:_NAMED]))

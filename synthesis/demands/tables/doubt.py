@@ -28,7 +28,7 @@ class Sign(NamedTuple):
 
 
 DEMAND, REJECTION = -0.9, -2.1
-"""What a sentence without any sign weighs. A candidate weighs more than 0."""
+"""What a sentence without any sign weighs. A candidate weighs at least 0."""
 
 SECOND = 0.8
 """What a second candidate of the same message weighs at least."""
