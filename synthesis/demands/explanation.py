@@ -11,7 +11,6 @@ from agentx.synthesis.demands.classify import ATTITUDE, RECORDED, Demand, Reject
 from agentx.synthesis.demands.reading.clause import take_apart
 from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
-    Amendment,
     Fulfilment,
     Reversal,
     Withdrawal,
@@ -68,7 +67,7 @@ def explain(text: str) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = []
     for reading in readings(text):
         # Echoes and revisions need an existing rule that they match: most such orders are about the work.
-        turns = [turn for turn in reading.reversals if is_decisive(turn) or isinstance(turn, Amendment)]
+        turns = [turn for turn in reading.reversals if is_decisive(turn)]
         if reading.closed:
             parts.append(_of_turn(next(turn for turn in turns if closes(turn))))
         else:
@@ -108,19 +107,12 @@ def _of_rule(rule: Demand | Rejection) -> MessagePart:
 def _of_turn(turn: Reversal) -> MessagePart:
     start, end = turn.evidence.start, turn.evidence.end
     match turn:
-        case Amendment(what=what):
-            why = (
-                f'an exception to a rule about "{what}"'
-                if what
-                else "an exception to what was said just before"
-            )
-            return MessagePart(start=start, end=end, verdict="changes", why=f"{why}, where one stands")
         case Withdrawal():
             why = "takes back the rule that was said just before, where one was"
         case Fulfilment(what=what):
             why = f'ends a rule that was to last until "{what}", where one stands'
         case _:
-            why = f'ends a rule about "{turn.what}", where one stands'  # type: ignore[union-attr]
+            why = f'ends a rule about "{turn.what}", where one stands'
     return MessagePart(start=start, end=end, verdict="ends", why=why)
 
 

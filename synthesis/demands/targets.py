@@ -41,7 +41,7 @@ def ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryItem,
     meant = _meant(said.what)
     if not meant or (isinstance(said, Permission) and meant <= endings.STATUS_WORDS):
         return ()
-    fits = [item for item in items if _is_of(item, said.of) and not limits(said, item)]
+    fits = [item for item in items if _is_of(item, said.of) and not _limits(said, item)]
     if isinstance(said, Permission) and not endings.AGAIN.search(said.what):
         # "You can push now" may permit it once: only exactly what was ruled out, or a temporary ban.
         found = [item for item in fits if said.sure and _core(item) == meant]
@@ -149,19 +149,6 @@ def contradicted_by(text: str, modality: str, items: Sequence[MemoryItem]) -> tu
     )
 
 
-def amended_by(
-    what: str, items: Sequence[MemoryItem], *, only: bool = False, of: str = ""
-) -> MemoryItem | None:
-    """Return the one rule to which a sentence makes an exception by naming its subject."""
-    meant = _meant(what)
-    fits = [
-        item
-        for item in items
-        if meant and _is_of(item, of) and meant <= _subject(item) and (only or _core(item) <= meant)
-    ]
-    return fits[0] if len(fits) == 1 else None
-
-
 def is_temporary(item: MemoryItem) -> bool:
     """Return whether the user limited a rule in time."""
     return isinstance(item.detail, ConstraintDetail) and item.detail.duration == "for_now"
@@ -200,7 +187,7 @@ def _meant(text: str) -> frozenset[str]:
     return (subject_words(text) or content_words(text)) - endings.RULE_WORDS | names_in(text)
 
 
-def limits(said: Retraction, item: MemoryItem) -> bool:
+def _limits(said: Retraction, item: MemoryItem) -> bool:
     """Return whether words speak only of a place that the rule does not name: an exception."""
     return bool(subject_words(said.place) - endings.RULE_WORDS - _about(item))
 

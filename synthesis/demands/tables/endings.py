@@ -101,23 +101,6 @@ _WHERE = r"(?:in|inside|within|for|when|whenever|while|if|on|at|during|under)"
 PLACE = _any(rf"^{_WHERE}\s+\S.{{1,30}}?(?=,|\s[\w@.'-]+ (?:is|are)\b)", rf"\b{_WHERE}\s+\S.{{1,120}}$")
 """A limit of what a sign says to a place or a time."""
 
-EXCEPT = _any(
-    r"^(?:except|excepting|with the exception of|apart from|other than|but not|just not|only not|not"
-    r"|unless)\s+"
-    rf"(?P<place>(?:{_WHERE}|with|i|you|we|it|they|the)\s.{{2,120}})$",
-    rf"^(?P<what>.{{0,60}}?\b{_RULE}\b.{{0,40}}?) (?:\w+n't|do not|does not) (?:apply|hold|count)"
-    rf" (?P<other>.{{2,120}})$",
-)  # fmt: skip
-"""An exception to a rule."""
-
-ONLY = _any(
-    rf"^(?:(?P<what>.{{0,60}}?\b{_RULE}\b.{{0,40}}?) (?:is|are|appl\w+|holds?|counts?)|that(?:'s| is| was)"
-    rf"|this is|but"
-    r"|i (?:only |just )?mean(?:t)?(?: that)?)?\s*(?:meant )?(?:only|just) (?:meant )?(?P<place>(?:for|in"
-    r"|to)\s.{2,80})$"
-)  # fmt: skip
-"""The only place where a rule applies."""
-
 ONCE = _any(
     r"\b(?:just|only) (?:this|once|for)\b|\bthis (?:time|one|once)\b|\bonce\b|\b(?:to|from|in) \w+_\w+"
     r"|\bexception\b"
@@ -149,12 +132,11 @@ QUESTION = _any(
 
 WITHDRAWN = _any(
     r"^(?:(?:ok|okay|oh|no|wait|sorry|hmm|actually|ah|well|please|on second thoughts?)[\s,.:-]+)*"
-    r"(?:(?:scratch|strike|forget|ignore|disregard|undo|revoke|cancel|drop) (?:that(?: last)?(?: one)?|it"
-    r"|this"
-    r"|my (?:last|previous)(?: one)?)|never ?mind(?: that)?|nvm|i take (?:that|it) back|forget (?:what )?i"
-    rf" (?:just )?said(?: that)?)(?: (?P<rule>{_RULE}|message|request|line|bit|part))?\b(?=[\s.!]*$"
-    rf"|\s*[,;:.–—-])"
-)
+    r"(?:(?:scratch|strike|forget|ignore|disregard|undo|revoke|cancel|drop)"
+    r" (?:that(?: last)?(?: one)?|it|this|my (?:last|previous)(?: one)?)"
+    r"|never ?mind(?: that)?|nvm|i take (?:that|it) back)"
+    rf"(?: (?:{_RULE}|message|request))?\b(?=[\s.!]*$|\s*[,;:.–—-])\W*"
+)  # fmt: skip
 """Words that take back the previous statement, as a sentence or at its beginning."""
 
 LEAD = _any(
