@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from agentx.synthesis.demands.lifecycle import core, names_in, wanted_part, without_reason
+from agentx.synthesis.demands.lifecycle import core, names_in, replaces, wanted_part, without_reason
 from agentx.synthesis.demands.reversals import Fulfilment, Occurrence, Permission, Retraction
 from agentx.synthesis.demands.tables import endings
-from agentx.synthesis.demands.tables.choices import Wish, excludes
 from agentx.synthesis.language.words import content_words, subject_words, vocabulary
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail
 
@@ -116,17 +115,13 @@ def revised_by(text: str, unwanted: str, items: Iterable[MemoryItem]) -> MemoryI
         unwanted: What it names as no longer wanted; may be empty.
         items: The existing rules.
     """
-    wanted = wanted_part(endings.CUES.sub(" ", text), "must")
+    text = endings.CUES.sub(" ", text)
+    wanted = wanted_part(text, "must")
     found = [
         item
         for item in items
         if isinstance(item.detail, ConstraintDetail)
-        and (
-            excludes(
-                Wish(wanted, "must"), Wish(wanted_part(item.text, item.detail.modality), item.detail.modality)
-            )
-            or _chose(item, unwanted, wanted)
-        )
+        and (replaces(text, "must", item) or _chose(item, unwanted, wanted))
     ]
     return found[0] if len(found) == 1 else None
 
