@@ -11,7 +11,6 @@ from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
-    Echo,
     Fulfilment,
     Occurrence,
     Retraction,
@@ -21,7 +20,6 @@ from agentx.synthesis.demands.reversals import (
     is_decisive,
 )
 from agentx.synthesis.demands.targets import (
-    contradicted_by,
     ended_by,
     fulfilled_by,
     perhaps_ended_by,
@@ -111,13 +109,6 @@ class Book:
                 return self._end(self._said_before(turn.evidence), turn.evidence)
             case Revision():
                 return self._revise(turn, rules)
-            case Echo():
-                # An order counts as a repetition if it says the same as a rule from another message.
-                others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
-                same = same_demand(turn.what, turn.of, others)
-                if same:
-                    self._repeat(same, self._evidence(turn.evidence), "candidate", ordered=True)
-                return same is not None
         return False
 
     def _ask(self, turns: Sequence[Reversal]) -> bool:
@@ -130,8 +121,6 @@ class Book:
                     found = perhaps_ended_by(turn, rules)
                 case Fulfilment() | Occurrence():
                     found = perhaps_fulfilled_by(turn, rules)
-                case Echo():
-                    found = contradicted_by(turn.what, turn.of, rules)
                 case Revision(sure=True):
                     found = perhaps_revised_by(self._text[turn.evidence.start : turn.evidence.end], rules)
                 case _:
@@ -141,7 +130,7 @@ class Book:
                 self._patch(Patch(id=item.id, perhaps_ended_by=words))
             if found:
                 # What may end a candidate only may be something else as well.
-                alone = turn.alone if isinstance(turn, Retraction) else not isinstance(turn, Echo)
+                alone = not isinstance(turn, Retraction) or turn.alone
                 return alone and any(item.status == "active" for item in found)
         return False
 

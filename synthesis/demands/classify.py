@@ -17,7 +17,6 @@ from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, l
 from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
-    Echo,
     Fulfilment,
     Permission,
     Retraction,
@@ -226,8 +225,6 @@ def _doubted(reading: Reading) -> Reading:
 
     No rule ends or changes, and no new rule is certain.
     """
-    if not reading.rules and all(isinstance(turn, Echo) for turn in reading.reversals):
-        return reading
     return Reading((), tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in reading.rules))
 
 

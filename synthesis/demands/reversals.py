@@ -1,4 +1,4 @@
-"""Finds what a sentence may do to existing rules: end, allow, change or repeat one, or say that its end came.
+"""Finds what a sentence may do to existing rules: end, allow or change one, or say that its end came.
 
 Most of these words mean nothing on their own ("actually, use spaces"). They count only if they fit an
 existing rule (:mod:`agentx.synthesis.demands.targets`). The deciding words are in
@@ -27,7 +27,7 @@ class Reversal(msgspec.Struct, frozen=True, kw_only=True):
         what: The words that name the rule, its end or another choice.
         evidence: The sentence.
         sure: Whether the words can mean nothing else.
-        of: The sort of rule that is meant or repeated: ``must``, ``must_not`` or, if empty, either.
+        of: The sort of rule that is meant: ``must``, ``must_not`` or, if empty, either.
     """
 
     what: str = ""
@@ -42,13 +42,11 @@ class Retraction(Reversal, frozen=True, kw_only=True):
     Attributes:
         wide: The sentence and the words around it, in which the rule may be named instead.
         place: Words that limit what is said to a place; empty if none do.
-        several: Whether all matching rules are meant.
         alone: Whether the sentence has no other meaning if no such rule exists.
     """
 
     wide: str = ""
     place: str = ""
-    several: bool = False
     alone: bool = True
 
 
@@ -75,10 +73,6 @@ class Revision(Reversal, frozen=True, kw_only=True):
     """
 
     unwanted: str
-
-
-class Echo(Reversal, frozen=True, kw_only=True):
-    """An order that may be meant only once; it repeats a rule if one says the same."""
 
 
 def closes(one: Reversal) -> bool:
@@ -111,11 +105,8 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
         sentence: The position of the sentence.
     """
     parts = [Span(*match.span()) for match in _PART.finditer(plain, sentence.start, sentence.end)]
-    bare = _bare(plain, sentence)
-    words = plain[bare.start : sentence.end]
+    words = plain[_bare(plain, sentence).start : sentence.end]
     if endings.QUESTION.search(words):
-        if endings.ASKED_CHANGE.match(words):
-            yield from _revised(plain, original, sentence, parts)
         # "The freeze ended, so what is next?" states something before it asks.
         yield from _fulfilled(plain, original, sentence, parts[:-1])
         return
@@ -126,12 +117,6 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
     yield from _fulfilled(plain, original, sentence, [sentence, *parts])
     yield from _revised(plain, original, sentence, parts)
     yield from (one for one in signs if not one.alone)
-    for order in (_bare(plain, part) for part in parts):
-        words = plain[order.start : order.end]
-        match = endings.ORDERS.match(words)
-        if match and not endings.ONCE.search(words) and not endings.POINTS.search(words):
-            what, of = original[order.start : order.end], "must_not" if match["ban"] else "must"
-            yield Echo(what=what, of=of, evidence=quoted(sentence))
 
 
 def after_withdrawal(plain: str, sentence: Span) -> Span:
@@ -165,7 +150,6 @@ def _signs(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iter
                     place=place.group() if place else "",
                     sure=sign.sure and not endings.AT_HAND.search(bare),
                     of=sign.of,
-                    several=bool(endings.SEVERAL.search(bare)),
                     alone=sign.alone,
                 )
                 break

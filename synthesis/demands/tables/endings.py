@@ -41,8 +41,9 @@ _NOT = r"(?:\w+n't|not|no|never)"
 _AGAIN = r"\b(?:again|from (?:now|here) on|after all|any ?time|any ?more|any longer)\b"
 _FINE = r"(?:ok|okay|fine|allowed|alright|all right|welcome|permitted|acceptable)"
 _MAY = (
-    r"(?:\b(?:you|we) (?:can|may|could|are (?:allowed|free) to)|\b(?:you're (?:free|allowed)|feel free) to|\bgo ahead"
-    rf"|\b(?:is|are|be|it's|that's) (?:(?!not)\w+ )?{_FINE}|^{_FINE} (?:to|with)|\b{_FINE} (?:by|with) me"
+    r"(?:\b(?:you|we) (?:can|may|could|are (?:allowed|free) to)|\b(?:you're (?:free|allowed)|feel free) to"
+    rf"|\bgo ahead|\b(?:is|are|be|it's|that's) (?:(?!not)\w+ )?{_FINE}|^{_FINE} (?:to|with)"
+    rf"|\b{_FINE} (?:by|with) me"
     r"|\b(?:can|may) (?:now |also |again )*(?:be|go|come|run)|\b(?:don't|do not) mind|\bno objections? to"
     rf"|\bi(?:'m| am) (?:{_FINE}|happy|good) with|\bworks for me|\bas you (?:like|please|wish|see fit)"
     r"|\b(?:unlocked|safe|possible|legal)|\b(?:have|with) my (?:ok|permission|blessing))\b"
@@ -100,11 +101,6 @@ AT_HAND = _any(
     r"\bhere\b(?! on)|\bthis (?:file|function|test|branch|pr)\b",
 )
 """Points to the work at hand, so that no rule changes for sure."""
-
-SEVERAL = _any(
-    rf"\b(?:all|both|any)(?: of)? (?:the|my|our|those|these) (?:[\w-]+ ){{0,2}}{_RULE}\b|\beverything i\b"
-)
-"""Signs that every matching rule is meant."""
 
 DOUBTED = _any(
     r"\b(?:if (?:we|i|only|there|so)|whether|did (?:you|we|i)|maybe|perhaps|should (?:we|i)|might|used to"
@@ -182,12 +178,6 @@ SHIFTED = _any(
 )
 """Words of a change, and words after which a rule may have another content."""
 
-CUES = _any(
-    rf"\b(?:actually|{_TURNED})\b|{_MAKE}|\b{_MOVED}(?: (?:it|that|them|everything))?(?: back"
-    rf"| over)?(?= (?:to|with)\b)"
-)
-"""Words that announce a change, and say nothing about it."""
-
 CHANGES = _any(
     r"\b(?:actually|everywhere|i prefer|up to|at most|no more than)\b",
     r"\b(?:we|i)(?:'re| are)? (?:(?:now )?us(?:e|ing)\b.* now|now us(?:e|ing))\b",
@@ -195,30 +185,12 @@ CHANGES = _any(
 )
 """Words that give another limit or could as well state a new rule."""
 
-ASKED_CHANGE = _any(rf"^(?:can|could|would|will) (?:you|we) (?:please )?{_MOVED}\b.* to\b")
-"""A change worded as a polite question."""
-
 UNWANTED = _any(
     r"\b(?:swap|replace|exchange)(?: out)? (?P<swapped>[^,;!?]{2,40}?) (?:for|with|by)\b",
     r"\b(?:instead of|rather than|no more|in place of|away from|not)\s+(?P<gone>[^,;!?]{2,60}?)"
     r"(?=\s+(?:from now on|any ?more|now|everywhere|please)\b|[.,;!?](?!\w)|$)",
 )
 """What is no longer wanted."""
-
-ORDERS = _any(
-    r"^(?:(?P<ban>(?:don't|do not|dont|never|no|avoid|stop|without|leave out|skip|drop|lose)\b)"
-    r"|(?:use|write|prefer|keep|follow|format|name|put|place|document|answer|reply|respond|include|add|run"
-    r"|test|check|ask|commit|log|give|show|explain|cite|mention|make|sort|leave|treat|create|store|set"
-    r"|always|only)\b)"
-)
-"""How an order or a ban begins."""
-
-POINTS = _any(
-    r"\b(?:this|that|these|those|it|them|here|above|below|now|today|next|then|the (?:one|other|rest))\b|#\d",
-    r"\bthe (?:\w+ )?(?:tests?|function|method|class|file|branch|pr|commit|error|bug|server|script|app"
-    r"|page)\b",
-)
-"""Points to the work at hand, so that an order is not a rule said again."""
 
 RESTRICTS = _any(
     rf"\b(?:{_NOT}|without|only|alone|nobody|nothing|none|except|leave|hands off|keep\b.*\bout|avoid|stop"
@@ -248,10 +220,4 @@ CONDITION = _any(
     r"|she)\b))\s+(?P<end>(?:\S+\s*){1,5})"
 )
 """What a rule waits for, in the words of a rule."""
-
-REASON = _any(
-    r"\b(?:is|are|was|has|have|needs?|wants?|can't|cannot|says|takes|will|only \w+s|doesn't|don't know)\b"
-    r"|'s\b"
-)
-"""A state of things, in a part of a rule's sentence that is not an order: the reason for the rule."""
 # fmt: on
