@@ -82,12 +82,15 @@ def fulfilled_by(said: Fulfilment, items: Iterable[MemoryItem]) -> tuple[MemoryI
 def perhaps_fulfilled_by(
     said: Fulfilment | Occurrence, items: Iterable[MemoryItem]
 ) -> tuple[MemoryItem, ...]:
-    """Return the rules whose end condition or reason a statement may fulfil: it names most of it."""
+    """Return the rules whose end condition a statement may fulfil: it names most of it."""
     words = subject_words(said.what)
     found = [
-        item for item in items if ((end := _condition(item)) and 2 * len(_shared(end, words)) >= len(end))
+        item
+        for item in items
+        if (end := _condition(item))
+        and 2 * len(_shared(end, words)) >= len(end)
+        and names_in(item.until) <= names_in(said.what)
     ]
-    found = [item for item in found if names_in(item.until) <= names_in(said.what)]
     if not found and (other := revised_by(said.what, "", items)):
         found = [other]
     return tuple(found) if len(found) <= MOST_ASKED else ()
