@@ -11,11 +11,8 @@ from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
-    Amendment,
-    Echo,
     Fulfilment,
     Occurrence,
-    Permission,
     Retraction,
     Reversal,
     Revision,
@@ -23,11 +20,8 @@ from agentx.synthesis.demands.reversals import (
     is_decisive,
 )
 from agentx.synthesis.demands.targets import (
-    amended_by,
-    contradicted_by,
     ended_by,
     fulfilled_by,
-    limits,
     perhaps_ended_by,
     perhaps_fulfilled_by,
     perhaps_revised_by,
@@ -53,7 +47,6 @@ _STANDING: tuple[Status, ...] = ("active", "candidate")
 _NOTES: tuple[Kind, ...] = ("task", "decision", "situation", "knowledge")
 _MOSTLY = 0.6
 """Share of a message that a rule must fill, so that "scratch that" in the next message refers to it."""
-_MAX_TEXT = 1_200
 _SENTENCE_END = re.compile(r"[.!?]\s|\n")
 
 
@@ -108,28 +101,14 @@ class Book:
         """Apply a reversal; return whether it clearly changed a rule."""
         rules = tuple(self._standing("constraint", "rejection"))
         match turn:
-            case Retraction():  # or a permission
-                if turn.place and (item := self._limited_by(turn, rules)):
-                    return self._amend(item, turn.evidence, turn.what)
+            case Retraction():
                 return self._end(ended_by(turn, rules), turn.evidence)
             case Fulfilment():
                 return self._end(fulfilled_by(turn, rules), turn.evidence)
             case Withdrawal():
-                return self._end(self._said_before(turn.evidence, named=turn.named), turn.evidence)
+                return self._end(self._said_before(turn.evidence), turn.evidence)
             case Revision():
                 return self._revise(turn, rules)
-            case Amendment():
-                said = [] if turn.what else self._said_before(turn.evidence, named=True)
-                one = amended_by(turn.what, rules, only=turn.only) if turn.what else next(iter(said), None)
-                words = self._text[turn.words.start : turn.words.end]
-                return one is not None and self._amend(one, turn.evidence, words, only=turn.only)
-            case Echo(points=False):
-                # An order counts as a repetition if it says the same as a rule from another message.
-                others = (item for item in self._standing("constraint") if item.evidence[-1].seq != self._seq)
-                same = same_demand(turn.text, turn.modality, others)
-                if same:
-                    self._repeat(same, self._evidence(turn.evidence), "candidate", ordered=True)
-                return same is not None
         return False
 
     def _ask(self, turns: Sequence[Reversal]) -> bool:
@@ -142,9 +121,7 @@ class Book:
                     found = perhaps_ended_by(turn, rules)
                 case Fulfilment() | Occurrence():
                     found = perhaps_fulfilled_by(turn, rules)
-                case Echo(points=False):
-                    found = contradicted_by(turn.text, turn.modality, rules)
-                case Revision(turned=True):
+                case Revision(sure=True):
                     found = perhaps_revised_by(self._text[turn.evidence.start : turn.evidence.end], rules)
                 case _:
                     continue
@@ -153,7 +130,7 @@ class Book:
                 self._patch(Patch(id=item.id, perhaps_ended_by=words))
             if found:
                 # What may end a candidate only may be something else as well.
-                alone = turn.alone if isinstance(turn, Retraction) else not isinstance(turn, Echo)
+                alone = not isinstance(turn, Retraction) or turn.alone
                 return alone and any(item.status == "active" for item in found)
         return False
 
@@ -180,7 +157,7 @@ class Book:
 
         The new rule inherits what the words leave open: its scope, its end and its certainty.
         """
-        text = as_sentence(self._text[turn.text.start : turn.text.end])
+        text = as_sentence(turn.what)
         old = revised_by(text, turn.unwanted, rules)
         reach = reach_of(text)
         detail = old.detail if old else None
@@ -199,58 +176,16 @@ class Book:
         self._make(demand, (old,))
         return True
 
-    @staticmethod
-    def _limited_by(turn: Retraction, rules: Sequence[MemoryItem]) -> MemoryItem | None:
-        """Return the rule to which a permission or a retraction for one place makes an exception."""
-        of = "must_not" if isinstance(turn, Permission) else "must"
-        item = amended_by(turn.what.replace(turn.place, " "), rules, of=of)
-        return item if item and limits(turn, item) else None
-
-    def _amend(self, item: MemoryItem, span: Span, said: str, *, only: bool = False) -> bool:
-        """Add an exception to a rule, in the user's words.
-
-        A rule with an exception is still shown to the agent, but not checked by code any more, unless the
-        exception limits it to paths.
-        """
-        words = " ".join(said.split()).strip(" .!")
-        text = f"{item.text.rstrip(' .!')}; {words}."
-        if not isinstance(item.detail, ConstraintDetail) or len(text) > _MAX_TEXT:
-            return False
-        paths = reach_of(words).scope.paths if only else ()
-        scope = msgspec.structs.replace(item.scope, paths=paths) if paths else item.scope
-        check = compile_check(item.text, item.detail.modality, scope) if paths else None
-        detail = msgspec.structs.replace(item.detail, check=check)
-        evidence = (*item.evidence, self._evidence(span))
-        patch = Patch(
-            id=item.id, text=text, short=shorten(text), scope=scope, evidence=evidence, detail=detail
-        )
-        self._patch(patch)
-        return True
-
-    def _said_before(self, span: Span, *, named: bool) -> list[MemoryItem]:
-        """Return the one rule made just before a position.
-
-        The rule is right before the position in this message. If the position opens the message, it comes
-        from the previous message.
-
-        Unless the words say that they mean a rule, it must fill most of the previous message.
-        """
-        if self._text[: span.start].strip(" \t\r\n.!"):
-            ends = ((item, item.evidence[0].end) for item in self._made_by(self._seq))
-            between = ((item, self._text[end : span.start]) for item, end in ends if end <= span.start)
-            return [item for item, text in between if not text.strip(" \t\r\n.!,;:-–—")]
-        said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
-        before = next(said, None)
-        made = self._made_by(before.seq) if before else []
-        if before is None or len(made) != 1:
-            return []
-        evidence = made[0].evidence[0]
-        fills = evidence.end - evidence.start >= _MOSTLY * len(before.text.strip())
-        return made if named or fills else []
-
-    def _made_by(self, seq: int) -> list[MemoryItem]:
+    def _said_before(self, span: Span) -> list[MemoryItem]:
+        """Return the one rule made just before a position: in this message or, at its start, in the last."""
+        seqs, least = [self._seq], 0.0
+        if not self._text[: span.start].strip(" \t\r\n.!"):
+            said = (one for one in reversed(self._messages) if one.seq < self._seq and from_user(one.actor))
+            before = next(said, None)
+            seqs, least = ([before.seq], _MOSTLY * len(before.text)) if before else ([], 0.0)
         standing = self._standing("constraint", "rejection")
-        return [item for item in standing if item.evidence and item.evidence[0].seq == seq]
+        made = [item for item in standing if item.evidence and item.evidence[0].seq in seqs]
+        return made if len(made) == 1 and len(made[0].evidence[0].quote) >= least else []
 
     # --- new rules --------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, l
 from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
-    Echo,
     Fulfilment,
     Permission,
     Retraction,
@@ -198,7 +197,7 @@ def readings(text: str) -> Iterator[Reading]:
         turns, rules = one.reversals, one.rules
         if any(part.start < span.end and span.start < part.end for part in others):
             # Words that may be somebody else's end or change no rule, and no new rule is certain.
-            turns = turns if not rules and all(isinstance(turn, Echo) for turn in turns) else ()
+            turns = ()
             rules = _doubted(rules)
         if brief:
             rules = _doubted(rules[:left])

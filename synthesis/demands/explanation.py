@@ -11,7 +11,6 @@ from agentx.synthesis.demands.classify import ATTITUDE, RECORDED, Demand, Reject
 from agentx.synthesis.demands.reading.clause import take_apart
 from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
-    Amendment,
     Fulfilment,
     Reversal,
     Withdrawal,
@@ -67,8 +66,8 @@ def explain(text: str) -> tuple[MessagePart, ...]:
     """
     parts: list[MessagePart] = []
     for reading in readings(text):
-        # Echoes and revisions need an existing rule that they match: most such orders are about the work.
-        turns = [turn for turn in reading.reversals if is_decisive(turn) or isinstance(turn, Amendment)]
+        # A revision needs an existing rule that it matches: most such orders are about the work.
+        turns = [turn for turn in reading.reversals if is_decisive(turn)]
         if reading.closed:
             parts.append(_of_turn(next(turn for turn in turns if closes(turn))))
         else:
@@ -105,18 +104,14 @@ def _of_rule(rule: Demand | Rejection) -> MessagePart:
 
 
 def _of_turn(turn: Reversal) -> MessagePart:
-    verdict: Verdict = "changes" if isinstance(turn, Amendment) else "ends"
     match turn:
-        case Amendment(what=what):
-            about = f'a rule about "{what}"' if what else "what was said just before"
-            why = f"an exception to {about}, where one stands"
         case Withdrawal():
             why = "takes back the rule that was said just before, where one was"
         case Fulfilment(what=what):
             why = f'ends a rule that was to last until "{what}", where one stands'
         case _:
-            why = f'ends a rule about "{turn.what}", where one stands'  # type: ignore[union-attr]
-    return MessagePart(start=turn.evidence.start, end=turn.evidence.end, verdict=verdict, why=why)
+            why = f'ends a rule about "{turn.what}", where one stands'
+    return MessagePart(start=turn.evidence.start, end=turn.evidence.end, verdict="ends", why=why)
 
 
 def _why_left(written: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from agentx.synthesis.demands.tables.choices import LANGUAGE, Wish, excludes
+from agentx.synthesis.demands.tables.choices import excludes
 from agentx.synthesis.language.words import content_words, subject_words
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
@@ -12,22 +12,15 @@ SAME = 0.74
 """Minimum share of common subject words (Jaccard) for two demands to count as the same."""
 
 CONTRARY = 0.6
-"""The same for a demand and its opposite, whose wording differs more."""
+"""The same for what one demand wants and another one rules out."""
 
 _WISH_WORDS = 3
 """Minimum number of subject words by which a wish is recognised in a longer one."""
 
-_INSTEAD = re.compile(
-    r"\s+(?:instead of|rather than|over|and not|not|,\s*not|in place of)\s+(?P<unwanted>[^,;.]{2,80})",
-    re.IGNORECASE,
-)
-_INSTEAD_TAIL = re.compile(
-    r";\s*(?:please )?(?:use|write|prefer|put)\s+(?P<wanted>[^,;.]{2,80})", re.IGNORECASE
-)
 _RULED_OUT = re.compile(
-    r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:instead of"
-    r"|rather than|over|no more|never|not|in place of|away from|without)\s+[^,;.]{2,80}?"
-    r"(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
+    r"\b(?:swap|replace|exchange)(?: out)? [^.,;!?]{2,40}? (?=(?:for|with|by)\b)|(?:,\s*)?\b(?:and )?"
+    r"(?:instead of|rather than|over|no more|never|not|in place of|away from|without)\s+"
+    r"(?P<gone>[^,;.]{2,80}?)(?=\s+(?:from now on|any ?more|everywhere|for|in)\b|[,;.]|$)",
     re.IGNORECASE,
 )
 _NAME_LIKE = re.compile(r"\d|_|\w\w/|/\w\w|\w\.\w")
@@ -38,12 +31,12 @@ _PLACES = re.compile(
 _BUT = re.compile(
     r"\s*(?:;|,\s*(?:use|it|because|since|as|we)\b|\buntil\b|\binstead\b).*$", re.IGNORECASE | re.DOTALL
 )
-_CALLED = re.compile(r"\b(?:address|call) me(?: as| by| with)? (?P<name>[^,;.!?]{2,60})", re.IGNORECASE)
 _LEAVES_OUT = re.compile(
     r"^(?:for now|from now on|please|always|going forward|,|\s)*(?:skip|omit|leave out|drop|ignore|disable"
     r"|turn off)\b",
     re.IGNORECASE,
 )
+_WISHES = content_words("prefer prioritize want favour favor")
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*@"
 
 
@@ -58,11 +51,12 @@ def same_demand(text: str, modality: str, items: Iterable[MemoryItem]) -> Memory
         if (former == "must_not") != (modality == "must_not") or (former == "prefer" and modality == "must"):
             continue
         others = subject_words(item.text) or content_words(item.text)
-        wishes = former == modality == "prefer"
         less, more = sorted((words, others), key=len)
         # One of two wishes may be the other without its reason or its example.
-        alike = _overlap(words, others) >= SAME or (wishes and len(less) >= _WISH_WORDS and less <= more)
-        if alike and not _values_differ(text, item.text):
+        longer = former == modality == "prefer" and len(less) >= _WISH_WORDS and less <= more
+        named, known = names_in(text), names_in(item.text)
+        differs = (named and known and named != known) or replaces(text, modality, item)
+        if (longer or _overlap(words, others) >= SAME) and not differs:
             best = item
     return best
 
@@ -72,22 +66,16 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
 
     They have the same subject and scope, and want the opposite or another choice.
     """
-    wish = Wish(wanted_part(text, modality), modality)
-    wanted, unwanted = _will(text, modality)
-    found = []
-    for item in items:
-        if not isinstance(item.detail, ConstraintDetail):
-            continue
-        former = item.detail.modality
-        old, against = _will(item.text, former)
-        if (
-            excludes(wish, Wish(wanted_part(item.text, former), former))
-            or _takes_back(text, modality, item.text, former)
-            or _opposed(wanted, against)
-            or _opposed(unwanted, old)
-        ):
-            found.append(item)
-    return tuple(found)
+    return tuple(item for item in items if replaces(text, modality, item) or _opposes(text, modality, item))
+
+
+def replaces(text: str, modality: str, item: MemoryItem) -> bool:
+    """Return whether a demand wants another alternative or another number than a rule."""
+    if not isinstance(item.detail, ConstraintDetail):
+        return False
+    former = item.detail.modality
+    new, old = wanted_part(text, modality), wanted_part(item.text, former)
+    return excludes(new, old, only_numbers="must_not" in {modality, former})
 
 
 @lru_cache(maxsize=2_048)
@@ -126,18 +114,21 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(token for token in tokens if _NAME_LIKE.search(token))
 
 
-def _takes_back(new: str, modality: str, old: str, former: str) -> bool:
-    """Return whether a demand takes back another one.
-
-    It gives the user another name, or forbids what the other one orders, in the same places or everywhere.
-    """
-    called, formerly = _CALLED.search(new), _CALLED.search(old)
-    if called and formerly and subject_words(called["name"]) != subject_words(formerly["name"]):
-        return True
-    if _forbids(new, modality) == _forbids(old, former) or not core(new) or core(new) != core(old):
+def _opposes(text: str, modality: str, item: MemoryItem) -> bool:
+    """Return whether a demand wants what a rule rules out, or the reverse, in its places."""
+    if not isinstance(item.detail, ConstraintDetail):
         return False
-    places = _places(new)
-    return not places or places == _places(old)
+    (wanted, unwanted), (old, against) = _will(text, modality), _will(item.text, item.detail.modality)
+    if any(
+        one and other and _overlap(one, other) >= CONTRARY
+        for one, other in ((wanted, against), (unwanted, old))
+    ):
+        return True
+    bans = (_forbids(text, modality), _forbids(item.text, item.detail.modality))
+    places = _places(text)
+    return (
+        bans[0] != bans[1] and core(text) == core(item.text) != frozenset() and places <= _places(item.text)
+    )
 
 
 def _forbids(text: str, modality: str) -> bool:
@@ -145,9 +136,8 @@ def _forbids(text: str, modality: str) -> bool:
 
 
 def _places(text: str) -> frozenset[str]:
-    return frozenset[str]().union(
-        *(subject_words(match.group()) for match in _PLACES.finditer(_BUT.sub("", text)))
-    )
+    places = (match.group() for match in _PLACES.finditer(without_reason(text)))
+    return frozenset[str]().union(*map(subject_words, places))
 
 
 def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -156,34 +146,11 @@ def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 @lru_cache(maxsize=2_048)
 def _will(text: str, modality: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return what a demand wants and what it does not want, as stems."""
-    body = " ".join(text.split())
-    wanted, unwanted = "", ""
-    if tail := _INSTEAD_TAIL.search(body):
-        wanted, body = tail["wanted"], body[: tail.start()]
-    if instead := _INSTEAD.search(body):
-        unwanted = instead["unwanted"]
-        body = body[: instead.start()] + body[instead.end() :]
+    """Return what a demand wants and what it rules out, as stems."""
+    wanted, gone = (
+        wanted_part(text, modality),
+        " ".join(one["gone"] or "" for one in _RULED_OUT.finditer(text)),
+    )
     if modality == "must_not":
-        return content_words(wanted), content_words(f"{body} {unwanted}")
-    return content_words(f"{body} {wanted}"), content_words(unwanted)
-
-
-def _opposed(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
-    """Return whether one wants what the other forbids: all of what is forbidden, or nearly the same words."""
-    wishes = content_words("prefer prioritize want favour favor")
-    one, other = wanted - wishes, unwanted - wishes
-    if not one or not other:
-        return False
-    return _overlap(one, other) >= CONTRARY or (len(other) > 1 and other <= one)
-
-
-def _values_differ(one: str, other: str) -> bool:
-    names, others = names_in(one), names_in(other)
-    if names and others and names != others:
-        return True
-    first, second = LANGUAGE.search(one), LANGUAGE.search(other)
-    if first and second and first["language"].lower() != second["language"].lower():
-        return True
-    a, b = _INSTEAD.search(one), _INSTEAD.search(other)
-    return bool(a and b and content_words(a["unwanted"]) != content_words(b["unwanted"]))
+        return frozenset(), content_words(without_reason(wanted)) - _WISHES
+    return content_words(wanted) - _WISHES, content_words(gone) - _WISHES

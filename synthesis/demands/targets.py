@@ -5,14 +5,11 @@ only in part, the rules may be meant: they are asked about.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-import msgspec
-
-from agentx.synthesis.demands.lifecycle import core, names_in, wanted_part, without_reason
+from agentx.synthesis.demands.lifecycle import core, names_in, replaces, wanted_part, without_reason
 from agentx.synthesis.demands.reversals import Fulfilment, Occurrence, Permission, Retraction
 from agentx.synthesis.demands.tables import endings
-from agentx.synthesis.demands.tables.choices import Wish, excludes
 from agentx.synthesis.language.words import content_words, subject_words, vocabulary
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail
 
@@ -26,8 +23,6 @@ MOST_ASKED = 3
 """Maximum number of rules that one sentence raises a question about."""
 
 _ROOT = 4
-_AND = re.compile(r",|\band\b|\bor\b", re.IGNORECASE)
-_PARTS = re.compile(r"[,;:]|\s(?:so|because|since|until|till)\s")
 _COMPLETED = vocabulary("done finish complet over out through now final last back end lift")
 _CHOSEN = r"\b(?:use|using|prefer|with|in|as|via|by|to|only|be)\s+(?:[\w-]+\s+){0,2}?"
 _AROUND = ".,;:!?()[]{}\"'`“”‘’* "
@@ -35,13 +30,10 @@ _AROUND = ".,;:!?()[]{}\"'`“”‘’* "
 
 def ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
     """Return the rules that words end: one, or all if they say so; none if it is not clear."""
-    if said.several and len(each := [piece for piece in _AND.split(said.what) if piece.strip()]) > 1:
-        named = [ended_by(msgspec.structs.replace(said, what=piece), items) for piece in each]
-        return tuple({item.id: item for found in named for item in found}.values())
     meant = _meant(said.what)
     if not meant or (isinstance(said, Permission) and meant <= endings.STATUS_WORDS):
         return ()
-    fits = [item for item in items if _is_of(item, said.of) and not limits(said, item)]
+    fits = [item for item in items if _is_of(item, said.of) and not _limits(said, item)]
     if isinstance(said, Permission) and not endings.AGAIN.search(said.what):
         # "You can push now" may permit it once: only exactly what was ruled out, or a temporary ban.
         found = [item for item in fits if said.sure and _core(item) == meant]
@@ -50,8 +42,6 @@ def ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[MemoryItem,
     scored = [
         (len(meant & _subject(item)) / len(meant), item) for item in fits if said.sure or is_temporary(item)
     ]
-    if said.several:
-        return tuple(item for score, item in scored if score == 1)
     best = max((score for score, _ in scored), default=0.0)
     found = [item for score, item in scored if score == best]
     if best < MEANT or len(found) != 1:
@@ -92,15 +82,15 @@ def fulfilled_by(said: Fulfilment, items: Iterable[MemoryItem]) -> tuple[MemoryI
 def perhaps_fulfilled_by(
     said: Fulfilment | Occurrence, items: Iterable[MemoryItem]
 ) -> tuple[MemoryItem, ...]:
-    """Return the rules whose end condition or reason a statement may fulfil: it names most of it."""
+    """Return the rules whose end condition a statement may fulfil: it names most of it."""
     words = subject_words(said.what)
     found = [
         item
         for item in items
-        if ((end := _condition(item)) and 2 * len(_shared(end, words)) >= len(end))
-        or (isinstance(said, Fulfilment) and any(_most(reason, words) for reason in _reasons(item)))
+        if (end := _condition(item))
+        and 2 * len(_shared(end, words)) >= len(end)
+        and names_in(item.until) <= names_in(said.what)
     ]
-    found = [item for item in found if names_in(item.until) <= names_in(said.what)]
     if not found and (other := revised_by(said.what, "", items)):
         found = [other]
     return tuple(found) if len(found) <= MOST_ASKED else ()
@@ -116,50 +106,19 @@ def revised_by(text: str, unwanted: str, items: Iterable[MemoryItem]) -> MemoryI
         unwanted: What it names as no longer wanted; may be empty.
         items: The existing rules.
     """
-    wanted = wanted_part(endings.CUES.sub(" ", text), "must")
+    wanted = wanted_part(text, "must")
     found = [
         item
         for item in items
         if isinstance(item.detail, ConstraintDetail)
-        and (
-            excludes(
-                Wish(wanted, "must"), Wish(wanted_part(item.text, item.detail.modality), item.detail.modality)
-            )
-            or _chose(item, unwanted, wanted)
-        )
+        and (replaces(text, "must", item) or _chose(item, unwanted, wanted))
     ]
     return found[0] if len(found) == 1 else None
 
 
 def perhaps_revised_by(text: str, items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
     """Return the rules in whose place a sentence may put another choice: those whose subject it names."""
-    return _touched(_meant(endings.CUES.sub(" ", text)), items)
-
-
-def contradicted_by(text: str, modality: str, items: Sequence[MemoryItem]) -> tuple[MemoryItem, ...]:
-    """Return the rules that an order contradicts: they ban what it orders, or order what it bans."""
-    meant = _meant(text)
-    return tuple(
-        item
-        for item in items
-        if _is_of(item, "must_not") != (modality == "must_not")
-        and (core := _core(item)) <= meant
-        and (len(core) > 1 or core == meant)
-        and not core <= endings.STATUS_WORDS
-    )
-
-
-def amended_by(
-    what: str, items: Sequence[MemoryItem], *, only: bool = False, of: str = ""
-) -> MemoryItem | None:
-    """Return the one rule to which a sentence makes an exception by naming its subject."""
-    meant = _meant(what)
-    fits = [
-        item
-        for item in items
-        if meant and _is_of(item, of) and meant <= _subject(item) and (only or _core(item) <= meant)
-    ]
-    return fits[0] if len(fits) == 1 else None
+    return _touched(_meant(text), items)
 
 
 def is_temporary(item: MemoryItem) -> bool:
@@ -200,7 +159,7 @@ def _meant(text: str) -> frozenset[str]:
     return (subject_words(text) or content_words(text)) - endings.RULE_WORDS | names_in(text)
 
 
-def limits(said: Retraction, item: MemoryItem) -> bool:
+def _limits(said: Retraction, item: MemoryItem) -> bool:
     """Return whether words speak only of a place that the rule does not name: an exception."""
     return bool(subject_words(said.place) - endings.RULE_WORDS - _about(item))
 
@@ -232,17 +191,6 @@ def _core(item: MemoryItem) -> frozenset[str]:
 def _condition(item: MemoryItem) -> frozenset[str]:
     match = endings.CONDITION.search(_quote(item))
     return subject_words(item.until or (match["end"] if match else "")) - _COMPLETED
-
-
-def _reasons(item: MemoryItem) -> Iterator[frozenset[str]]:
-    for part in _PARTS.split(_quote(item)):
-        bare = endings.LEAD.sub("", part.strip())
-        if endings.REASON.search(bare) and not endings.ORDERS.match(bare):
-            yield subject_words(bare) - endings.RULE_WORDS
-
-
-def _most(reason: frozenset[str], words: frozenset[str]) -> bool:
-    return len(reason & words) >= max(2, MEANT * len(reason))
 
 
 def _quote(item: MemoryItem) -> str:
