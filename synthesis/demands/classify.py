@@ -13,8 +13,14 @@ from typing import TypeVar
 import msgspec
 
 from agentx.synthesis.demands.doubt import Doubt, weigh
+from agentx.synthesis.demands.reading.attribution import reports
 from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
+from agentx.synthesis.demands.reading.material import (
+    doubtful_words,
+    own_words,
+    straighten,
+    unclaimed_words,
+)
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Echo,
@@ -197,9 +203,11 @@ def readings(text: str) -> Iterator[Reading]:
     if not brief:
         _doubt(plain, original, spans, found)
     others = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
+    nobodys = unclaimed_words(spelt.text) if any(one.reversals for one in found) else ()
     left = MOST_OF_A_BRIEF
-    for span, one in zip(spans, found, strict=True):
-        theirs = any(part.start < span.end and span.start < part.end for part in others)
+    for span, read in zip(spans, found, strict=True):
+        one = _unended(read, plain[span.start : span.end], within=_meets(span, nobodys))
+        theirs = _meets(span, others)
         reading = _doubted(one) if theirs else one
         rules = _as_written(reading.rules, spelt)
         if brief:
@@ -219,6 +227,24 @@ def is_brief(text: str) -> bool:
 
 def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
+
+
+def _meets(span: Span, others: Sequence[Span]) -> bool:
+    return any(part.start < span.end and span.start < part.end for part in others)
+
+
+def _unended(reading: Reading, words: str, *, within: bool) -> Reading:
+    """Return a reading that ends and changes no rule by words that may be somebody else's.
+
+    Args:
+        reading: The reading of a sentence.
+        words: The sentence.
+        within: Whether it is in a paragraph that nothing shows to be the user's.
+    """
+    if not reading.reversals or not (within or reports(words)):
+        return reading
+    kept = tuple(turn for turn in reading.reversals if isinstance(turn, Echo))
+    return Reading(kept, reading.rules)
 
 
 def _doubted(reading: Reading) -> Reading:

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentx.synthesis.demands.reading.attribution import is_own, passages
+from agentx.synthesis.demands.reading.attribution import is_own, passages, unclaimed
 from agentx.synthesis.demands.tables.sources import NAME, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
@@ -54,6 +54,7 @@ _COMMENT = on_use(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
 _INLINE_QUOTE = on_use(
     r'"(?:[^"\n]|\n(?![ \t]*\n)){1,2000}"'
     r"|«[^»\n]{1,400}»|»[^«\n]{1,400}«|‹[^›\n]{1,400}›|「[^」]{1,400}」|『[^』]{1,400}』"
+    r"|‚[^'‚\n]{1,300}'|~~[^~\n]{1,400}~~"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?<=\S)'(?!\w)"
 )
 
@@ -76,6 +77,8 @@ _MAIL_OR_REVIEW = on_use(
     r"|schreef[^\n:]{0,80}|skrev[^\n:]{0,80}) ?:[ \t]*$"
     rf"|(?:{_HEADER}) ?: [^\n]{{1,200}}\n(?:(?:{_HEADER}) ?: [^\n]{{0,200}}\n)"
     rf"|(?:subject|betreff|objet|asunto|oggetto|onderwerp|assunto) ?: [^\n]{{1,200}}\n(?=[ \t]*\n)"
+    r"|[A-Za-z][\w.'-]{0,30}(?: [\w.'-]{1,30}){0,3}[ \t]+[(\[]?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?[)\]]?["
+    r" \t]*$"
     r"|(?:low|medium|high|critical) (?:severity|priority)[ \t]*$"
     r"|[*_#> ]{0,4}(?:actionable comments posted|nitpick comments|suggested change|potential issue"
     r"|refactor suggestion|pull request overview|copilot reviewed)\b)",
@@ -200,6 +203,17 @@ def doubtful_words(text: str) -> tuple[Span, ...]:
     pasted = [Span(start, end) for start, end, _ in _pasted_lines(plain)]
     found = passages(plain, original, pasted)
     return tuple(Span(one.start, one.end) for one in found if not one.certain)
+
+
+def unclaimed_words(text: str) -> tuple[Span, ...]:
+    """Return paragraphs of which nothing shows that they are the user's, as in a pasted document.
+
+    No rule ends by them.
+
+    Args:
+        text: The message; at most :data:`MAX_CHARACTERS` are read.
+    """
+    return tuple(unclaimed(_masked(straighten(text[:MAX_CHARACTERS]))[0]))
 
 
 def _masked(original: str) -> tuple[str, list[tuple[str, list[_Span]]]]:
