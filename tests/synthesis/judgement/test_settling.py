@@ -364,3 +364,52 @@ def test_an_inverted_reading_is_refused(sentence, quote, answered):
 )
 def test_a_number_or_name_that_the_user_did_not_say_is_found(sentence, quote, foreign):
     assert compare(sentence, quote).foreign[0] == foreign
+
+
+@pytest.mark.parametrize(
+    ("quote", "sentence"),
+    [
+        ("I'm allergic to tabs in Python", "Use tabs in Python."),
+        ("steer clear of lodash", "Use lodash."),
+        ("lodash must go", "Use lodash."),
+        ("rarely use lodash", "Always use lodash."),
+        ("use anything but lodash", "Use lodash."),
+        ("too much lodash", "Use lodash."),
+        ("hands off vendor/", "Edit vendor/."),
+        ("ask before you push to main", "Push to main."),
+        ("push to main once tests pass", "Push to main."),
+        ("push to main, provided CI is green", "Push to main."),
+        ("never not use tabs", "Never use tabs."),
+        ("don't skip tests", "Do not run tests."),
+        ("don't skip tests", "Skip tests."),
+        ("don't forget tests", "Do not write tests."),
+        ("no more than 3 retries", "No retries."),
+        ("at most 3 retries", "At least 3 retries."),
+        ("keep functions under 50 lines", "Keep functions over 50 lines."),
+        ("timeout 5 s", "Timeout 5 ms."),
+        ("wait 5 minutes", "Wait 5 hours."),
+        ("use 2 spaces", "Use 2 tabs."),
+        ("deploy to staging", "Deploy to production."),
+        ("ask bob before deploys", "Ask alice before deploys."),
+        ("use black before isort", "Use isort before black."),
+        ("prefer tabs over spaces", "Prefer spaces over tabs."),
+        ("move from npm to pnpm", "Move from pnpm to npm."),
+        ("never write to vendor/", "Never write to vendor/ and src/."),
+        ("in tests, never use mocks", "Never use mocks."),
+        ("never deploy on Fridays", "Never deploy."),
+        ("for now use tabs", "Always use tabs."),
+        ("verwende keine Tabs", "Verwende Tabs."),
+        ("n'utilise pas lodash", "Utilise lodash."),
+        ("никогда не используй lodash", "Используй lodash."),
+        ("不要使用 lodash", "使用 lodash."),
+        ("nev\u200ber push to main", "Push to main."),
+        ("we could push to main", "Always push to main."),
+        ("I pushed to main yesterday", "Always push to main."),
+        ("did you push to main?", "Push to main."),
+        ("keep the logs", "Keep the logs and the dumps."),
+    ],
+)
+def test_a_sentence_that_changes_the_meaning_never_becomes_the_items_text(talk, quote, sentence):
+    name = talk.say(quote)
+    talk.settle(name, quote=quote, text=sentence)
+    assert (talk[name].worded_by, talk[name].text.casefold()) == ("", quote.casefold())
