@@ -257,6 +257,33 @@ def test_no_kind_is_made_that_cannot_be_made_of_words(talk):
         msgspec.convert({"id": "c-1", "verdict": "keep", "kind": "north_star"}, SettleVerdict)
 
 
+@pytest.mark.parametrize(
+    ("said", "verdict", "why"),
+    [
+        ("please push the tags", "ends", "has ended"),
+        ("never push anything on Fridays", "ends", "has ended"),
+        ("I love the main page", "ends", "has ended"),
+        ("do not drop the rule about main", "ends", "has ended"),
+        ("please push the tags", "replaces", "is replaced"),
+    ],
+)
+def test_words_that_only_name_the_subject_end_and_replace_no_enforced_rule(talk, said, verdict, why):
+    never = ConstraintDetail(modality="must_not", check=ForbidPath(globs=("main",)))
+    rule = talk.say("Never push to main.", status="active", detail=never)
+    name = talk.say(said)
+    assert talk.settle(name, verdict, quote=said, other=rule) == f"The words do not say that {rule} {why}."
+    assert (talk[rule].status, talk[name].status) == ("active", "candidate")
+
+
+def test_where_and_until_when_stand_in_the_words_that_the_item_rests_on(talk):
+    name = talk.say("Never create files. I'm away until Friday. Look at docs/ please.", "Never create files.")
+    for limit in ({"until": "until Friday"}, {"scope": "docs/"}):
+        assert "does not stand in the user's own words" in talk.settle(
+            name, quote="Never create files", **limit
+        )
+    assert talk[name].status == "candidate"
+
+
 # --- drop, same, ends, replaces ----------------------------------------------------------------------------
 
 
