@@ -71,6 +71,12 @@ def test_words_without_a_subject_raise_a_question_only_where_one_rule_stands(tal
     assert [len(item.perhaps_ended_by) for item in talk.items()] == [1, 0]
 
 
+def test_a_permission_without_a_subject_puts_no_rule_in_doubt(talk):
+    talk.say("Never push to main.")
+    talk.say("that's fine now")
+    assert not talk.items()[0].perhaps_ended_by
+
+
 def test_two_rules_that_fit_equally_well_are_both_asked_about(talk):
     talk.say("Always add a @traced decorator to new handlers.")
     talk.say("Always add a @timed decorator to new views.")
