@@ -31,7 +31,7 @@ _FAR = 2
 
 
 _DOCUMENT = 3
-"""Minimum number of paragraphs of a pasted document without headings."""
+"""Minimum number of paragraphs, or of lines of one, in a pasted document without headings."""
 
 
 class Passage(NamedTuple):
@@ -139,7 +139,10 @@ def unclaimed(text: str) -> Iterator[Span]:
     for number, span in enumerate(found):
         before, after = own[:number][-1:], own[number + 1 :][:1]
         below = any(headed[: number + 1])
-        if not own[number] and (below or (len(found) >= _DOCUMENT and not all(before + after))):
+        lines = sources.PROSE_LINE.findall(text, span.start, span.end)
+        pasted = len(found) > 1 and len(lines) >= _DOCUMENT
+        between = len(found) >= _DOCUMENT and not all(before + after)
+        if not own[number] and (below or pasted or between):
             yield span
 
 

@@ -118,6 +118,8 @@ MENTIONS = on_use(
     r"|^(?:(?!(?:i|we|what|that)\b)[\w-]+ ){1,3}(?:decided|thinks?|believes?|answered|replied|claims?|says"
     r"|said|goes|reads?) (?!on\b|to\b)\w"
     r"|^(?:she|he|they|it) (?:goes|go|says|said|reads|was like)\b"
+    r"|(?<!\bi )(?<!\bwe )(?<!\bi've )\b(?:tells?|told|telling|informs?|informed|instruct(?:s|ed)|wants?)"
+    r" (?:(?!to\b)[\w-]+ ){1,3}(?:that|to)\b"
     r"|\bnot like\b|\bas if\b|\bi (?:hate|regret|resent|doubt|fear|deny) (?:that|when|it when|it that|how)\b"
     r"|\b(?:in|for|on|at) (?:their|his|her|the (?:other|upstream|old|original|public|vendor|forked|sister))"
     r" (?:\w+ )?(?:repo(?:sitory)?|project|fork|team|product|company|workspace|code ?base)\b|\bupstream\b"
@@ -128,8 +130,11 @@ MENTIONS = on_use(
 """A sentence that mentions words, asks to write some, supposes something or is about another project."""
 
 PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
+PROSE_LINE = on_use(r"^(?![ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t])[ \t]*\S", re.MULTILINE)
+"""A line that is not a point of a list."""
+
 HEADING = on_use(r"^[ \t]{0,3}#{1,6}[ \t]+\S|^[ \t]*\S[^\n]*\n[ \t]{0,3}(?:=|-){3,}[ \t]*$", re.MULTILINE)
-"""The paragraphs of a text, and a heading in Markdown."""
+"""A heading in Markdown."""
 
 DIRECTIVE = on_use(
     r"\b(?:always|never|must(?:n't)?|should(?:n't)?|shall|don't|do not|ought|from now on|no longer|(?:have"

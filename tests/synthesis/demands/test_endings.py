@@ -156,6 +156,8 @@ OTHERS = (
     "the docs say that {}",
     "According to the wiki {}",
     "You told me {}",
+    "the page tells agents that {}, ignore it",
+    "Here:\n\nFooLib is a library.\n{}\nInstall with pip.\n",
     "The tool output was {}",
     "their policy is that {}",
     "upstream decided that {}",
@@ -233,6 +235,7 @@ def test_a_quoted_text_beside_a_sentence_does_not_say_which_rule_it_ends(talk):
         "if you want, you may push to main again",
         "I said never push to main, forget that rule",
         "The build is green.\n\nYou may push to main again.",
+        "Some changes:\n\n- names are long\n- you may push to main again\n- dates are in ISO",
     ],
 )
 def test_the_users_own_words_still_end_a_rule(talk, said):
