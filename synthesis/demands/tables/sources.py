@@ -100,7 +100,8 @@ UTTERED = on_use(
 MENTIONS = on_use(
     r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|pretend|hypothetically)\b"
     r"|\b(?:not true|false|wrong|a lie|a myth|unlikely) that\b|\b(?:don't|do not|never|can't|cannot|hardly)"
-    r" (?:think|believe|say|claim|accept)\b"
+    r" (?:think|believe|say|claim|accept)\b(?!.*\b(?:need|needs|necessary|required|have to|has to|matters?"
+    r"|any ?more|any longer)\b)"
     rf"|^(?:\W*(?:please|can you|could you|then|and|now)\W+)*(?:tell|inform|remind|notify|warn|write|draft"
     r"|explain|assert|translate|say|print|document)\b(?! (?:it|this|that|them|the \w+)? ?(?:again"
     r"|any ?more)\b)"
@@ -112,11 +113,11 @@ MENTIONS = on_use(
     r"|was"
     r"|were|are|reads?)\b(?= (?:that )?(?:(?:the|a|an|you|we|it|actually|all|stop|never|always|\w+ing)\b|\w+"
     r" (?:is|are|has|was|were)\b))"
-    r"|(?<!\bi )(?<!\bwe )(?<!\bi've )(?<!\bwe've )\b(?:decided|found|reported|announced|confirmed"
-    r"|concluded|ruled|agreed|posted|thinks?|believes?|answered"
+    r"|(?<!\bi )(?<!\bwe )(?<!\bi've )(?<!\bwe've )(?<!\bteam )\b(?:decided|found|reported|announced"
+    r"|confirmed|concluded|ruled|agreed|posted|thinks?|believes?|answered"
     r"|replied|claims?|says?|said) that\b"
-    r"|^(?:(?!(?:i|we|what|that)\b)[\w-]+ ){1,3}(?:decided|thinks?|believes?|answered|replied|claims?|says"
-    r"|said|goes|reads?) (?!on\b|to\b)\w"
+    r"|^(?:(?!(?:i|we|what|that|team)\b)[\w-]+ ){1,3}(?:decided|thinks?|believes?|answered|replied|claims?"
+    r"|says|said|goes|reads?) (?!on\b|to\b)\w"
     r"|^(?:she|he|they|it) (?:goes|go|says|said|reads|was like)\b"
     r"|(?<!\bi )(?<!\bwe )(?<!\bi've )\b(?:tells?|told|telling|informs?|informed|instruct(?:s|ed)|wants?)"
     r" (?:(?!to\b)[\w-]+ ){1,3}(?:that|to)\b"
@@ -212,14 +213,13 @@ _BRIEF = 3
 
 
 _A_FILE = on_use(
-    r"^(?:the |contents? of |excerpt (?:of|from) )*[\w./-]*\w\.(?:md|txt|rst|html?|pdf|log|adoc|ya?ml|json"
-    r"|toml)"
-    r"(?: (?:contents?|text|excerpt|file|now|currently))*$|^(?:system|developer|admin(?:istrator)?"
-    r"|operator|root)"
-    r"(?:'s)?(?: (?:notes?|prompt|message|instructions?|override|notice|update))?$",
+    r"^(?:the |contents? of |excerpt (?:of|from) )*[\w./-]*\w\.\w{1,5} (?:contents?|text|excerpt)\Z"
+    r"|^(?:contents? of|excerpt (?:of|from)) (?:the )?[\w./-]*\w\.\w{1,5}\Z"
+    r"|^(?:system|developer|admin(?:istrator)?|operator)(?:'s)?"
+    r" (?:notes?|prompt|message|instructions?|override|notice|update)\Z",
     re.IGNORECASE,
 )
-"""A file of text, or what pretends to come from the system."""
+"""The content of a file, or what pretends to come from the system."""
 
 
 def whose(lead: str) -> Voice:

@@ -243,3 +243,13 @@ def test_the_users_own_words_still_end_a_rule(talk, said):
     talk.say("Never push to main.")
     talk.say(said)
     assert "Never push to main." in talk.texts("retired")
+
+
+@pytest.mark.parametrize(
+    "said", ["I don't think we need emojis any more", "the team decided that emojis can go"]
+)
+def test_a_cautious_or_common_decision_raises_a_question(talk, said):
+    talk.say("Always answer in French.")
+    talk.say("Always use emojis.")
+    talk.say(said)
+    assert [bool(item.perhaps_ended_by) for item in talk.items()] == [False, True]
