@@ -273,7 +273,9 @@ class _Settling(Book):
         read = compare(sentence, "\n".join(words), item.answers.quote if item.answers else "")
         if read.refused:
             raise NotBelieved(read.refused)
-        return sentence, read
+        # An agent's question never makes a check: its words may only explain the user's
+        proven = read.covered and (not item.answers or compare(sentence, "\n".join(words)).covered)
+        return sentence, msgspec.structs.replace(read, covered=proven)
 
     def _contradicted(
         self, item: MemoryItem, kind: Kind, text: str, modality: Modality, gone: Sequence[MemoryItem]

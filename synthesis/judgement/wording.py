@@ -166,6 +166,9 @@ def _left_out(sentence: str, quote: str, answered: str) -> list[str]:
     lost = [word for word in _meaning(said) if word not in kept and (not answered or word in _OPERATORS)]
     if lost:
         return [f"no “{lost[0]}”"]
+    particle = _ANSWER.match(quote)
+    if answered and particle and not NEGATION.search(sentence) and not set(kept) & set(_meaning(said)):
+        return [f"no “{particle.group().strip().lower()}”"]
     odd = {_negations(line) % 2 for line in said.splitlines()}
     if not answered and _negations(sentence) % 2 not in odd:
         return ["another number of negations"]

@@ -440,3 +440,15 @@ def test_a_sentence_that_changes_the_meaning_never_becomes_the_items_text(talk, 
     name = talk.say(quote)
     talk.settle(name, quote=quote, text=sentence)
     assert (talk[name].worded_by, talk[name].text.casefold()) == ("", quote.casefold())
+
+
+def test_what_an_agent_asked_is_never_enforced(talk):
+    name = talk.say("yes", answers="Shall I build it? I never write to src/.")
+    assert talk.settle(name, quote="yes", text="Never write to src/.") == ""
+    assert (talk[name].status, talk[name].detail.check) == ("active", None)
+
+
+def test_a_no_in_other_words_is_not_left_out(talk):
+    name = talk.say("nah, steer clear", answers="Shall I use lodash?")
+    talk.settle(name, quote="nah, steer clear", text="Use lodash.")
+    assert (talk[name].worded_by, talk[name].text) == ("", "Nah, steer clear")
