@@ -6,6 +6,7 @@ it an unproven reading: it is kept as the agent's, and the user's words remain t
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -163,7 +164,7 @@ def _left_out(sentence: str, quote: str, answered: str) -> list[str]:
     )
     kept = _meaning(sentence)
     # With the question beside it, an answer's own words may be left out
-    lost = [word for word in _meaning(said) if word not in kept and (not answered or word in _OPERATORS)]
+    lost = [word for word in _meaning(said) if word not in kept and (not answered or word in _operators())]
     if lost:
         return [f"no “{lost[0]}”"]
     particle = _ANSWER.match(quote)
@@ -175,24 +176,26 @@ def _left_out(sentence: str, quote: str, answered: str) -> list[str]:
     if said.rstrip().endswith("?") and not answered:
         return ["no question"]
     theirs = _meaning(said)
-    shared = [word for word in kept if word in theirs and word not in _OPERATORS]
+    shared = [word for word in kept if word in theirs and word not in _operators()]
     ordered = [word for word in theirs if word in shared]
     if _DIRECTED.search(said) and list(dict.fromkeys(shared)) != list(dict.fromkeys(ordered)):
         return ["another order"]
     return []
 
 
-_OPERATORS = frozenset(
-    stem(word)
-    for word in vocabulary(
-        """
-        above after before below between few fewer from less least most more only once over under until till
-        up down when whenever while if than with provided rarely hardly seldom maybe perhaps might could
-        except unless anything everything
-        """
-    )
+_OPERATORS = vocabulary(
+    """
+    above after before below between few fewer from less least most more only once over under until till
+    up down when whenever while if than with provided rarely hardly seldom maybe perhaps might could
+    except unless anything everything
+    """
 )
 """Words that say how, when or how much."""
+
+
+@lru_cache(maxsize=1)
+def _operators() -> frozenset[str]:
+    return frozenset(map(stem, _OPERATORS))
 
 
 def _meaning(text: str) -> list[str]:
