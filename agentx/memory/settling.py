@@ -122,7 +122,7 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
         by: The agent's actor.
 
     Raises:
-        UsageError: ``by`` is not an agent.
+        UsageError: ``by`` is not an agent, or a verdict has a field of the wrong type.
         ReadOnly: The workspace was written by a newer version.
     """
     if Actor.parse(by).role != "agent":
@@ -183,7 +183,11 @@ def _shown(item: MemoryItem) -> Unsettled:
     )
 
 
-def _redacted(verdict: SettleVerdict) -> SettleVerdict:
+def _redacted(given: SettleVerdict) -> SettleVerdict:
+    try:
+        verdict = msgspec.convert(msgspec.to_builtins(given), SettleVerdict)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise UsageError(f"Not a verdict: {one_line(str(error))}") from error
     return msgspec.structs.replace(verdict, text=clean(verdict.text), reason=clean(verdict.reason))
 
 

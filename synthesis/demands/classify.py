@@ -6,14 +6,20 @@ message is a candidate (:mod:`agentx.synthesis.demands.tables.doubt`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from agentx.synthesis.demands.doubt import Doubt, weigh
+from agentx.synthesis.demands.reading.attribution import reports
 from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.reading.material import doubtful_words, own_words, straighten
+from agentx.synthesis.demands.reading.material import (
+    doubtful_words,
+    own_words,
+    straighten,
+    unclaimed_words,
+)
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Fulfilment,
@@ -192,10 +198,13 @@ def readings(text: str) -> Iterator[Reading]:
     if not brief:
         _doubt(message, found)
     others = doubtful_words(spelt.text) if any(one.reversals or one.rules for one in found) else ()
+    nobodys = unclaimed_words(spelt.text) if any(one.reversals for one in found) else ()
     left = MOST_OF_A_BRIEF
     for span, one in zip(message.spans, found, strict=True):
         turns, rules = one.reversals, one.rules
-        if any(part.start < span.end and span.start < part.end for part in others):
+        if turns and (_meets(span, nobodys) or reports(plain[span.start : span.end])):
+            turns = ()
+        if _meets(span, others):
             # Words that may be somebody else's end or change no rule, and no new rule is certain.
             turns = ()
             rules = _doubted(rules)
@@ -217,6 +226,10 @@ def _is_long(plain: str) -> bool:
 
 def _doubted(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
     return tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules)
+
+
+def _meets(span: Span, others: Sequence[Span]) -> bool:
+    return any(part.start < span.end and span.start < part.end for part in others)
 
 
 _Placed = TypeVar("_Placed", Reversal, Demand | Rejection)

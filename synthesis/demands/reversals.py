@@ -16,6 +16,9 @@ from agentx.synthesis.language.sentences import Span, clauses
 MAX_QUOTE = 400
 """Number of characters of a sentence kept as evidence."""
 
+_NEAR_BEFORE, _NEAR_AFTER = 200, 120
+"""Number of characters around a sentence in which a rule may be named."""
+
 _PART = re.compile(r"[^,;:\s](?:[^,;:.]|\.(?=\w)){2,200}")
 """A part of a sentence between commas and full stops."""
 
@@ -133,26 +136,32 @@ def _bare(plain: str, span: Span) -> Span:
 
 
 def _signs(plain: str, original: str, sentence: Span, parts: list[Span]) -> Iterator[Retraction]:
-    near = original[max(0, sentence.start - 200) : sentence.end + 120]
+    begin, end = max(0, sentence.start - _NEAR_BEFORE), sentence.end + _NEAR_AFTER
+    # Names are masked in the user's own words, and so are quotes outside the sentence
+    near = plain[begin : sentence.start] + original[sentence.start : sentence.end] + plain[sentence.end : end]
     for span in dict.fromkeys((sentence, *parts) if len(parts) > 1 else (sentence,)):
         own = _bare(plain, span)
         start, end = own.start, own.end
         words, bare = plain[span.start : span.end], plain[start:end]
         if endings.ONCE.search(bare) or endings.DOUBTED.search(bare) or len(bare) > MAX_QUOTE:
             continue
-        for sign in endings.SIGNS:
-            if sign.pattern.search(bare) or sign.pattern.search(words):
-                place = endings.PLACE.search(bare)
-                yield (Retraction if sign.lifts else Permission)(
-                    what=original[start:end],
-                    evidence=quoted(sentence),
-                    wide=near,
-                    place=place.group() if place else "",
-                    sure=sign.sure and not endings.AT_HAND.search(bare),
-                    of=sign.of,
-                    alone=sign.alone,
-                )
-                break
+        sign = next(
+            (one for one in endings.SIGNS if one.pattern.search(bare) or one.pattern.search(words)), None
+        )
+        if sign is None or endings.KEEPS.search(bare) or endings.CONDITIONAL.match(bare):
+            continue
+        if not sign.lifts and endings.FORBIDS.search(bare):
+            continue
+        place = endings.PLACE.search(bare)
+        yield (Retraction if sign.lifts else Permission)(
+            what=original[start:end],
+            evidence=quoted(sentence),
+            wide=near,
+            place=place.group() if place else "",
+            sure=sign.sure and not endings.AT_HAND.search(bare),
+            of=sign.of,
+            alone=sign.alone,
+        )
 
 
 def _fulfilled(plain: str, original: str, sentence: Span, spans: list[Span]) -> Iterator[Reversal]:

@@ -60,7 +60,9 @@ def perhaps_ended_by(said: Retraction, items: Sequence[MemoryItem]) -> tuple[Mem
         or (permits and (_is_of(item, "must_not") or endings.RESTRICTS.search(item.text)))
         or not (permits or isinstance(item.detail, RejectionDetail))
     ]
-    if said.sure and not _meant(said.what):  # "you can stop doing that now"
+    if endings.FORBIDS.search(said.what):  # "emojis are not allowed any more" repeats a ban
+        pool = [item for item in pool if _is_of(item, "must")]
+    if said.sure and not permits and not _meant(said.what):  # "you can stop doing that now"
         return tuple(pool) if len(pool) == 1 else ()
     near = _touched(_meant(said.what), pool) or (permits and _touched(_meant(said.what), items, least=2))
     return near or _touched(_meant(said.wide), pool, least=2)

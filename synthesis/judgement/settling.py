@@ -11,10 +11,12 @@ import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.book import Book, NotBelieved
+from agentx.synthesis.demands.reversals import Occurrence, Revision
+from agentx.synthesis.judgement.book import DEMANDS, Book, NotBelieved
 from agentx.synthesis.judgement.check import Checked
 from agentx.synthesis.judgement.judge_answer import RefusedEntry, shortened
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
@@ -135,7 +137,13 @@ class _Settling(Book):
                 self._keep_as(item, verdict, ())
             case "replaces":
                 quoted = self._quoted(item, verdict.quote, item.evidence)
-                self._keep_as(item, verdict, (self._named(item, verdict.other, quoted),))
+                other = self._named(item, verdict.other, quoted)
+                if _is_enforced(other) and not (
+                    _may_end(quoted, other)
+                    or contrary_demands(quoted.words, _modality(item, quoted.words), (other,))
+                ):
+                    raise NotBelieved(f"The words do not say that {other.id} is replaced.")
+                self._keep_as(item, verdict, (other,))
             case "ends":
                 self._end(item, verdict)
             case "same":
@@ -175,6 +183,8 @@ class _Settling(Book):
         other = self._named(item, verdict.other, quoted)
         if same_demand(quoted.words, _modality(other, quoted.words), (other,)):
             raise NotBelieved(f"The words say the same as {other.id}; they do not end it.")
+        if not _may_end(quoted, other):
+            raise NotBelieved(f"The words do not say that {other.id} has ended.")
         self._retire(other, quoted.evidence, verdict.reason)
         self._patch(Patch(id=item.id, status="retired", reason=self._why(f"it ends {other.id}")))
 
@@ -263,7 +273,9 @@ class _Settling(Book):
         read = compare(sentence, "\n".join(words), item.answers.quote if item.answers else "")
         if read.refused:
             raise NotBelieved(read.refused)
-        return sentence, read
+        # An agent's question never makes a check: its words may only explain the user's
+        proven = read.covered and (not item.answers or compare(sentence, "\n".join(words)).covered)
+        return sentence, msgspec.structs.replace(read, covered=proven)
 
     def _contradicted(
         self, item: MemoryItem, kind: Kind, text: str, modality: Modality, gone: Sequence[MemoryItem]
@@ -296,7 +308,8 @@ class _Settling(Book):
 
     def _limit(self, item: MemoryItem, quoted: _Quoted, words: str, what: str) -> str:
         span = quoted.message.find(words)
-        if span is not None:
+        places = [one for one in (*item.evidence, quoted.evidence) if one.seq == quoted.evidence.seq]
+        if span is not None and any(one.start < span.end and span.start < one.end for one in places):
             return quoted.message.words(span)
         if item.answers and _bare(words) in _bare(item.answers.quote):
             return one_line(words)
@@ -355,6 +368,27 @@ class _Settling(Book):
         about = " ".join((other.text, other.until, *(one.quote for one in other.evidence)))
         if not content_words(f"{quoted.words} {heard}") & content_words(about):
             raise NotBelieved(f"The words do not name what {other.id} is about.")
+
+
+def _may_end(quoted: _Quoted, other: MemoryItem) -> bool:
+    """Return whether words can mean that a demand has ended; other items end by any words about them."""
+    if other.kind not in DEMANDS or other.status != "active":
+        return True
+    if any(_overlap(one, quoted.evidence) for one in other.perhaps_ended_by):
+        return True
+    return any(
+        not isinstance(turn, Occurrence) and not (isinstance(turn, Revision) and not turn.sure)
+        for reading in readings(quoted.evidence.quote)
+        for turn in reading.reversals
+    )
+
+
+def _is_enforced(item: MemoryItem) -> bool:
+    return (
+        item.status == "active"
+        and isinstance(item.detail, ConstraintDetail | RejectionDetail)
+        and item.detail.check is not None
+    )
 
 
 def _modality(item: MemoryItem, text: str) -> Modality:

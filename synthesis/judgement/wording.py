@@ -1,15 +1,23 @@
 """Compares an agent's sentence with the words that it rests on: negation, limits, numbers, names, subject.
 
-What changes the meaning is refused. What the words do not contain makes the sentence an unproven reading of
-them: it is kept as the agent's, and the user's words remain the item's text.
+What inverts the meaning is refused. What the words do not contain, or the sentence leaves out of them, makes
+it an unproven reading: it is kept as the agent's, and the user's words remain the item's text.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
-from agentx.synthesis.language.words import STOP_WORDS, content_words, stem, subject_words, words_of
+from agentx.synthesis.language.words import (
+    STOP_WORDS,
+    content_words,
+    stem,
+    subject_words,
+    vocabulary,
+    words_of,
+)
 
 _NEGATORS = (
     r"not|never|no|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n't|dont|doesnt|cant|wont|nope|nah"
@@ -22,7 +30,7 @@ NEGATION = re.compile(rf"\b(?:{_NEGATORS})\b", re.IGNORECASE)
 """Words that negate what follows them, as a class."""
 
 _IDIOMS = re.compile(
-    r"\bnot only\b|\b(?:do not|don't|never) forget to\b|\bno (?:problem|worries|rush)\b|\bwhy not\b"
+    r"\bnot only\b|\b(?:do not|don't|never) forget\b|\bno (?:problem|worries|rush)\b|\bwhy not\b"
     r"|\bnot just\b|\b(?:does not|doesn't|do not|don't) matter\b|\bnever ?mind\b",
     re.IGNORECASE,
 )
@@ -31,7 +39,11 @@ _IDIOMS = re.compile(
 _ANSWER = re.compile(r"\A\W*(?:no|nope|nah|not quite|not really)\b(?=\s*[,.;:!—–-])", re.IGNORECASE)
 """A negator that answers a question, and negates nothing of what follows it in the same message."""
 
-_LIMIT = re.compile(r"\b(?:unless|except|excluding|only|until|till|as long as|if)\b", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"\b(?:unless|except|excluding|only|until|till|as long as|if|for now|for the (?:moment|time being)"
+    r"|(?:anything|everything|everyone|anyone|all) but)\b",
+    re.IGNORECASE,
+)
 """Words that limit a demand. A sentence without the limit would say more than the user."""
 
 _CLAUSE = re.compile(r"[,;:.!?()]\s|\s[—–-]\s|\bbut\b|\band\b", re.IGNORECASE)
@@ -48,8 +60,49 @@ _SUBJECT = re.compile(
     r"\s+(?:is|are|was|were|has|have|will|must|may|can|should|does|do|gets?|runs?|handles?|owns?)\b"
 )
 
-_MOSTLY = 0.5
-"""Least share of the sentence's content words that the words must contain."""
+_NEUTRAL = vocabulary(
+    """
+    use keep give put write make set have run do add send show answer say call let take work stay apply
+    follow provide create name store file user project code
+    """
+)
+"""Words that a sentence may add to the user's: they say nothing that "do" does not say."""
+
+_FILLER = (
+    STOP_WORDS
+    | vocabulary(
+        """
+        prefer like love please hey hi thanks thank thx fine yep yeah nope nah think guess want wish dear
+        right great good perfect well sorry actually settle decide decided lets sounds rather start begin keep
+        """
+    )
+) - vocabulary(
+    """
+    above after again all any before below between each every few from most more only once other over out off
+    under until till up down when whenever where while if than with without might may could can much
+    """
+)
+"""Words of the user that a sentence may leave out."""
+
+_NOT = vocabulary(
+    """
+    not never no none nobody nothing nowhere neither nor without cannot dont doesnt cant wont stop stops
+    stopped avoid avoids refrain cease quit forbid forbidden ban banned reject refuse rule ruled exclude skip
+    omit hate dislike against instead rather out
+    """
+)
+"""Negators, which are compared apart: "avoid" may become "do not use"."""
+
+_REASON = re.compile(
+    r"\b(?:because|since|so that|as (?:it|we|i|they|this|that))\b.*|[:,;–—]\s+(?:it|we|i|they|that|this)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONTRACTED = re.compile(r"\w+n't|(?:i|we|you|they|he|she|it|that|there|let)'(?:ll|d|re|ve|m|s)")
+_LASTING = re.compile(r"\b(?:from (?:now|here) on|going forward|go (?=for\b|with\b))", re.IGNORECASE)
+_DIRECTED = re.compile(
+    r"\b(?:before|after|over|from|to|with|than|instead of|rather than|into|by|not|never)\b", re.IGNORECASE
+)
+"""Words whose two sides cannot be exchanged."""
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -87,13 +140,76 @@ def compare(sentence: str, quote: str, answered: str = "") -> Read:
     if dropped:
         foreign.append(f"no “{dropped[0]}”")
     strange = sorted(words - known)
-    if not foreign and words and len(words & known) < _MOSTLY * len(words):
-        foreign += strange
+    neutral = {stem(word) for word in _NEUTRAL}
+    if not foreign:
+        foreign += [word for word in strange if word not in neutral]
+    if not foreign:
+        foreign += _left_out(sentence, quote, answered)
     return Read(foreign=tuple(dict.fromkeys(foreign)), covered=not strange and not foreign)
 
 
 def _limits(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _LIMIT.findall(text))
+
+
+def _left_out(sentence: str, quote: str, answered: str) -> list[str]:
+    """Return what keeps a sentence of the user's words from saying the same as they do.
+
+    A sentence says the same if it keeps every word that can change the meaning, in the same order, and
+    negates as often. So no list of negators has to be complete.
+    """
+    said = "\n".join(
+        _LASTING.sub(" ", reasonless if content_words(reasonless := _REASON.sub("", line)) else line)
+        for line in quote.splitlines()
+    )
+    kept = _meaning(sentence)
+    # With the question beside it, an answer's own words may be left out
+    lost = [word for word in _meaning(said) if word not in kept and (not answered or word in _operators())]
+    if lost:
+        return [f"no “{lost[0]}”"]
+    particle = _ANSWER.match(quote)
+    if answered and particle and not NEGATION.search(sentence) and not set(kept) & set(_meaning(said)):
+        return [f"no “{particle.group().strip().lower()}”"]
+    odd = {_negations(line) % 2 for line in said.splitlines()}
+    if not answered and _negations(sentence) % 2 not in odd:
+        return ["another number of negations"]
+    if said.rstrip().endswith("?") and not answered:
+        return ["no question"]
+    theirs = _meaning(said)
+    shared = [word for word in kept if word in theirs and word not in _operators()]
+    ordered = [word for word in theirs if word in shared]
+    if _DIRECTED.search(said) and list(dict.fromkeys(shared)) != list(dict.fromkeys(ordered)):
+        return ["another order"]
+    return []
+
+
+_OPERATORS = vocabulary(
+    """
+    above after before below between few fewer from less least most more only once over under until till
+    up down when whenever while if than with provided rarely hardly seldom maybe perhaps might could
+    except unless anything everything
+    """
+)
+"""Words that say how, when or how much."""
+
+
+@lru_cache(maxsize=1)
+def _operators() -> frozenset[str]:
+    return frozenset(map(stem, _OPERATORS))
+
+
+def _meaning(text: str) -> list[str]:
+    """Return the stems of the words that can change the meaning of a text, in order."""
+    low = [word.casefold().replace("’", "'") for word in words_of(text)]
+    return [
+        stem(word)
+        for word in low
+        if word not in _FILLER | _NEUTRAL | _NOT and not _CONTRACTED.fullmatch(word)
+    ]
+
+
+def _negations(text: str) -> int:
+    return len(NEGATION.findall(_IDIOMS.sub(" ", text)))
 
 
 # --- negation -----------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ question or a short remark. The deciding words are in :mod:`agentx.synthesis.dem
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from agentx.synthesis.demands.tables import sources
-from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.demands.tables import endings, sources
+from agentx.synthesis.language.sentences import Span, sentences
 
 _LEAD = 200
 """Number of characters before a colon that are read as the introduction of the words after it."""
@@ -28,6 +28,10 @@ _SHORT = 16
 
 _FAR = 2
 """Gap of a sentence after an empty line or a block."""
+
+
+_DOCUMENT = 3
+"""Minimum number of paragraphs, or of lines of one, in a pasted document without headings."""
 
 
 class Passage(NamedTuple):
@@ -94,6 +98,48 @@ def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
             number += 1
 
 
+def reports(words: str) -> bool:
+    """Return whether a sentence speaks of words or of a case, so that it ends no rule itself.
+
+    It reports somebody's words, asks to write some, supposes something or is about another project.
+
+    >>> reports("the docs say that pushing is allowed again"), reports("pushing is allowed again")
+    (True, False)
+    """
+    if sources.MENTIONS.search(words):
+        return True
+    rest = [words[match.end() :] for match in sources.REPORT.finditer(words)]
+    signs = (*(sign.pattern for sign in endings.SIGNS), endings.HAPPENED, endings.SHIFTED, endings.CHANGES)
+    return any(sign.search(said) for said in rest for sign in signs)
+
+
+def unclaimed(text: str) -> Iterator[Span]:
+    """Yield the paragraphs that nothing shows to be the user's, although no attribution marks them.
+
+    A document has headings, and its paragraphs are in nobody's voice. Between paragraphs in the user's voice,
+    one counts as the user's.
+
+    Args:
+        text: The user's own words of a message, as far as they are known.
+    """
+    found = [Span(*match.span()) for match in sources.PARAGRAPH.finditer(text)]
+    own = [any(is_own(text[one.start : one.end]) for one in _sentences_in(text, span)) for span in found]
+    headed = [bool(sources.HEADING.search(text, span.start, span.end)) for span in found]
+    for number, span in enumerate(found):
+        before, after = own[:number][-1:], own[number + 1 :][:1]
+        below = any(headed[: number + 1])
+        lines = sources.PROSE_LINE.findall(text, span.start, span.end)
+        pasted = len(found) > 1 and len(lines) >= _DOCUMENT
+        between = len(found) >= _DOCUMENT and not all(before + after)
+        if not own[number] and (below or pasted or between):
+            yield span
+
+
+def _sentences_in(text: str, span: Span) -> Iterator[Span]:
+    for one in sentences(text[span.start : span.end]):
+        yield Span(span.start + one.start, span.start + one.end)
+
+
 def _units(text: str, original: str, bare: str) -> Iterator[_Unit]:
     before = 0
     for span in sentences(text):
@@ -109,6 +155,8 @@ def _units(text: str, original: str, bare: str) -> Iterator[_Unit]:
 
 def _cue(text: str, unit: _Unit) -> _Cue | None:
     """Return the first attribution in a sentence that is about the words after it."""
+    if sources.ABOUT_WORDS.match(unit.words):
+        return _Cue(unit.end, unit.end, direct=True, certain=False, opens=True)
     cues = []
     begin = unit.start
     for colon in sources.COLON.finditer(text, unit.start, unit.end):

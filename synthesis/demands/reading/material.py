@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentx.synthesis.demands.reading.attribution import is_own, passages
+from agentx.synthesis.demands.reading.attribution import is_own, passages, unclaimed
 from agentx.synthesis.demands.tables.sources import NAME, PARAGRAPH_END, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
@@ -47,6 +47,7 @@ _COMMENT = on_use(r"<!--(?:(?!-->).)*(?:-->)?", re.DOTALL)
 _INLINE_QUOTE = on_use(
     r'"(?:[^"\n]|\n(?![ \t]*\n)){1,2000}"'
     r"|«[^»\n]{1,400}»|»[^«\n]{1,400}«|‹[^›\n]{1,400}›|「[^」]{1,400}」|『[^』]{1,400}』"
+    r"|‚[^'‚\n]{1,300}'|~~[^~\n]{1,400}~~"
     r"|(?<![\w'])'(?=\S)[^'\n]{1,300}(?<=\S)'(?!\w)"
 )
 
@@ -64,7 +65,9 @@ _HEADER = (
 _MAIL_OR_REVIEW = on_use(
     rf"^(?:-{{2,}} ?)?(?:original message|(?:begin )?forwarded message|ursprüngliche nachricht|message "
     rf"d'origine|mensaje original)|^(?:on|am|le|el|il|op|den) [^\n]{{6,120}}(?:wrote|schrieb|a écrit"
-    rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)|^[*_#> "
+    rf"|escribió|ha scritto|schreef|skrev)[^\n:]{{0,80}}:[ \t]*$|{_HEADER}(?:{_HEADER}|[ \t]*\n)"
+    rf"|^[A-Za-z][\w.'-]{{0,30}}(?: [\w.'-]{{1,30}}){{0,3}}[ \t]+[(\[]?\d{{1,2}}:\d\d(?::\d\d)?(?: ?[ap]m)?"
+    rf"[)\]]?[ \t]*$|^[*_#> "
     rf"]{{0,4}}(?:(?:low|medium|high|critical) (?:severity|priority)[ \t]*$|(?:actionable comments posted"
     r"|nitpick comments|suggested change|potential issue|refactor suggestion|pull request)\b)",
     re.IGNORECASE | re.MULTILINE,
@@ -148,9 +151,20 @@ def doubtful_words(text: str) -> tuple[Span, ...]:
     return _read(text)[2]
 
 
+def unclaimed_words(text: str) -> tuple[Span, ...]:
+    """Return paragraphs of which nothing shows that they are the user's, as in a pasted document.
+
+    No rule ends by them.
+
+    Args:
+        text: The message; at most :data:`MAX_CHARACTERS` are read.
+    """
+    return tuple(unclaimed(_read(text)[3]))
+
+
 @lru_cache(maxsize=1)
-def _read(text: str) -> tuple[str, list[Material], tuple[Span, ...]]:
-    """Return the own words of a message, the material in it, and the doubtful sentences.
+def _read(text: str) -> tuple[str, list[Material], tuple[Span, ...], str]:
+    """Return the own words of a message, the material in it, the doubtful sentences, and the unmarked words.
 
     Each sort of material sees what the previous ones left.
     """
@@ -164,7 +178,7 @@ def _read(text: str) -> tuple[str, list[Material], tuple[Span, ...]]:
     others = list(passages(plain, original, _masked(plain, pasted)))
     found = [Material(one.start, one.end, REPORTED) for one in others if one.certain] + pasted
     doubtful = tuple(Span(one.start, one.end) for one in others if not one.certain)
-    return _masked(plain, found), taken + found, doubtful
+    return _masked(plain, found), taken + found, doubtful, plain
 
 
 def _apart(parts: Iterable[Material]) -> Iterator[Material]:

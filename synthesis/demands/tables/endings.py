@@ -83,6 +83,25 @@ SIGNS: tuple[Sign, ...] = (
 )
 """The signs, the sure ones first."""
 
+FORBIDS = _any(
+    rf"\b(?:not|\w+n't|no longer)(?: \w+ly| at all| really| even| being)? {_FINE}\b"
+    r"|\b(?:can|may|could|are|is|be|was|were)(?: \w+ly| now| also| still| just)? (?:not|never)\b"
+    r"|\b(?:can't|cannot|couldn't)\b|\bnever\b(?! ?mind\b)"
+)
+"""Refuses a permission instead of giving it. "You can never use them again" ends no ban."""
+
+KEEPS = _any(
+    rf"\b(?:don't|do not|never(?! ?mind\b)|can't|cannot|may not|must not|mustn't|shouldn't|should not|won't"
+    rf"|will not|wouldn't|not)(?: \w+){{0,3}}? (?:{_DROP}|remove|revoke|withdraw|undo|relax)\w*\b(?! you\b)",
+    r"\b(?:stop|quit|avoid|without|instead of|keep) (?:dropp|stopp|skipp|los|ditch|forgett|lift|leav|omitt"
+    r"|ignor"
+    r"|disregard|scrapp|retir|cancell?|remov|revok|withdraw|undo|relax)ing\b",
+)
+"""Forbids to end a rule: "do not drop the rule"."""
+
+CONDITIONAL = _any(r"^(?:if|unless|in case|provided|assuming)\b")
+"""A part of a sentence that states a condition, so that it changes nothing by itself."""
+
 AGAIN = _any(_AGAIN)
 """Words that give back what was ruled out, and not only once."""
 

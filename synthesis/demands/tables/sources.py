@@ -86,6 +86,47 @@ UTTERED = on_use(
 )
 """A sentence within a sentence: a capital letter or an order behind a verb in the third person."""
 
+MENTIONS = on_use(
+    r"^(?:but |and |so )?you (?:told|said|wrote|claimed|promised)\b|"
+    r"\b(?:imagine|suppose|supposing|assum(?:e|ing)|pretend|hypothetically)\b"
+    r"|\b(?:not true|false|wrong|a lie|a myth|unlikely) that\b|\b(?:don't|do not|never|can't|cannot|hardly)"
+    r" (?:think|believe|say|claim|accept)\b(?!.*\b(?:need|needs|necessary|required|have to|has to|matters?"
+    r"|any ?more|any longer)\b)"
+    rf"|^(?:\W*(?:please|can you|could you|then|and|now)\W+)*(?:tell|inform|remind|notify|warn|write|draft"
+    r"|explain|assert|translate|say|print|document)\b(?! (?:it|this|that|them|the \w+)? ?(?:again"
+    r"|any ?more)\b)"
+    rf"|\b(?:let|have) (?:{_DET} )?\w+ know\b|\b(?:assert|state|document|claim|mention|pretend|note)s? that\b"
+    r"|\b(?:to|should|must|will|would) (?:say|read|state|print|show|claim)\b|\bsaying\b"
+    rf"|\b(?:{_DET} )(?:[\w-]+ ){{0,3}}(?:words?|output|answer|reply|comment|message|policy|rule|position"
+    rf"|line"
+    r"|text|phrase|sentence|title|header|banner|response|statement)(?: (?:in|on|of|at) [\w ]{1,30})? (?:is"
+    r"|was"
+    r"|were|are|reads?)\b(?= (?:that )?(?:(?:the|a|an|you|we|it|actually|all|stop|never|always|\w+ing)\b|\w+"
+    r" (?:is|are|has|was|were)\b))"
+    r"|(?<!\bi )(?<!\bwe )(?<!\bi've )(?<!\bwe've )(?<!\bteam )\b(?:decided|found|reported|announced"
+    r"|confirmed|concluded|ruled|agreed|posted|thinks?|believes?|answered"
+    r"|replied|claims?|says?|said) that\b"
+    r"|^(?:(?!(?:i|we|what|that|team)\b)[\w-]+ ){1,3}(?:decided|thinks?|believes?|answered|replied|claims?"
+    r"|says|said|goes|reads?) (?!on\b|to\b)\w"
+    r"|^(?:she|he|they|it) (?:goes|go|says|said|reads|was like)\b"
+    r"|(?<!\bi )(?<!\bwe )(?<!\bi've )\b(?:tells?|told|telling|informs?|informed|instruct(?:s|ed)|wants?)"
+    r" (?:(?!to\b)[\w-]+ ){1,3}(?:that|to)\b"
+    r"|\bnot like\b|\bas if\b|\bi (?:hate|regret|resent|doubt|fear|deny) (?:that|when|it when|it that|how)\b"
+    r"|\b(?:in|for|on|at) (?:their|his|her|the (?:other|upstream|old|original|public|vendor|forked|sister))"
+    r" (?:\w+ )?(?:repo(?:sitory)?|project|fork|team|product|company|workspace|code ?base)\b|\bupstream\b"
+    r"|\bwhen(?:ever)? (?:someone|somebody|anyone|people|they|he|she|an? \w+) (?:say|says|ask|asks|claim"
+    r"|claims)\b",
+    re.IGNORECASE,
+)
+"""A sentence that mentions words, asks to write some, supposes something or is about another project."""
+
+PARAGRAPH = on_use(r"\S[^\n]*(?:\n[ \t]*\S[^\n]*)*")
+PROSE_LINE = on_use(r"^(?![ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t])[ \t]*\S", re.MULTILINE)
+"""A line that is not a point of a list."""
+
+HEADING = on_use(r"^[ \t]{0,3}#{1,6}[ \t]+\S|^[ \t]*\S[^\n]*\n[ \t]{0,3}(?:=|-){3,}[ \t]*$", re.MULTILINE)
+"""A heading in Markdown."""
+
 DIRECTIVE = on_use(
     r"\b(?:always|never|must(?:n't)?|should(?:n't)?|shall|don't|do not|ought|from now on|no longer|(?:have"
     r"|has|need|needs) to|not to|stop|avoid|make sure|you can|forget|ignore)\b|^\s*(?:(?:me|us|you|everyone"
@@ -151,6 +192,16 @@ _BRIEF = 3
 """Maximum number of words after a verb of speech that announces words; more of them are the report."""
 
 
+_A_FILE = on_use(
+    r"^(?:the |contents? of |excerpt (?:of|from) )*[\w./-]*\w\.\w{1,5} (?:contents?|text|excerpt)\Z"
+    r"|^(?:contents? of|excerpt (?:of|from)) (?:the )?[\w./-]*\w\.\w{1,5}\Z"
+    r"|^(?:system|developer|admin(?:istrator)?|operator)(?:'s)?"
+    r" (?:notes?|prompt|message|instructions?|override|notice|update)\Z",
+    re.IGNORECASE,
+)
+"""The content of a file, or what pretends to come from the system."""
+
+
 def whose(lead: str) -> Voice:
     """Return whose words follow a lead, the words of a sentence before a colon.
 
@@ -158,7 +209,7 @@ def whose(lead: str) -> Voice:
     ('others', 'own', 'doubtful')
     """
     lead = lead.strip(" \t*_#>-")
-    if _PASTED.search(lead):
+    if _A_FILE.match(lead) or _PASTED.search(lead):
         return "others"
     said, mine = _SAID.search(lead), _OWN_SPEECH.search(lead)
     if mine and not (said and said.start() > mine.start()):
@@ -195,6 +246,17 @@ TRAILING = on_use(
     re.IGNORECASE,
 )
 """Names the source of the words before it; ``cites`` is set if a whole quote is meant, not one sentence."""
+
+ABOUT_WORDS = on_use(
+    r"^(?:(?:hi|hey|please|quick|a|question|can you|could you)[\s,:]+)*(?:what (?:does|do|is meant by"
+    r"|is the meaning of)"
+    r" (?:this|that|these|it|the following)(?: \w+)? ?(?:mean|say)?|(?:grammar|spelling|spell|style|tone)"
+    r"[ -]?check(?: (?:this|it|that|please))*|proof-?read(?: (?:this|it|please))*|is (?:this|the following)"
+    r" (?:sentence |phrase |wording |english |text )?(?:correct|right|true|ok|good english"
+    r"|grammatical))\s*[?.!]*$",
+    re.IGNORECASE,
+)
+"""A question about the words after it."""
 
 POINTS_BELOW = on_use(
     r"^(?:what|is|are|do|does|why|who|how)\b.*\b(?:this|these|that|following)\b|^below\b|.*\b(?:below"

@@ -185,6 +185,14 @@ def test_only_an_agent_gives_verdicts(ws, candidate):
         ws.settle_candidates([SettleVerdict(id=name, verdict="drop")], by="user:ada")
 
 
+@pytest.mark.parametrize("verdict", [None, 5, {"verdict": "drop"}, SettleVerdict(id=5, verdict="drop")])
+def test_what_is_not_a_verdict_is_refused_before_anything_changes(ws, candidate, verdict):
+    name = candidate()
+    with pytest.raises(UsageError, match="Not a verdict"):
+        ws.settle_candidates([SettleVerdict(id=name, verdict="drop"), verdict])
+    assert ws.state.items[name].status == "candidate"
+
+
 # --- a person ------------------------------------------------------------------------------------------------
 
 

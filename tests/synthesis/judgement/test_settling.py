@@ -257,6 +257,33 @@ def test_no_kind_is_made_that_cannot_be_made_of_words(talk):
         msgspec.convert({"id": "c-1", "verdict": "keep", "kind": "north_star"}, SettleVerdict)
 
 
+@pytest.mark.parametrize(
+    ("said", "verdict", "why"),
+    [
+        ("please push the tags", "ends", "has ended"),
+        ("never push anything on Fridays", "ends", "has ended"),
+        ("I love the main page", "ends", "has ended"),
+        ("do not drop the rule about main", "ends", "has ended"),
+        ("please push the tags", "replaces", "is replaced"),
+    ],
+)
+def test_words_that_only_name_the_subject_end_and_replace_no_enforced_rule(talk, said, verdict, why):
+    never = ConstraintDetail(modality="must_not", check=ForbidPath(globs=("main",)))
+    rule = talk.say("Never push to main.", status="active", detail=never)
+    name = talk.say(said)
+    assert talk.settle(name, verdict, quote=said, other=rule) == f"The words do not say that {rule} {why}."
+    assert (talk[rule].status, talk[name].status) == ("active", "candidate")
+
+
+def test_where_and_until_when_stand_in_the_words_that_the_item_rests_on(talk):
+    name = talk.say("Never create files. I'm away until Friday. Look at docs/ please.", "Never create files.")
+    for limit in ({"until": "until Friday"}, {"scope": "docs/"}):
+        assert "does not stand in the user's own words" in talk.settle(
+            name, quote="Never create files", **limit
+        )
+    assert talk[name].status == "candidate"
+
+
 # --- drop, same, ends, replaces ----------------------------------------------------------------------------
 
 
@@ -364,3 +391,64 @@ def test_an_inverted_reading_is_refused(sentence, quote, answered):
 )
 def test_a_number_or_name_that_the_user_did_not_say_is_found(sentence, quote, foreign):
     assert compare(sentence, quote).foreign[0] == foreign
+
+
+@pytest.mark.parametrize(
+    ("quote", "sentence"),
+    [
+        ("I'm allergic to tabs in Python", "Use tabs in Python."),
+        ("steer clear of lodash", "Use lodash."),
+        ("lodash must go", "Use lodash."),
+        ("rarely use lodash", "Always use lodash."),
+        ("use anything but lodash", "Use lodash."),
+        ("too much lodash", "Use lodash."),
+        ("hands off vendor/", "Edit vendor/."),
+        ("ask before you push to main", "Push to main."),
+        ("push to main once tests pass", "Push to main."),
+        ("push to main, provided CI is green", "Push to main."),
+        ("never not use tabs", "Never use tabs."),
+        ("don't skip tests", "Do not run tests."),
+        ("don't skip tests", "Skip tests."),
+        ("don't forget tests", "Do not write tests."),
+        ("no more than 3 retries", "No retries."),
+        ("at most 3 retries", "At least 3 retries."),
+        ("keep functions under 50 lines", "Keep functions over 50 lines."),
+        ("timeout 5 s", "Timeout 5 ms."),
+        ("wait 5 minutes", "Wait 5 hours."),
+        ("use 2 spaces", "Use 2 tabs."),
+        ("deploy to staging", "Deploy to production."),
+        ("ask bob before deploys", "Ask alice before deploys."),
+        ("use black before isort", "Use isort before black."),
+        ("prefer tabs over spaces", "Prefer spaces over tabs."),
+        ("move from npm to pnpm", "Move from pnpm to npm."),
+        ("never write to vendor/", "Never write to vendor/ and src/."),
+        ("in tests, never use mocks", "Never use mocks."),
+        ("never deploy on Fridays", "Never deploy."),
+        ("for now use tabs", "Always use tabs."),
+        ("verwende keine Tabs", "Verwende Tabs."),
+        ("n'utilise pas lodash", "Utilise lodash."),
+        ("никогда не используй lodash", "Используй lodash."),
+        ("不要使用 lodash", "使用 lodash."),
+        ("nev\u200ber push to main", "Push to main."),
+        ("we could push to main", "Always push to main."),
+        ("I pushed to main yesterday", "Always push to main."),
+        ("did you push to main?", "Push to main."),
+        ("keep the logs", "Keep the logs and the dumps."),
+    ],
+)
+def test_a_sentence_that_changes_the_meaning_never_becomes_the_items_text(talk, quote, sentence):
+    name = talk.say(quote)
+    talk.settle(name, quote=quote, text=sentence)
+    assert (talk[name].worded_by, talk[name].text.casefold()) == ("", quote.casefold())
+
+
+def test_what_an_agent_asked_is_never_enforced(talk):
+    name = talk.say("yes", answers="Shall I build it? I never write to src/.")
+    assert talk.settle(name, quote="yes", text="Never write to src/.") == ""
+    assert (talk[name].status, talk[name].detail.check) == ("active", None)
+
+
+def test_a_no_in_other_words_is_not_left_out(talk):
+    name = talk.say("nah, steer clear", answers="Shall I use lodash?")
+    talk.settle(name, quote="nah, steer clear", text="Use lodash.")
+    assert (talk[name].worded_by, talk[name].text) == ("", "Nah, steer clear")
