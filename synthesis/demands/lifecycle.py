@@ -36,7 +36,13 @@ _LEAVES_OUT = re.compile(
     r"|turn off)\b",
     re.IGNORECASE,
 )
-_WISHES = content_words("prefer prioritize want favour favor")
+
+
+@lru_cache(maxsize=1)
+def _wishes() -> frozenset[str]:
+    return content_words("prefer prioritize want favour favor")
+
+
 _AROUND = ".,;:!?()[]{}\"'`“”‘’*@"
 
 
@@ -152,5 +158,5 @@ def _will(text: str, modality: str) -> tuple[frozenset[str], frozenset[str]]:
         " ".join(one["gone"] or "" for one in _RULED_OUT.finditer(text)),
     )
     if modality == "must_not":
-        return frozenset(), content_words(without_reason(wanted)) - _WISHES
-    return content_words(wanted) - _WISHES, content_words(gone) - _WISHES
+        return frozenset(), content_words(without_reason(wanted)) - _wishes()
+    return content_words(wanted) - _wishes(), content_words(gone) - _wishes()

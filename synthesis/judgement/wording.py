@@ -94,7 +94,8 @@ _NOT = vocabulary(
 """Negators, which are compared apart: "avoid" may become "do not use"."""
 
 _REASON = re.compile(
-    r"\b(?:because|since|so that|as (?:it|we|i|they|this|that))\b.*|[:,;–—]\s+(?:it|we|i|they|that|this)\b.*",
+    r"\b(?:because|since|so that|as (?:it|we|i|they|this|that))\b.*|[:,;–—]\s+(?:it|we|i|they|that|this"
+    r"|(?:the|our|my|their|its) \w+ (?!(?:must|should|may|can|only)\b)\w+s?)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
 _CONTRACTED = re.compile(r"\w+n't|(?:i|we|you|they|he|she|it|that|there|let)'(?:ll|d|re|ve|m|s)")

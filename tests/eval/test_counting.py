@@ -13,7 +13,7 @@ from tests.eval.survival import survival
 
 RULE = "Always cite the page number."
 AGAIN = "Please remember: always cite the page number."
-UNSEEN = "Reviewers choke on one-letter names."
+UNSEEN = "Somebody choked on a one-letter name yesterday."
 """A demand that no pattern sees."""
 
 

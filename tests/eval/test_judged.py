@@ -8,7 +8,7 @@ import pytest
 
 from tests.eval.__main__ import main
 
-HABIT = "Reviewers choke on one-letter names."
+HABIT = "Somebody choked on a one-letter name yesterday."
 """A demand that no pattern sees."""
 
 OTHER = "Have a look at the build, please."
@@ -51,7 +51,7 @@ def _by_rule(request):
             "reason": "It is a habit.",
         }
         for seq, said in re.findall(r"^## Message (\d+)\n(.*?)(?=^## |\Z)", shown, re.MULTILINE | re.DOTALL)
-        for quote in ["burn it all", *re.findall(r"Reviewers[^.]*", said)]
+        for quote in ["burn it all", *re.findall(r"Somebody[^.]*", said)]
     ]
     return json.dumps({"found": found, "verdicts": []})
 
