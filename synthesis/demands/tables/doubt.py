@@ -30,6 +30,9 @@ class Sign(NamedTuple):
 DEMAND, REJECTION = -0.9, -2.1
 """What a sentence without any sign weighs. A candidate weighs at least 0."""
 
+DEMAND_MARGIN = 0.8
+"""How much more a sentence must weigh as a demand to count as one: more sentences turn something down."""
+
 SECOND = 0.8
 """What a second candidate of the same message weighs at least."""
 
