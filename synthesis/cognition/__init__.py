@@ -2,6 +2,6 @@
 
 Memories are recognised, decayed and activated; then the agent answers.
 
-May import: storage, synthesis.demands.reading, synthesis.judgement, synthesis.language,
-synthesis.memory, synthesis.model, synthesis.scribe, synthesis.state.
+May import: storage, synthesis.attribution, synthesis.judgement, synthesis.language, synthesis.memory,
+synthesis.model, synthesis.scribe, synthesis.state.
 """

@@ -6,8 +6,8 @@ import msgspec
 
 from agentx.storage.events.cognition_events import Extracted
 from agentx.storage.text import folded
+from agentx.synthesis.attribution.material import straighten
 from agentx.synthesis.cognition.recognizer import Recognition
-from agentx.synthesis.demands.reading.material import straighten
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.items import TRUST_ORDER, Trust

@@ -14,8 +14,8 @@ import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
 from agentx.storage.text import folded, one_line
+from agentx.synthesis.attribution.material import own_words
 from agentx.synthesis.cognition.speakers import heading_length
-from agentx.synthesis.demands.reading.material import own_words
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.words import content_words, words_of
 

@@ -11,15 +11,15 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from agentx.synthesis.demands.doubt import Doubt, weigh
-from agentx.synthesis.demands.reading.attribution import reports
-from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
-from agentx.synthesis.demands.reading.material import (
+from agentx.synthesis.attribution.material import (
     doubtful_words,
     own_words,
     straighten,
     unclaimed_words,
 )
+from agentx.synthesis.attribution.sources import NAME
+from agentx.synthesis.demands.doubt import Doubt, weigh
+from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Fulfilment,
@@ -30,13 +30,13 @@ from agentx.synthesis.demands.reversals import (
     after_withdrawal,
     closes,
     quoted,
+    reports,
     reversals,
 )
 from agentx.synthesis.demands.tables import attitudes, explicit
 from agentx.synthesis.demands.tables import doubt as doubts
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.explicit import Order
-from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words, vocabulary

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
+from agentx.synthesis.attribution.material import material, own_words
 from agentx.synthesis.demands.classify import ATTITUDE, RECORDED, Demand, Rejection, readings
 from agentx.synthesis.demands.reading.clause import take_apart
-from agentx.synthesis.demands.reading.material import material, own_words
 from agentx.synthesis.demands.reversals import (
     Fulfilment,
     Reversal,

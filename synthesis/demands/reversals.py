@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from agentx.synthesis.attribution import sources
 from agentx.synthesis.demands.tables import endings
 from agentx.synthesis.language.sentences import Span, clauses
 
@@ -103,7 +104,7 @@ def reversals(plain: str, original: str, sentence: Span) -> Iterator[Reversal]:
     """Yield what a sentence may do to existing rules, the most certain first; at most one is applied.
 
     Args:
-        plain: The user's own words (:func:`agentx.synthesis.demands.reading.material.own_words`).
+        plain: The user's own words (:func:`agentx.synthesis.attribution.material.own_words`).
         original: The message with typographic quotes straightened.
         sentence: The position of the sentence.
     """
@@ -188,3 +189,18 @@ def _revised(plain: str, original: str, sentence: Span, parts: list[Span]) -> It
         yield Revision(
             what=original[start : part.end], unwanted=unwanted, evidence=quoted(sentence), sure=sure
         )
+
+
+def reports(words: str) -> bool:
+    """Return whether a sentence speaks of words or of a case, so that it ends no rule itself.
+
+    It reports somebody's words, asks to write some, supposes something or is about another project.
+
+    >>> reports("the docs say that pushing is allowed again"), reports("pushing is allowed again")
+    (True, False)
+    """
+    if sources.MENTIONS.search(words):
+        return True
+    rest = [words[match.end() :] for match in sources.REPORT.finditer(words)]
+    signs = (*(sign.pattern for sign in endings.SIGNS), endings.HAPPENED, endings.SHIFTED, endings.CHANGES)
+    return any(sign.search(said) for said in rest for sign in signs)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.reading.material import own_words, straighten
-from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.attribution.material import own_words, straighten
+from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, sort_of
 from agentx.synthesis.model.port import ChatMessage, ToolSchema

@@ -2,9 +2,9 @@
 
 import re
 
+from agentx.synthesis.attribution.material import own_words, straighten
+from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.demands.reading.clause import lead_length
-from agentx.synthesis.demands.reading.material import own_words, straighten
-from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 
 MAX_QUOTE = 400

@@ -54,7 +54,7 @@ def sentences(plain: str) -> Iterator[Span]:
     """Yield the sentences of a message's own words, without surrounding white space and list marks.
 
     Args:
-        plain: The result of :func:`agentx.synthesis.demands.reading.material.own_words`.
+        plain: The result of :func:`agentx.synthesis.attribution.material.own_words`.
 
     >>> [plain[s.start:s.end] for plain in ["Hi. Use tabs, e.g. in Go!"] for s in sentences(plain)]
     ['Hi.', 'Use tabs, e.g. in Go!']

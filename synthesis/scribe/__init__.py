@@ -1,5 +1,5 @@
 """The scribe: deterministic notes of decisions, refusals, requests, findings and lessons, from each fact.
 
-May import: storage, synthesis.demands, synthesis.demands.reading, synthesis.demands.tables,
-synthesis.language, synthesis.learning, synthesis.memory, synthesis.similarity, synthesis.state.
+May import: storage, synthesis.attribution, synthesis.demands, synthesis.language, synthesis.learning,
+synthesis.memory, synthesis.similarity, synthesis.state.
 """

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentx.storage.text import one_line
+from agentx.synthesis.attribution.material import own_words, straighten
 from agentx.synthesis.demands.book import Book
 from agentx.synthesis.demands.classify import as_sentence, readings
 from agentx.synthesis.demands.lifecycle import same_demand
-from agentx.synthesis.demands.reading.material import own_words, straighten
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.reading.material import REPORTED, material, own_words, straighten
-from agentx.synthesis.demands.tables.sources import NAME
+from agentx.synthesis.attribution.material import REPORTED, material, own_words, straighten
+from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words

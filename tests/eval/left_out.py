@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agentx.synthesis.attribution.material import own_words
 from agentx.synthesis.demands.doubt import signs
-from agentx.synthesis.demands.reading.material import own_words
 from agentx.synthesis.demands.tables import doubt as table
 from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.sentences import sentences

@@ -40,8 +40,8 @@ from agentx.storage.log.orphans import Orphans
 from agentx.storage.log.snapshots import Snapshots
 from agentx.storage.secrets.redaction import clean, find, redact
 from agentx.storage.secrets.wrapping import decodings
+from agentx.synthesis.attribution.material import MAX_CHARACTERS, material, own_words, straighten
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
-from agentx.synthesis.demands.reading.material import MAX_CHARACTERS, material, own_words, straighten
 from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.reading import read

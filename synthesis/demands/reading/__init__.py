@@ -1,4 +1,4 @@
-"""Reads a message: the user's own words, quoted material, clauses, scope.
+"""Reads a clause of a message, and where and how long a demand applies.
 
-May import: synthesis.demands.tables, synthesis.language, synthesis.memory.
+May import: synthesis.attribution, synthesis.demands.tables, synthesis.language, synthesis.memory.
 """

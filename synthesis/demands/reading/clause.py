@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.tables import vocabulary as v
-from agentx.synthesis.demands.tables.sources import NAME
 from agentx.synthesis.language.words import content_words
 
 _FILES = re.compile(r"\b(?:files|code|modules|sources|scripts|tests)\b", re.IGNORECASE)

@@ -8,8 +8,8 @@ from types import FrameType
 
 import pytest
 
+from agentx.synthesis.attribution.material import MAX_CHARACTERS, own_words
 from agentx.synthesis.demands.classify import findings
-from agentx.synthesis.demands.reading.material import MAX_CHARACTERS, own_words
 
 UNITS = (
     "actually, use tabs instead of spaces. ",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentx.synthesis.attribution.material import MAX_CHARACTERS, own_words
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
-from agentx.synthesis.demands.reading.material import MAX_CHARACTERS, own_words
 
 DEMANDS = (
     "Always answer in German.",

@@ -13,8 +13,8 @@ from functools import lru_cache, partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentx.synthesis.demands.reading.attribution import is_own, passages, unclaimed
-from agentx.synthesis.demands.tables.sources import NAME, PARAGRAPH_END, POSTSCRIPT, SIGNED
+from agentx.synthesis.attribution.passages import is_own, passages, unclaimed
+from agentx.synthesis.attribution.sources import NAME, PARAGRAPH_END, POSTSCRIPT, SIGNED
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span
 

@@ -8,13 +8,13 @@ An attribution opens a passage:
 
 A passage ends where the user speaks again. It is certain if the message names the source; otherwise its words
 are only in doubt. Words without an attribution are in doubt between a line that is not the user's own and a
-question or a short remark. The deciding words are in :mod:`agentx.synthesis.demands.tables.sources`.
+question or a short remark. The deciding words are in :mod:`agentx.synthesis.attribution.sources`.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from agentx.synthesis.demands.tables import endings, sources
+from agentx.synthesis.attribution import sources
 from agentx.synthesis.language.sentences import Span, sentences
 
 _LEAD = 200
@@ -96,21 +96,6 @@ def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
                 units[number] = rest._replace(start=end, words=text[end : rest.end])
         else:
             number += 1
-
-
-def reports(words: str) -> bool:
-    """Return whether a sentence speaks of words or of a case, so that it ends no rule itself.
-
-    It reports somebody's words, asks to write some, supposes something or is about another project.
-
-    >>> reports("the docs say that pushing is allowed again"), reports("pushing is allowed again")
-    (True, False)
-    """
-    if sources.MENTIONS.search(words):
-        return True
-    rest = [words[match.end() :] for match in sources.REPORT.finditer(words)]
-    signs = (*(sign.pattern for sign in endings.SIGNS), endings.HAPPENED, endings.SHIFTED, endings.CHANGES)
-    return any(sign.search(said) for said in rest for sign in signs)
 
 
 def unclaimed(text: str) -> Iterator[Span]:
