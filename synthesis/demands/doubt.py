@@ -20,7 +20,7 @@ class Doubt(NamedTuple):
     """What a sentence may be.
 
     Attributes:
-        kind: A demand, if it weighs clearly more as one; otherwise a rejection.
+        kind: A rejection, if it weighs enough as one and not clearly more as a demand.
         weight: Its weight; a candidate weighs at least 0.
         signs: Names of the signs that weigh most, the heaviest first.
     """
@@ -62,7 +62,7 @@ def weigh(words: str, *, first: bool, alone: bool, words_of_message: int) -> Dou
     demand = table.DEMAND + sum(weight[0] for weight, has in zip(weights, found, strict=True) if has)
     rejection = table.REJECTION + sum(weight[1] for weight, has in zip(weights, found, strict=True) if has)
     kind: Literal["demand", "rejection"] = (
-        "demand" if demand >= rejection + table.DEMAND_MARGIN else "rejection"
+        "demand" if demand >= rejection + table.DEMAND_MARGIN or rejection < 0 else "rejection"
     )
     named = [(getattr(sign, kind), sign.name) for sign, has in zip(table.SIGNS, found, strict=False) if has]
     heavy = sorted((one for one in named if one[0] > 0), key=lambda one: -one[0])

@@ -27,7 +27,7 @@ def explained(text: str, question: str = "") -> tuple[MessagePart, ...]:
     ...     print(part.verdict, part.kind or "-", "|", part.why.partition(",")[0])
     active constraint | read as "never"
     active decision | a plain decision
-    left - | no order
+    left - | few or no signs that it outlives the message
     """
     parts = explain(text)
     rules = [part for part in parts if part.verdict not in ("left", "material")]
