@@ -34,7 +34,7 @@ _DOCUMENT = 3
 """Minimum number of paragraphs, or of lines of one, in a pasted document without headings."""
 
 
-class Passage(NamedTuple):
+class ForeignPassage(NamedTuple):
     """Words of somebody else, with their attribution; if not ``certain``, they may be the user's."""
 
     start: int
@@ -71,7 +71,7 @@ def is_own(words: str) -> bool:
     return bool(sources.TASK.match(words) or sources.OWN_VOICE.search(words))
 
 
-def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
+def passages(text: str, original: str, bare: str) -> Iterator[ForeignPassage]:
     """Yield the words of others in a message.
 
     Args:
@@ -85,12 +85,12 @@ def passages(text: str, original: str, bare: str) -> Iterator[Passage]:
     while number < len(units):
         unit = units[number]
         if (begins := _behind(units, number, free)) is not None:
-            yield Passage(begins, unit.end, certain=True)
+            yield ForeignPassage(begins, unit.end, certain=True)
             number = free = number + 1
         elif cue := _cue(text, unit):
             end, number = _reach(text, units, number, cue)
             free = number
-            yield Passage(cue.start, end, cue.certain)
+            yield ForeignPassage(cue.start, end, cue.certain)
             if number < len(units) and end > units[number].start:
                 rest = units[number]
                 units[number] = rest._replace(start=end, words=text[end : rest.end])
@@ -230,7 +230,7 @@ def _behind(units: Sequence[_Unit], number: int, free: int) -> int | None:
     return units[first].start
 
 
-def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:
+def _unmarked(units: Sequence[_Unit]) -> Iterator[ForeignPassage]:
     """Yield sentences below a line that is not the user's own and above a question or a remark."""
     remark = max((number for number in range(1, len(units)) if _remarks(units, number)), default=0)
     before = False
@@ -244,7 +244,7 @@ def _unmarked(units: Sequence[_Unit]) -> Iterator[Passage]:
         if heading is not None or (
             not own and number < remark and (before or voice in {"others", "doubtful"})
         ):
-            yield Passage(unit.start, unit.end, certain=False)
+            yield ForeignPassage(unit.start, unit.end, certain=False)
         if voice == "others" and heading is None:
             heading = number
         others = before or voice == "doubtful" or not (demands or voice or sources.WORK.match(unit.words))

@@ -36,7 +36,7 @@ from agentx.synthesis.demands.reversals import (
 from agentx.synthesis.demands.tables import attitudes, explicit
 from agentx.synthesis.demands.tables import doubt as doubts
 from agentx.synthesis.demands.tables import vocabulary as v
-from agentx.synthesis.demands.tables.explicit import Order
+from agentx.synthesis.demands.tables.explicit import ExplicitOrder
 from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words, vocabulary
@@ -355,7 +355,7 @@ def _is_order(words: str) -> bool:
     )
 
 
-def _lasts(order: Order, match: re.Match[str], clause: Clause, form: str) -> bool:
+def _lasts(order: ExplicitOrder, match: re.Match[str], clause: Clause, form: str) -> bool:
     verb = match.groupdict().get("verb")
     return (not verb or is_base_verb(verb)) and any(
         all(has(name.lstrip("!"), clause, form, match) != name.startswith("!") for name in needs.split())

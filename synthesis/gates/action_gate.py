@@ -163,13 +163,7 @@ def judge(
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
-    broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
-    touched = [
-        *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
-        *(Touch(item, 1.0, "its situation is back") for item in awake),
-    ]
-    known = {one.item.id for one in touched}
-    touched += [one for one in touching(board, action) if one.item.id not in known]
+    touched = _touched(board, action, violations, awake)
     sections = [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched)]
     if existing := tools():
         title = "What exists already: use it before you make another"
@@ -207,6 +201,19 @@ def judge(
         sections=tuple(sections),
         woken=tuple(item.id for item in awake),
     )
+
+
+def _touched(
+    board: MemoryBoard, action: Action, violations: Sequence[Violation], awake: Sequence[MemoryItem]
+) -> list[Touch]:
+    """Return the items that concern an action, each once: the rules that it would break come first."""
+    broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
+    touched = [
+        *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
+        *(Touch(item, 1.0, "its situation is back") for item in awake),
+    ]
+    known = {one.item.id for one in touched}
+    return touched + [one for one in touching(board, action) if one.item.id not in known]
 
 
 def needs_approval(called: FlowMatch) -> bool:

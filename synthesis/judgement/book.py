@@ -27,7 +27,7 @@ class NotBelieved(Exception):
     """An entry of an answer is refused; the message says why. It never leaves this package."""
 
 
-class Book:
+class ClaimBook:
     """The items while claims are checked, and the changes so far.
 
     Args:

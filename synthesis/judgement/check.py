@@ -14,7 +14,7 @@ from agentx.storage.text import shorten
 from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.book import DEMANDS, Book, NotBelieved, located, rests_on
+from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, NotBelieved, located, rests_on
 from agentx.synthesis.judgement.judge_answer import (
     Found,
     JudgeAnswer,
@@ -90,7 +90,7 @@ def check(
     return Checked(tuple(book.changes), book.touched, tuple(refused))
 
 
-class _Answered(Book):
+class _Answered(ClaimBook):
     """The items while a model's answer is processed."""
 
     def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, by: str) -> None:

@@ -16,11 +16,11 @@ from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import Occurrence, Revision
-from agentx.synthesis.judgement.book import DEMANDS, Book, NotBelieved
+from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, NotBelieved
 from agentx.synthesis.judgement.check import Checked
 from agentx.synthesis.judgement.judge_answer import RefusedEntry, shortened
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
-from agentx.synthesis.judgement.wording import Read, compare
+from agentx.synthesis.judgement.wording import Comparison, compare
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Patch
 from agentx.synthesis.memory.items import (
@@ -117,7 +117,7 @@ class _Quoted(msgspec.Struct, frozen=True):
     evidence: Evidence
 
 
-class _Settling(Book):
+class _Settling(ClaimBook):
     """The items while an agent's verdicts are processed."""
 
     def settle(self, verdict: SettleVerdict) -> None:
@@ -262,14 +262,14 @@ class _Settling(Book):
         links = (*item.links, *(Link("supersedes", old.id) for old in gone))
         self._patch(Patch(id=item.id, links=links, **values))
 
-    def _read(self, item: MemoryItem, verdict: SettleVerdict, quoted: _Quoted) -> tuple[str, Read]:
+    def _read(self, item: MemoryItem, verdict: SettleVerdict, quoted: _Quoted) -> tuple[str, Comparison]:
         """Return the agent's sentence, empty if it is the user's words, and what the words say of it."""
         sentence = one_line(verdict.text)
         if len(sentence) > MAX_QUOTE:
             raise NotBelieved(f"The sentence is longer than {MAX_QUOTE} characters.")
         words = list(dict.fromkeys((quoted.words, *(one.quote for one in item.evidence))))
         if not sentence or _bare(sentence) in map(_bare, words):
-            return "", Read(covered=True)
+            return "", Comparison(covered=True)
         read = compare(sentence, "\n".join(words), item.answers.quote if item.answers else "")
         if read.refused:
             raise NotBelieved(read.refused)

@@ -106,7 +106,7 @@ _DIRECTED = re.compile(
 """Words whose two sides cannot be exchanged."""
 
 
-class Read(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True):
     """What a comparison found.
 
     Attributes:
@@ -120,7 +120,7 @@ class Read(msgspec.Struct, frozen=True):
     covered: bool = False
 
 
-def compare(sentence: str, quote: str, answered: str = "") -> Read:
+def compare(sentence: str, quote: str, answered: str = "") -> Comparison:
     """Compare a sentence with the user's words and with what they answer.
 
     >>> compare("Use tabs in Python files.", "never use tabs").refused
@@ -128,14 +128,16 @@ def compare(sentence: str, quote: str, answered: str = "") -> Read:
     >>> compare("Keep the pool at 50.", "nope, keep the pool at 20").foreign
     ('50',)
     >>> compare("Do not add retries.", "I'd rather not", "Shall I add retries?")
-    Read(refused='', foreign=(), covered=True)
+    Comparison(refused='', foreign=(), covered=True)
     """
     if why := _inverted(sentence, quote, answered):
-        return Read(refused=why)
+        return Comparison(refused=why)
     sources = f"{quote}\n{answered}"
     words, known = subject_words(sentence), subject_words(sources) | content_words(sources)
     if words and not words & known:
-        return Read(refused="The sentence shares no word with what the user said, or with what it answers.")
+        return Comparison(
+            refused="The sentence shares no word with what the user said, or with what it answers."
+        )
     foreign = list(_missing_numbers(sentence, sources)) + list(_missing_names(sentence, sources, known))
     dropped = sorted(_limits(quote) - _limits(sentence))
     if dropped:
@@ -146,7 +148,7 @@ def compare(sentence: str, quote: str, answered: str = "") -> Read:
         foreign += [word for word in strange if word not in neutral]
     if not foreign:
         foreign += _left_out(sentence, quote, answered)
-    return Read(foreign=tuple(dict.fromkeys(foreign)), covered=not strange and not foreign)
+    return Comparison(foreign=tuple(dict.fromkeys(foreign)), covered=not strange and not foreign)
 
 
 def _limits(text: str) -> frozenset[str]:

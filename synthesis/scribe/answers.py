@@ -104,7 +104,7 @@ _POINTS = on_use(
 _FEW = 2
 
 
-class Answer(NamedTuple):
+class GivenAnswer(NamedTuple):
     """An answer: the sentences of the message that it takes, and what it is.
 
     Attributes:
@@ -122,7 +122,7 @@ class Answer(NamedTuple):
     mere: bool = False
 
 
-def read_answer(plain: str, parts: Sequence[Span], question: str) -> Answer | None:
+def read_answer(plain: str, parts: Sequence[Span], question: str) -> GivenAnswer | None:
     """Return what of a message answers a question or a proposal; ``None`` for nothing.
 
     Args:
@@ -154,20 +154,20 @@ def read_answer(plain: str, parts: Sequence[Span], question: str) -> Answer | No
     sure = agrees or refuses or (short and question.rstrip().endswith("?"))
     chooses = _CHOICE.search(question) or _CHOOSES.search(begins)
     sort: Literal["decision", "knowledge"] = "decision" if chooses else "knowledge"
-    return Answer(first, last, sort, sure, mere)
+    return GivenAnswer(first, last, sort, sure, mere)
 
 
-def _picked(parts: Sequence[Span], first: int, begins: str, question: str) -> Answer | None:
+def _picked(parts: Sequence[Span], first: int, begins: str, question: str) -> GivenAnswer | None:
     """Return a choice among what the agent listed or named without asking."""
     if not question or len(begins.split()) > _FRAGMENT or claim_of(begins):
         return None
     last = min(first + 1, len(parts) - 1)
     if names_option(begins) and len(begins.split()) <= _ECHO:
-        return Answer(first, last, "decision", sure=True)
+        return GivenAnswer(first, last, "decision", sure=True)
     if is_order(begins) or not re.search(r"\bor\b", question):
         return None
     shared = content_words(begins) & content_words(question)
-    return Answer(first, last, "decision", sure=False) if len(shared) >= _FEW else None
+    return GivenAnswer(first, last, "decision", sure=False) if len(shared) >= _FEW else None
 
 
 def _repeats(words: str) -> bool:

@@ -124,7 +124,7 @@ _IT_IS = on_use(
 _KEEPS = on_use(r"[\w'’/ -]{2,40} (?:stays?|wins|goes first|comes later|remains?)\b", re.IGNORECASE)
 
 
-class Claim(NamedTuple):
+class StatedClaim(NamedTuple):
     """A statement that is worth keeping.
 
     Attributes:
@@ -136,14 +136,14 @@ class Claim(NamedTuple):
     points: bool = False
 
 
-def claim_of(words: str) -> Claim | None:
+def claim_of(words: str) -> StatedClaim | None:
     """Return what a sentence states; ``None`` if it is not worth keeping.
 
     Args:
         words: A sentence of the user's own words, without "so", "btw" and the like.
 
     >>> claim_of("We'll host in Frankfurt because the data may not leave the EU.")
-    Claim(sort='decision', sure=True, points=False)
+    StatedClaim(sort='decision', sure=True, points=False)
     >>> claim_of("Ines runs the harbour office").sort
     'knowledge'
     >>> claim_of("it fails again")
@@ -151,7 +151,7 @@ def claim_of(words: str) -> Claim | None:
     if asks(words) or len(words.split()) > _MAX_WORDS or _CODE.search(words):
         return None
     if _IT_IS.match(words):
-        return Claim("decision", sure=True)
+        return StatedClaim("decision", sure=True)
     if is_order(words):
         return None
     named = _names(words)
@@ -163,7 +163,7 @@ def claim_of(words: str) -> Claim | None:
         weight = concrete + ours + bool(_REASON.search(words)) + (not passing)
         return _weighed("decision", weight, ours=ours)
     if _SCHEDULED.match(words) and times:
-        return Claim("decision", sure=False)
+        return StatedClaim("decision", sure=False)
     if _ARRANGED.match(words):
         return _weighed("decision", concrete + 1 + (not passing), ours=True)
     claim = _CLAIM.match(words)
@@ -182,10 +182,10 @@ def claim_of(words: str) -> Claim | None:
     return made._replace(points=points) if made else None
 
 
-def _weighed(sort: Literal["decision", "knowledge"], weight: int, *, ours: bool) -> Claim | None:
+def _weighed(sort: Literal["decision", "knowledge"], weight: int, *, ours: bool) -> StatedClaim | None:
     if weight < DOUBTFUL:
         return None
-    return Claim(sort, sure=weight >= SURE or (ours and weight >= DOUBTFUL and sort == "decision"))
+    return StatedClaim(sort, sure=weight >= SURE or (ours and weight >= DOUBTFUL and sort == "decision"))
 
 
 def _names(words: str) -> list[str]:

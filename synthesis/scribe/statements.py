@@ -15,7 +15,7 @@ from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import Span, clauses, sentences
 from agentx.synthesis.language.words import content_words
-from agentx.synthesis.scribe.answers import Answer, agreed, read_answer, with_question
+from agentx.synthesis.scribe.answers import GivenAnswer, agreed, read_answer, with_question
 from agentx.synthesis.scribe.claims import claim_of
 from agentx.synthesis.scribe.orders import VERBS, asks
 from agentx.synthesis.state.answered import names_option, proposes
@@ -305,7 +305,7 @@ def _of_sentence(plain: str, original: str, sentence: Span) -> Statement | None:
     return None
 
 
-def _answer(original: str, parts: Sequence[Span], answer: Answer, question: str) -> Statement:
+def _answer(original: str, parts: Sequence[Span], answer: GivenAnswer, question: str) -> Statement:
     """Return an answer as a statement that can be understood without the question."""
     start = parts[answer.first].start
     span = Span(start, min(parts[answer.last].end, start + MAX_QUOTE))

@@ -324,8 +324,9 @@ def test_a_process_forked_meanwhile_does_not_keep_it(path):
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lock._fd]
         )
     with FileLock(path, 0).hold():
-        pass
+        assert child.poll() is None
     child.communicate(b"\n")
+    assert child.returncode == 0
 
 
 def test_it_is_as_safe_where_there_are_no_byte_locks(path, monkeypatch):

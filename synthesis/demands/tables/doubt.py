@@ -11,7 +11,7 @@ from typing import NamedTuple
 from agentx.synthesis.demands.tables.vocabulary import compiled
 
 
-class Sign(NamedTuple):
+class DoubtSign(NamedTuple):
     """A class of words in a sentence.
 
     Attributes:
@@ -48,7 +48,7 @@ one of a message of more than 120.
 SHORT_WORDS, LONG_WORDS, LONG_MESSAGE_WORDS = 4, 25, 120
 
 # fmt: off
-SIGNS = tuple(Sign(name, demand, rejection, compiled(pattern)) for name, demand, rejection, pattern in (
+SIGNS = tuple(DoubtSign(name, demand, rejection, compiled(pattern)) for name, demand, rejection, pattern in (
     ("speaks to the agent", 0.5, 0.0, r"\b(?:you(?:'re|'ve|'d|'ll)?|your|u)\b"),
     ("speaks of oneself", 0.6, -1.1, r"\b(?:my|me|mine)\b"),
     ("a moment", -0.3, -0.4, (r"\b(?:now|yet|today|tonight|tomorrow|yesterday|this (?:time|once|morning"

@@ -15,7 +15,7 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return on_use("|".join(patterns), re.IGNORECASE)
 
 
-class Sign(NamedTuple):
+class EndSign(NamedTuple):
     """A sign of an end, searched in a part of a sentence.
 
     Attributes:
@@ -50,8 +50,8 @@ _MAY = (
 )
 _OVER = r"(?:lifted|gone|over|off|history|obsolete|void|moot|cancel\w+|unnecessary|outdated)"
 
-SIGNS: tuple[Sign, ...] = (
-    Sign(True, _any(
+SIGNS: tuple[EndSign, ...] = (
+    EndSign(True, _any(
         rf"\b(?:you|we) (?:can|may|could|should)\b.{{0,20}}\b(?:{_DROP}|remove|take (?:out"
         rf"|off))\b.*(?:{_AGAIN}|\bnow\b)",
         rf"\b(?:{_DROP}|remove|withdraw|undo|never ?mind)\b.{{0,40}}?\b(?:the|my|that|our|those|these)\b"
@@ -62,12 +62,12 @@ SIGNS: tuple[Sign, ...] = (
         r"\b(?:no longer|\w+n't|not) (?:apply|applies|in force|count)\b(?! (?:to|in|for)\b)",
         rf"\b{_NOT}\b.{{0,30}}\b{_NEEDED}\b.*(?:{_AGAIN}|\bnow\b)",
         rf"\bno longer (?:{_NEEDED}|forbidden|banned)")),
-    Sign(True, _any(rf"^(?:no more|enough (?:with|of)|(?:stop|quit) \w+ing)\b(?!.*\b{_NOT}\b)"),
+    EndSign(True, _any(rf"^(?:no more|enough (?:with|of)|(?:stop|quit) \w+ing)\b(?!.*\b{_NOT}\b)"),
          of="must", alone=False),
-    Sign(False, _any(
+    EndSign(False, _any(
         rf"{_MAY}.*(?:{_AGAIN}|\bnow\b)|(?:{_AGAIN}|\bactually\b|\bchanged my mind\b).*{_MAY}",
         r"\b(?:is|are|'re|'s) back (?:on|in)\b|\b(?:is|are) back\b.* now\b"), of="must_not"),
-    Sign(True, _any(
+    EndSign(True, _any(
         rf"\b(?:can|may|could|should)\b.{{0,20}}\b(?:{_DROP}|go|relax)\b|\b(?:can|could|will) do without\b",
         r"\b(?:ga?ve|giv(?:en|ing)) up\b|\bdone with\b|\bg[eo]t(?:ting)? rid of\b|\bno longer\b|\bneedn't\b",
         r"\bno (?:more )?(?:need|reason)\b|\bback to normal\b|\bwas (?:only|just) (?:for|while|because)\b",
@@ -79,7 +79,7 @@ SIGNS: tuple[Sign, ...] = (
         rf"^(?:{_DROP}) (?:the|that|those|these)\b|^(?:forget|never ?mind)\b|\b{_NOT}\b.*\b(?:any ?more"
         rf"|any longer)\b",
     ), sure=False),
-    Sign(False, _any(_MAY), sure=False, of="must_not"),
+    EndSign(False, _any(_MAY), sure=False, of="must_not"),
 )
 """The signs, the sure ones first."""
 

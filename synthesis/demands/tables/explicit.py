@@ -10,7 +10,7 @@ from agentx.synthesis.demands.tables.places import HANDS_OFF
 from agentx.synthesis.demands.tables.vocabulary import ARTEFACTS, POLICY_VERBS, PROJECT, Modality, compiled
 
 
-class Order(NamedTuple):
+class ExplicitOrder(NamedTuple):
     """One wording of an order or a ban.
 
     Attributes:
@@ -45,57 +45,59 @@ _STATES = (r"(?:are|is|am|was|were|be|been|have|has|had|get|got|see|saw|know|kne
     r"|understand|feel|love|hate|plan|did|didn't|haven't|aren't|still|already)\b")
 """Verbs that describe what is the case, and not a practice."""
 
-ORDERS: tuple[Order, ...] = (
-    Order("always", "must", ("!we_frame !hollow",), "always answer in British English", "always fails on CI",
+ORDERS: tuple[ExplicitOrder, ...] = (
+    ExplicitOrder("always", "must", ("!we_frame !hollow",),
+        "always answer in British English", "always fails on CI",
         compiled(r"^always\s+(?:please\s+|also\s+)?(?P<verb>[\w'-]+)")),
-    Order("never", "must_not", ("!hollow",), "never create a requirements.txt file", "never got it to work",
+    ExplicitOrder("never", "must_not", ("!hollow",),
+        "never create a requirements.txt file", "never got it to work",
         compiled(rf"^never,?\s+{_EVER}(?P<verb>[\w'-]+)")),
-    Order(HANDS_OFF_ROW, "must_not", ("a_folder !soft !attached !this_work !question",),
+    ExplicitOrder(HANDS_OFF_ROW, "must_not", ("a_folder !soft !attached !this_work !question",),
         "do not touch anything in the legacy/ folder", "do not touch the loader in legacy.py", HANDS_OFF),
-    Order("do not", "must_not", (
+    ExplicitOrder("do not", "must_not", (
         "ever !hollow", "standing !hollow", "later !deictic", "until !deictic", "for_now universal !deictic",
         "recurs !deictic", "place !deictic", "strict !deictic !definite",
         ), "don't ever push to main", "don't touch this test",
         compiled(rf"^{_NOT_TO},?\s+{_EVER}(?P<verb>(?!have\b)[\w'-]+)")),
-    Order("order", "must", (
+    ExplicitOrder("order", "must", (
         "standing !hollow", "later lasting_verb !deictic", "recurs !deictic !lets",
         "place lasting_verb !deictic", "any_new !deictic !lets",
         ), "from now on, use tabs", "add a function that returns the total",
         compiled(rf"^(?:only (?:ever )?)?(?:(?P<not>(?:try to )?avoid|refrain from|steer clear of"
         rf"|stay away from)|{POLICY_VERBS})\b(?P<object>.*)")),
-    Order("stop", "must_not", ("ever", "standing", "!deictic !hollow"),
+    ExplicitOrder("stop", "must_not", ("ever", "standing", "!deictic !hollow"),
         "stop adding comments to my code", "stop adding this",
         compiled(r"^(?:stop|quit|no more)\s+(?!(?:work|be|runn?|go|wait|hav|do|happen|start|fail"
         r"|respond)ing\b)\w+ing\b(?P<object>.*)")),
-    Order("no such thing", "must_not", ("ever !deictic", "standing !deictic"),
+    ExplicitOrder("no such thing", "must_not", ("ever !deictic", "standing !deictic"),
         "no emojis in commit messages, ever", "no problem",
         compiled(r"^no (?:more )?(?P<object>[\w -]{3,60}?)(?:,? (?:please|ever|at all|anywhere|allowed"
         r"|in .{3,50}|from now on))*\s*[.!]*$")),
-    Order("none of them may", "must_not", ("artefact !soft !deictic !question",),
+    ExplicitOrder("none of them may", "must_not", ("artefact !soft !deictic !question",),
         "no file may contain the word TODO", "no one came",
         compiled(r"^(?:no|none of (?:the|our|your)) (?:[\w'-]+ ){1,4}?(?:may|must|shall|(?:is"
         r"|are) (?:ever )?allowed to)(?: ever)? (?!have been\b|already\b)[\w'-]+(?P<object>.*)")),
-    Order("they must never", "must_not",
+    ExplicitOrder("they must never", "must_not",
         ("never_word artefact !deictic !soft", "universal artefact !deictic !soft"),
         "passwords must never be logged", "it must not have loaded",
         compiled(r"^(?!(?:i|it|that|this|they|he|she)\b)[\w'ˣ @./-]{2,80}? (?:(?:must|may|shall|can) never"
         r"|must not|mustn't|may not|(?:is|are) (?:never|not) to(?= be\b)|(?:is|are) not allowed(?:"
         r" to)?)\s+(?!have\b)[\w'-]+(?P<object>.*)")),
-    Order("all of them must", "must", ("!needs !soft !deictic", "standing !deictic"),
+    ExplicitOrder("all of them must", "must", ("!needs !soft !deictic", "standing !deictic"),
         "every function must have a docstring", "all of this should work",
         compiled(rf"^(?:all|every|each|any|new)\b[\w'ˣ @./-]{{0,80}}?\b(?:{ARTEFACTS})\b.{{0,80}}?\s(?:must"
         rf"|(?:has|have|needs?) to|needs?|requires?|gets?|should|shall|(?:is|are) to)\s+(?!have been\b"
         rf"|already\b|that\b|this\b|it\b)[\w'-]+(?P<object>.*)")),
-    Order("they must always", "must", ("your !deictic", "artefact !soft !deictic"),
+    ExplicitOrder("they must always", "must", ("your !deictic", "artefact !soft !deictic"),
         "dates must always be in ISO format", "it should always be there",
         compiled(r"^(?!(?:i|it|that|this|they)\b)[\w'ˣ @./-]{2,80}? (?:must|should|shall|has to|have to"
         r"|needs? to) always\s+(?!have been\b)[\w'-]+(?P<object>.*)")),
-    Order("I want", "must", ("always_word !question !hollow", "ever", "standing"),
+    ExplicitOrder("I want", "must", ("always_word !question !hollow", "ever", "standing"),
         "I always want type hints in new code", "I always liked it",
         compiled(r"^i(?:'d| would)? (?:really )?(?:always (?:want|need|expect|like)|(?:want|need|expect"
         r"|like) (?:you )?(?:to )?always|(?P<not>never want|(?:don't|do not) (?:ever |really )?(?:want|like)"
         r"|(?:hate|dislike|can't stand)) (?:it )?(?:to see|you to|when you|any))\s+(?P<object>.+)")),
-    Order("our practice", "must", (
+    ExplicitOrder("our practice", "must", (
         "standing !principle !question !deictic !soft", "in_project always_word !question",
         "principle always_word !question",
         ), "from now on we use yarn", "from now on we have a problem",
@@ -103,7 +105,7 @@ ORDERS: tuple[Order, ...] = (
         rf"| will)?(?: going to| be)?|(?:this|our|the) {PROJECT}) (?:only |always |all |just "
         rf"|now )*(?P<not>don't |do not |doesn't |no longer |never |not"
         rf" )?(?!{_STATES})[\w']+\b(?P<object>.{{2,}})")),
-    Order("the rule is", "must", ("!question",),
+    ExplicitOrder("the rule is", "must", ("!question",),
         "the golden rule is to keep startup below a second", "the rule is broken",
         compiled(r"^(?:my|our|the|a|one)\s+(?:\w+ )?(?:overriding|golden|general|main|first|house|hard"
         r"|strict|standing|iron|only|basic|coding|style|naming|team|project)\s*(?:directive|rule|policy"
