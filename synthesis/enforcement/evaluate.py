@@ -177,9 +177,10 @@ def _evaluated(found: Iterable[_Found]) -> Evaluation:
 def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
     for item in items:
         wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
-        if item.status == "active" and not wish:
+        if item.status == "active":
             for check in checks_of(item):
-                yield item, check
+                if check.by_hand or not wish:
+                    yield item, check
 
 
 def _is_about(item: MemoryItem, check: Check, path: str) -> bool:

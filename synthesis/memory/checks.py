@@ -33,6 +33,7 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
         topic: Applies only if the text, its path or the user's message is about this; empty for always.
         doubt: Why it is uncertain whether the check says what the rule says; empty if it is certain. A
             doubtful check asks instead of denying.
+        by_hand: Whether the user wrote it; it then stays as it is when the rule's text is edited.
     """
 
     mode: Mode = "deny"
@@ -40,6 +41,7 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     exceptions: tuple[str, ...] = ()
     topic: str = ""
     doubt: str = ""
+    by_hand: bool = False
 
 
 class PathCheck(BaseCheck, frozen=True, kw_only=True, omit_defaults=True, tag="path"):

@@ -128,11 +128,13 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
 
 
 def _check(check: Check) -> str:
-    """Describe a compiled check in words."""
-    settings = {name: getattr(check, name) for name in check.__struct_fields__}
+    """Describe a check in a line: kind, mode, and what is set."""
+    common = ("mode", "by_hand")
+    settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
     words = [
-        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}".replace("_", " ", 1)
         for name, value in settings.items()
         if value
     ]
-    return f"{type(check).__struct_config__.tag}: {'; '.join(words)}".replace("_", " ")
+    how = f"{check.mode}{', by hand' * check.by_hand}"
+    return f"{type(check).__struct_config__.tag} ({how}): {'; '.join(words)}"
