@@ -16,7 +16,14 @@ from agentx.search.event_chunks import place
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, sort_of
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    FlowDetail,
+    HotIssueDetail,
+    MemoryItem,
+    is_shown_only,
+    sort_of,
+)
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flows import told as record_of
@@ -202,12 +209,17 @@ def flow_text(item: MemoryItem) -> str:
 
 
 def marks(item: MemoryItem) -> str:
-    """Return what an agent must know besides the text: until when, in whose words, what may have ended it."""
+    """Return what an agent must know besides the text: until when, in whose words, what may have ended it.
+
+    A rule that no check enforces is marked as shown only.
+    """
     notes = [_duration(item)]
     if item.worded_by and item.evidence:
         notes.append(f"the user: {_quoted(item.evidence[0].quote)}")
     if item.perhaps_ended_by:
         notes.append(f"perhaps ended by {_quoted(item.perhaps_ended_by[-1].quote)}")
+    if is_shown_only(item):
+        notes.append("shown only")
     return "".join(f" ({note})" for note in notes if note)
 
 

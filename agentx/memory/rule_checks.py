@@ -16,13 +16,12 @@ from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.evaluate import Evaluation, evaluate_changes, evaluate_command
 from agentx.synthesis.enforcement.paths import matches
-from agentx.synthesis.memory.checks import Check, FollowUpCheck, Mode, ProgramCheck
+from agentx.synthesis.memory.checks import MODES, Check, FollowUpCheck, Mode, ProgramCheck
 from agentx.synthesis.memory.conclusions import Patch
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
 
 Tried = Literal["file", "write", "command"]
 
-_STRENGTH: tuple[Mode, ...] = ("observe", "warn", "ask", "deny", "fix")
 _VERBS: dict[Mode, str] = {"observe": "report", "warn": "warn of", "ask": "ask about"}
 _OWN = frozenset(("run_tests", "run_lint", "run_build", "check_document"))
 """Tools that run a command of the settings, which no rule of an agent is about."""
@@ -177,7 +176,7 @@ def _summary(
     item: MemoryItem, tried: dict[Tried, int], broken: dict[Tried, int], found: Iterable[Finding]
 ) -> str:
     modes = {one.mode for one in found} or {check.mode for check in checks_of(item)}
-    verb = _VERBS.get(max(modes, key=_STRENGTH.index), "deny")
+    verb = _VERBS.get(max(modes, key=MODES.index), "deny")
     files = f"Would {verb} {broken['file']} of {_plural(tried['file'], 'file')} today"
     late = [check for check in checks_of(item) if isinstance(check, ProgramCheck | FollowUpCheck)]
     end = " A command is only checked at the end of a run." if late else ""

@@ -29,6 +29,7 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     checks_of,
+    is_shown_only,
     sort_of,
 )
 from agentx.synthesis.state.flows import FlowMatch, told
@@ -304,6 +305,8 @@ def _line(touch: Touch) -> Line:
         why = f"{perhaps_ended(item)}; not enforced"
     elif checks_of(item):
         why = f"{why}; a check enforces it"
+    elif is_shown_only(item):
+        why = f"{why}; shown only"
     elif isinstance(detail, RejectionDetail):
         reason = one_line(detail.reason)
         because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""

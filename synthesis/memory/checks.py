@@ -5,7 +5,7 @@ An item has any number of checks, and breaks none of them while all hold. A chec
 gitignore, relative to the artifacts root.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,9 @@ Mode = Literal["observe", "warn", "ask", "deny", "fix"]
 ``observe`` records it, ``warn`` also tells the agent, ``ask`` waits for the user's approval, ``deny`` stops
 it. ``fix`` corrects it where the correction is mechanical and says so, and otherwise stops it.
 """
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+"""All modes, the mildest first."""
 
 FileAction = Literal["create", "change", "delete"]
 Place = Literal["files", "answers", "commands"]

@@ -401,6 +401,15 @@ def checks_of(item: MemoryItem) -> tuple[Check, ...]:
     )
 
 
+def is_shown_only(item: MemoryItem) -> bool:
+    """Return whether a rule has nothing that enforces it besides being shown.
+
+    Rejections are compared with actions by the gate, so they are never only shown.
+    """
+    enforced = isinstance(item.detail, RuleDetail) and item.detail.enforced_by
+    return item.kind in ("constraint", "rule") and not checks_of(item) and not enforced
+
+
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]
 
 LAPSED = "It lapsed"

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated
 
 import msgspec
 import typer
@@ -17,7 +17,7 @@ from agentx.memory.rule_checks import Trial, compiled, set_checks, try_checks
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.check_file import format_checks, parse_checks
-from agentx.synthesis.memory.checks import Check, Mode
+from agentx.synthesis.memory.checks import MODES, Check
 from agentx.synthesis.memory.items import MemoryItem, checks_of
 from agentx.workspace import Workspace
 
@@ -43,9 +43,7 @@ def check(
             "--set", metavar="FILE", help="Replace its checks by those of a YAML file; '-' reads stdin."
         ),
     ] = "",
-    mode: Annotated[
-        str, typer.Option(help=f"What happens to what breaks them: {', '.join(get_args(Mode))}.")
-    ] = "",
+    mode: Annotated[str, typer.Option(help=f"What happens to what breaks them: {', '.join(MODES)}.")] = "",
     *,
     none: Annotated[bool, typer.Option("--none", help="Remove its checks: it is only shown.")] = False,
     again: Annotated[bool, typer.Option("--compile", help="Compile its text to checks again.")] = False,
@@ -105,11 +103,11 @@ def in_mode(checks: Sequence[Check], mode: str) -> tuple[Check, ...]:
     Raises:
         UsageError: The mode does not exist, or there are no checks.
     """
-    if mode not in get_args(Mode):
-        raise UsageError(f"Unknown mode {mode!r}. Choose from {', '.join(get_args(Mode))}.")
+    if mode not in MODES:
+        raise UsageError(f"Unknown mode {mode!r}. Choose from {', '.join(MODES)}.")
     if not checks:
         raise UsageError("It has no check, so it has no mode; write one with --set.")
-    return tuple(msgspec.structs.replace(check, mode=cast("Mode", mode)) for check in checks)
+    return tuple(msgspec.structs.replace(check, mode=mode) for check in checks)
 
 
 def _with(item: MemoryItem, checks: Sequence[Check]) -> MemoryItem:

@@ -17,6 +17,7 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     checks_of,
     ending,
+    is_shown_only,
     sort_of,
     superseded_by,
 )
@@ -40,6 +41,7 @@ def marks(item: MemoryItem) -> str:
             (sort.replace("_", " "), sort != item.kind),
             ("pinned", item.pinned),
             ("checked", checked),
+            ("shown only", item.status == "active" and is_shown_only(item)),
             ("for now", passing),
         )
         if holds
@@ -95,6 +97,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)
     rows += [("checked", _check(check)) for check in checks_of(item)]
+    rows += [("checked", "no: shown only")] if is_shown_only(item) else []
     if isinstance(detail, RejectionDetail) and detail.reason:
         rows.append(("because", detail.reason))
     if isinstance(detail, HotIssueDetail):

@@ -125,3 +125,30 @@ def test_options_that_contradict_are_refused(root, call, yaml_file):
     for options in (("--none", "--compile"), ("--set", yaml_file, "--none"), ("a.py",), ("--none", "--try")):
         assert call("memory", "check", "c-3", *options, "-C", root).code == 2
     assert "Cannot read" in call("memory", "check", "c-3", "--set", "nope.yaml", "-C", root).err
+
+
+def test_a_rule_says_whether_it_is_checked(root, call):
+    call("memory", "add", "Be kind to readers.", "-C", root)
+    listed = call("memory", "list", "--kind", "constraint", "-C", root).out
+    assert [" checked " in line for line in listed.splitlines()[1:]] == [True, False]
+    assert [" shown only " in line for line in listed.splitlines()[1:]] == [False, True]
+    context = call("context", "write the outlook", "-C", root).out
+    assert "Be kind to readers. (shown only)" in context
+    assert "requirements.txt file. (shown only)" not in context
+    gate = call("gate", "pre", "be kind to readers", "-C", root).out
+    assert "shown only" in gate
+
+
+def test_a_rejection_is_not_shown_only(root, call):
+    """The gate compares each action with it."""
+    call("memory", "add", "Redis for caching", "--kind", "rejection", "-C", root)
+    assert "shown only" not in call("memory", "list", "-C", root).out
+
+
+def test_the_status_counts_checked_rules_by_their_mode(root, call, yaml_file):
+    assert "1 rule: 1 checked, 0 shown only" in call("status", "-C", root).out
+    call("memory", "add", "Be kind to readers.", "-C", root)
+    call("memory", "add", "No prints.", "--kind", "rule", "--check", yaml_file, "-C", root)
+    call("memory", "check", "c-3", "--mode", "observe", "-C", root)
+    assert "3 rules: 2 checked (1 observe), 1 shown only" in call("status", "-C", root).out
+    assert call("status", "--json", "-C", root).json["rules"] == {"observe": 1, "shown_only": 1, "deny": 1}
