@@ -229,6 +229,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         noted: What the gate before the call added to its result for the agent.
         duration_ms: Duration of the call.
         reverts: For undo and restore: the seq from which the content was taken.
+        report: For a check run: the test runners' own reports as JSON, if they wrote any.
     """
 
     call_id: str
@@ -243,6 +244,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     noted: str = ""
     duration_ms: int = 0
     reverts: int = 0
+    report: Body = Body("")
 
     def _line(self, _event: "Event", /) -> str:
         if self.status == "DENIED":
