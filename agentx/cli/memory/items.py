@@ -18,6 +18,7 @@ from agentx.synthesis.memory.items import (
     checks_of,
     ending,
     is_shown_only,
+    not_passed,
     sort_of,
     superseded_by,
 )
@@ -106,6 +107,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         rows += [
             ("priority", detail.priority),
             ("failed", f"{detail.failures} times"),
+            ("state", not_passed(detail)),
             ("ended", detail.ended),
         ]
     if item.kind == "rule":
