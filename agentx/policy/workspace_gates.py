@@ -5,6 +5,7 @@ The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at
 as ``agentx gate pre`` and ``post``.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -176,6 +177,7 @@ class Gates:
         if not text and not command.strip():
             raise UsageError("Describe the planned action: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
+        began = time.perf_counter()
         board = self._known()
         what = Action(
             text=text[:ACTION_CHARACTERS],
@@ -199,6 +201,8 @@ class Gates:
             needs_word=f"{tool} needs approval (tools.approve)." if named else why_asked(evaluation),
             tools=lambda: self._existing(what),
         )
+        took_ms = round((time.perf_counter() - began) * 1000, 1)
+        verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
         self._wake(board, verdict)
         return fitted(verdict)
 

@@ -96,6 +96,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         woken: Ids of dormant or faded rules that this action wakes.
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
+        checked: Number of active demands, rejections and rules that the action was compared with.
+        took_ms: Milliseconds that this took.
     """
 
     verdict: Decision
@@ -107,6 +109,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
     tokens: int = 0
     omitted: int = 0
+    checked: int = 0
+    took_ms: float = 0.0
 
     @property
     def text(self) -> str:
