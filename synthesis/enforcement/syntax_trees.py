@@ -1,14 +1,12 @@
 """Syntax trees of the files of a change, by ast-grep: each side is parsed once for all checks."""
 
 import posixpath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.breaches import CheckedChange, Side
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
-
-Side = Literal["before", "after"]
 
 MAX_SOURCE = 2_000_000
 """Maximum number of characters of a text that is parsed."""
