@@ -183,6 +183,9 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
         needs_approval: Whether it needs approval before it begins.
         succeeded: Number of tasks that followed it and passed.
         failed: Number of tasks that followed it and failed.
+        not_followed: Number of tasks that called for it, and whose runs did not follow it.
+        steps_seen: In the last run that was measured, the number of its steps that were seen, and of those
+            that calls can show.
     """
 
     steps: tuple[str, ...]
@@ -190,6 +193,8 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
     needs_approval: bool = False
     succeeded: int = 0
     failed: int = 0
+    not_followed: int = 0
+    steps_seen: tuple[int, int] = (0, 0)
 
 
 class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defaults=True):

@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.events.types import TaskGraded
 from agentx.storage.index.port import Vector
 from agentx.synthesis.attribution.material import own_words
 from agentx.synthesis.language.requests import Act, acts, shape_of, speaks
@@ -165,12 +166,12 @@ def told(detail: FlowDetail) -> str:
     return f"{found.mean:.0%} ({detail.succeeded} of {found.tries}; {low}–{high}%)"
 
 
-def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
-    """Return a flow's counters after one more task that followed it.
+def graded(item: MemoryItem, grade: TaskGraded, at: str = "") -> Patch:
+    """Return a flow's counters after one more task that called for it.
 
     Args:
         item: The flow.
-        passed: Whether the task succeeded.
+        grade: The grade of the task; one that did not follow the flow is neither success nor failure.
         at: Time of use, formatted like :attr:`agentx.storage.events.types.Event.at`; empty leaves it
             unchanged.
 
@@ -181,7 +182,11 @@ def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
     if not isinstance(detail, FlowDetail):
         raise TypeError(f"{item.id} is not a flow")
     detail = msgspec.structs.replace(
-        detail, succeeded=detail.succeeded + passed, failed=detail.failed + (not passed)
+        detail,
+        succeeded=detail.succeeded + (grade.followed and grade.passed),
+        failed=detail.failed + (grade.followed and not grade.passed),
+        not_followed=detail.not_followed + (not grade.followed),
+        steps_seen=(grade.steps_seen, grade.steps) if grade.steps else detail.steps_seen,
     )
     return Patch(id=item.id, detail=detail, used_at=at or msgspec.UNSET)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentx.storage.events.types import TaskGraded
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem
 from agentx.synthesis.state.flows import (
     RELIABLE,
@@ -84,13 +85,13 @@ def test_proven_broken_unproven_and_unused_flows_are_told_apart(succeeded, faile
 
 
 def test_a_graded_task_moves_one_counter_and_the_time_of_use():
-    passed = graded(DEPLOY, passed=True, at="2026-06-02T00:00:00.000000Z")
+    passed = graded(DEPLOY, TaskGraded("deploy", passed=True), "2026-06-02T00:00:00.000000Z")
     assert (passed.detail.succeeded, passed.detail.failed) == (1, 0)
     assert passed.used_at == "2026-06-02T00:00:00.000000Z"
-    assert set(graded(DEPLOY, passed=False).fields()) == {"detail"}
-    assert graded(DEPLOY, passed=False).detail.failed == 1
+    assert set(graded(DEPLOY, TaskGraded("deploy", passed=False)).fields()) == {"detail"}
+    assert graded(DEPLOY, TaskGraded("deploy", passed=False)).detail.failed == 1
     with pytest.raises(TypeError):
-        graded(MemoryItem(id="r-1", kind="rule", text="x"), passed=True)
+        graded(MemoryItem(id="r-1", kind="rule", text="x"), TaskGraded("x", passed=True))
 
 
 def test_what_is_broken_or_never_followed_needs_a_person_and_nothing_else():

@@ -71,6 +71,11 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
     rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    seen, shown = detail.steps_seen
+    if shown:
+        rows.append(("last run", f"steps seen {seen} of {shown}"))
+    if detail.not_followed:
+        rows.append(("not followed", f"matched {counted(detail.not_followed, 'more task')}"))
     rows += [("approval", "needs approval before it starts")] if detail.needs_approval else []
     rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
