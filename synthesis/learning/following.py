@@ -5,6 +5,7 @@ A step that tools cannot show ("wait until QA agrees") does not count against a 
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import msgspec
 
@@ -38,10 +39,11 @@ _PART = 4
 """Minimum length of a word that is recognised at the start or the end of a longer one."""
 
 _PEOPLE = vocabulary("wait ask tell agree approve approval confirm decide discuss consider consult think")
-_UNSEEN = frozenset(map(stem, _PEOPLE))
-"""Stems of acts of people that no tool call shows."""
+"""Acts of people that no tool call shows."""
 
-_GENERAL = frozenset(term for word in ("run", "execute", "perform", "command") for term in terms(word))
+_GENERAL = vocabulary("run execute perform command")
+"""Words that say nothing about which command runs."""
+
 _QUOTED = re.compile(r"`([^`]+)`")
 _LEFT_OUT = "…"
 
@@ -154,7 +156,7 @@ def _shown(call: ToolCallExecuted) -> _Shown:
     arguments = (word for one in programs for word in (one.program, *one.arguments))
     words = terms(" ".join((call.tool, command[:_CHARACTERS], *paths, *given)))
     return _Shown(
-        words=frozenset(words) - _GENERAL,
+        words=frozenset(words) - _stems(_GENERAL),
         programs=programs,
         names=frozenset((call.tool, *paths, *given, *arguments)),
         worked=_worked(call),
@@ -171,7 +173,7 @@ def _fits(step: str, call: _Shown) -> bool:
         return False
     if any(_names(span, call) for span in quoted):
         return True
-    wanted = [term for term in terms(step) if term not in _GENERAL]
+    wanted = [term for term in terms(step) if term not in _stems(_GENERAL)]
     return bool(wanted) and sum(map(call.has, wanted)) / len(wanted) >= FITS
 
 
@@ -191,4 +193,9 @@ def _names(name: str, call: _Shown) -> bool:
 
 
 def _can_be_seen(step: str) -> bool:
-    return not any(stem(word) in _UNSEEN for word in words_of(step))
+    return not any(stem(word) in _stems(_PEOPLE) for word in words_of(step))
+
+
+@cache
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
