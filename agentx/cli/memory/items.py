@@ -20,7 +20,7 @@ from agentx.synthesis.memory.items import (
     sort_of,
     superseded_by,
 )
-from agentx.synthesis.state.flows import standing, told
+from agentx.synthesis.state.flows import standing, told, versions_told
 from agentx.synthesis.state.rule_lifecycle import is_critical
 
 
@@ -70,7 +70,10 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     """Return a flow's record and steps as rows: name and value."""
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
-    rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    rows: list[tuple[str, str | Text]] = [
+        ("works", Text(record, STANDING_COLOURS[how])),
+        ("record", versions_told(detail)),
+    ]
     seen, shown = detail.steps_seen
     if shown:
         rows.append(("last run", f"steps seen {seen} of {shown}"))
