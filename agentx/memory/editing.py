@@ -19,6 +19,7 @@ from agentx.synthesis.memory.items import (
     NoteDetail,
     NoteSort,
     RejectionDetail,
+    RuleDetail,
     Scope,
     Status,
     item_id,
@@ -182,7 +183,11 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
 
 def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
     with engine.write_path.exclusive():  # includes what other processes recorded
-        find(engine, patch.id)
+        item = find(engine, patch.id)
+        detail = item.detail if isinstance(patch.detail, msgspec.UnsetType) else patch.detail
+        if isinstance(detail, RuleDetail) and detail.passed_over:
+            detail = msgspec.structs.replace(detail, passed_over=0, reached=0)
+            patch = msgspec.structs.replace(patch, detail=detail)
         return _record(engine, patch.id, patch, actor)
 
 

@@ -25,6 +25,7 @@ from agentx.synthesis.enforcement.evaluate import Violation, why_asked
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
+    READS,
     Action,
     MemoryBoard,
     is_script,
@@ -50,14 +51,6 @@ NOTED_WORDS = 30
 
 MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
-
-_READS = vocabulary(
-    """
-    read_file list_directory search_memory summarize_directory_purpose summarize_decisions settle Read Glob
-    Grep LS NotebookRead WebSearch TodoWrite
-    """
-)
-"""Tools that change no artifact, of AgentX and of other agents."""
 
 _CHECKS = vocabulary("run_tests run_lint run_build check_document")
 """Tools that check the work: no flow requires approval for them."""
@@ -185,7 +178,7 @@ class Gates:
             domain=domain.strip(),
             agent=agent.strip(),
             task=self.engine.last_user_message(),
-            changes=tool not in _READS and not (tool and command and looks_only(command)),
+            changes=tool not in READS and not (tool and command and looks_only(command)),
         )
         flows = called_for(self.engine, board.state, what.said, load=False)
         named = tool in self.engine.config.tools.approve
@@ -222,7 +215,7 @@ class Gates:
             paths=paths_of(self.engine.artifacts, arguments),
             agent=agent,
             task=message,
-            changes=tool not in _READS | _CHECKS and not (command and looks_only(command)),
+            changes=tool not in READS | _CHECKS and not (command and looks_only(command)),
         )
         memory = self._memory(run)
         flows = self._flows(board, what, message, memory.granted)
