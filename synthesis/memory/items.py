@@ -223,11 +223,16 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
             while it is only a rule in words.
         checks: The checks that enforce it; empty if it is only shown.
+        passed_over: Number of tasks in a row in which its situation came up and it was not kept.
+        reached: Number of tasks of the workspace at the maintenance that last saw its situation; 0 if none
+            has counted since it was made or strengthened.
     """
 
     violations: int = 0
     enforced_by: str = ""
     checks: tuple[Check, ...] = ()
+    passed_over: int = 0
+    reached: int = 0
 
 
 class FlowRecord(msgspec.Struct, frozen=True, omit_defaults=True):
