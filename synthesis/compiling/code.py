@@ -50,7 +50,7 @@ _STYLE = compiled(
     r" ?names?|components?))\b"
 )
 _PREFIX = compiled(
-    r"\b(?:starts?|begins?|prefix(?:ed)?)\b(?: \w+){0,3}? (?:with|by)?(?: (?:an?|the)\b)?(?: (?:prefix"
+    r"\b(?:starts?|begins?|prefix(?:ed)?)\b(?: \w+){0,3}? (?:with|by)(?: (?:an?|the)\b)?(?: (?:prefix"
     r"|letter|capital|uppercase))* ?[`\"']?(?P<affix>[A-Za-z_]{1,16})(?:-|…|\.{3}|\*)?[`\"']?(?=$|[\s,.)])"
 )
 _SUFFIX = compiled(
@@ -272,7 +272,9 @@ def _names(reading: Reading) -> Iterator[Check]:
         if not what or not form or clause.words.lower().startswith(("never", "don't", "no ")):
             continue
         kind = what["kind"].lower()
-        if kind.startswith(("file", "component")) and "file" in clause.words.lower():
+        if kind.startswith(("file", "component")):
+            if not re.search(r"(?i)\bfile ?names?\b|\bnam(?:e|ed|ing)\b|\bcalled\b|case\b", clause.words):
+                continue
             yield _file_names(reading, form)
             return
         returns = _RETURNS.search(clause.words)

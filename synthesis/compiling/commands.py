@@ -93,7 +93,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], dict[str, tuple[str, ...]]], ...] = (
             r"\b(?:skip|bypass|disable|circumvent)\w* (?:the |our |any )?(?:git |pre-?commit |commit"
             r" )*hooks?\b"
         ),
-        {"programs": ("git commit", "git push"), "forbidden_flags": ("--no-verify", "-n")},
+        {"programs": ("git commit", "git push"), "forbidden_flags": ("--no-verify",)},
     ),
     (
         compiled(r"\bamend(?:ing)?\b(?=.*\bcommit|$| )"),

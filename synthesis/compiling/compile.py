@@ -19,9 +19,9 @@ from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
     compile_sizes,
+    compile_code,
     compile_packages,
     compile_commands,
-    compile_code,
     compile_contents,
     compile_files,
     compile_texts,

@@ -11,7 +11,8 @@ from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.items import Scope
 
 _CLAUSES = compiled(
-    r"(?<=[^\s.])[.!?]+\s+(?=(?-i:[^a-z])|[`\"'])|\s*[;!?]+\s+|\s+[-–—]{1,2}\s+|,?\s+(?:but|because|since"
+    r"(?<=[^\s.])[.!?]+\s+(?=(?-i:[^a-z])|[`\"'])|\s*[;!?]+\s+|\s+[-–—]{1,2}\s+|,?\s+(?:but(?! (?:me|us|i"
+    r"|humans?|people)\b)|because|since"
     r"|otherwise"
     r"|so that|unless)\s+|,\s+(?=(?:we|i|it|they|you) )|\s*[.!?]+$"
 )
@@ -29,7 +30,8 @@ _DEMAND = compiled(
     r"|maximum|max|limit|under|at most|carr(?:y|ies)|run|name|prefer)\b"
 )
 _EXCEPTION = compiled(
-    r"\b(?:unless|except(?:ion|ions|ing)?|excluding|other than|apart from|aside from|as long as"
+    r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
+    r"|aside from|as long as"
     r"|(?:without|unless) (?:asking|my|me|permission|approval|telling|checking|an? )"
     r"|ask(?:ing)? (?:me )?(?:first|before)|(?:is|are) (?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
     r"|only (?:when|if)|if (?:i|we|the|there|it|possible|you can)\b|too (?:many|often)|more than (?:needed"
@@ -63,7 +65,8 @@ _PATH = compiled(
     r"|dir)\b"
 )
 _NO_PATH = compiled(
-    r"(?:and/or|he/she|s/he|his/her|read/write|yes/no|client/server|on/off|tcp/ip|ci/cd|i/o|n/a|w/o|24/7"
+    r"(?:(?:console|logger|math|np)\.log|and/or|he/she|s/he|his/her|read/write|yes/no|client/server|on/off"
+    r"|tcp/ip|ci/cd|i/o|n/a|w/o|24/7"
     r"|\d+/\d+"
     r"|e\.g|i\.e|etc\..*|[\w-]+\.js(?<!config\.js))$"
 )
@@ -185,7 +188,7 @@ def globs_in(words: str) -> tuple[str, ...]:
     kinds = tuple(
         glob
         for kind, globs in FILE_KINDS.items()
-        if re.search(rf"\b(?:{kind})\b", words, re.IGNORECASE)
+        if re.search(rf"\b(?:{kind})\b(?! (?:folder|directory|dir)\b)", words, re.IGNORECASE)
         for glob in globs
     )
     folders = [glob for glob in named if glob.endswith("/**")]

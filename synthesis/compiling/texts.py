@@ -43,11 +43,13 @@ _INSTEAD = compiled(
     r"[`\"'][^`\"']{1,80}[`\"'],? (?:not|never|rather than|instead of) (?P<banned>[`\"'][^`\"']{1,80}[`\"'])"
 )
 
+_MESSAGES = compiled(
+    r"\b(?:commit|error|log|status) messages?\b|\bpull requests?\b|\bprs?\b|\bbranch(?:es)?\b"
+)
+
 
 def compile_texts(reading: Reading) -> tuple[Check, ...]:
     """Return the checks of a rule about text."""
-    if reading.unplaced:
-        return ()
     phrases: list[str] = []
     patterns: list[str] = []
     for clause in reading.clauses:
@@ -58,6 +60,8 @@ def compile_texts(reading: Reading) -> tuple[Check, ...]:
             patterns += [
                 rf"{re.escape(one['prefix'])}[A-Za-z0-9]{{8,}}" for one in _SECRET.finditer(clause.words)
             ]
+    if reading.unplaced and (patterns or _MESSAGES.search(reading.words)):
+        return ()
     if not phrases and not patterns:
         return ()
     if phrases and _FORMS.search(reading.words):
@@ -70,6 +74,7 @@ def compile_texts(reading: Reading) -> tuple[Check, ...]:
             paths=reading.globs,
             exceptions=reading.exceptions,
             places=_places(reading),
+            doubt="whether this is a place that the rule means" if reading.unplaced else "",
         ),
     )
 
