@@ -154,9 +154,10 @@ def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
     lines = []
     for runner, found in by_runner.items():
         names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+        what = "fail or are not run" if any(_is_silenced(item) for item, _ in found) else "fail"
         lines.append(
             _item(
-                f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}",
+                f"- {on_one_line(runner)}: {len(found)} checks {what}, like {' and '.join(names)}",
                 id=f"runner-{runner}",
                 kind="hot_issue",
                 section="problems",
@@ -253,7 +254,7 @@ def why(item: MemoryItem, message: str) -> str:
     reason = {
         "constraint": "the user demands it",
         "rejection": "the user ruled it out",
-        "hot_issue": "the check still fails",
+        "hot_issue": "no run shows that the check passes" if _is_silenced(item) else "the check still fails",
         "rule": "it is critical" if is_critical(item) else "it is among the 20 strongest rules",
     }.get(item.kind, "it stands now")
     if item.pinned:
@@ -261,6 +262,10 @@ def why(item: MemoryItem, message: str) -> str:
     if item.scope.topic and in_scope(item, message):
         reason += f"; its topic is {item.scope.topic}"
     return reason
+
+
+def _is_silenced(item: MemoryItem) -> bool:
+    return isinstance(item.detail, HotIssueDetail) and bool(item.detail.silenced)
 
 
 def unknown(call: PendingCall) -> ContextItem:

@@ -18,7 +18,7 @@ from agentx.synthesis.state.flows import (
     FlowMatch,
     called,
     match,
-    sentences,
+    requests,
     terms,
 )
 from agentx.synthesis.state.state import State
@@ -161,23 +161,30 @@ class Flows:
 
 
 def called_for(
-    engine: Engine, state: State, text: str, *, load: bool = True, meaning_enough: float = MEANING_ENOUGH
+    engine: Engine,
+    state: State,
+    text: str,
+    *,
+    command: str = "",
+    load: bool = True,
+    meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
-    """Return the flows that a message calls for, by words, or by meaning if words do not decide.
+    """Return the flows that a message asks for, by words, or by meaning if words do not decide.
 
     Args:
         engine: The workspace.
         state: The memory.
         text: The message.
+        command: A command line that is about to run, read by its words.
         load: Load the embedding model if needed; otherwise it is used only if it is already loaded.
         meaning_enough: Minimum cosine for a match by meaning.
     """
-    found = match(state, text)
+    found = match(state, text, command=command)
     flows = [] if found else list(state.active("flow"))
-    if not flows or not terms(text):
+    asked = requests(text) if flows else []
+    if not asked or not terms(text):
         return found
-    wanted = [*sentences(text)[:_SENTENCES_EMBEDDED], *map(called, flows)]
-    vectors = engine.meanings.of(wanted, load=load)
+    vectors = engine.meanings.of([*asked[:_SENTENCES_EMBEDDED], *map(called, flows)], load=load)
     return match(state, text, vectors, meaning_enough=meaning_enough) if vectors else []
 
 

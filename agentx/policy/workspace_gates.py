@@ -187,7 +187,7 @@ class Gates:
             task=self.engine.last_user_message(),
             changes=tool not in _READS and not (tool and command and looks_only(command)),
         )
-        flows = called_for(self.engine, board.state, what.said, load=False)
+        flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
         evaluation = self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else "")
@@ -270,7 +270,7 @@ class Gates:
         The message counts only if the call changes something. A flow of the message that still needs approval
         always comes first, so that no wording of a call can avoid it.
         """
-        own = match(board.state, action.said)
+        own = match(board.state, action.text, command=action.command)
         asked = match(board.state, message) if message and action.changes else []
         waits = [one for one in asked[:1] if needs_approval(one) and one.item.id not in granted]
         known = {one.item.id for one in waits}

@@ -5,7 +5,11 @@ no entity is ever expanded.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from html import unescape
+from itertools import islice, takewhile
+
+import msgspec
 
 from agentx.synthesis.checks.check_report import (
     CheckReport,
@@ -17,6 +21,7 @@ from agentx.synthesis.checks.check_report import (
     names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
@@ -29,13 +34,18 @@ MAX_DEPTH = 20
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
 _SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
 _BAIL = re.compile(r"^Bail out!(.*)$")
-_YAML = re.compile(r"^\s+(?:message|error): ['\"]?(.*?)['\"]?$")
+_YAML = re.compile(r"^(\s+)(?:message|error): ['\"]?(.*?)['\"]?$")
+_BLOCK = re.compile(r"^[|>][+-]?\d?$")
+_STACK = re.compile(r"^ +at \S.*:\d+:\d+\)?$")
+MAX_BLOCK = 8
+"""Maximum number of lines of a failure's message."""
 
 _CASE = re.compile(r"<testcase\b([^<>]{0,4000}?)(/?)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERDICT = re.compile(r"<(failure|error|skipped)\b([^<>]{0,4000})>([^<]{0,400})")
 
-_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$")
+_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$")
+_INSIDE = re.compile(r"^(?:  |$)(?!test at | *✖ )")
 _NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
 
 _RSPEC = re.compile(
@@ -50,7 +60,8 @@ def parse_tap(output: Output) -> CheckReport | None:
     plan = next((int(match[1][:9]) for line in output.lines if (match := _PLAN.match(line))), None)
     if plan is None and not any(line.startswith("TAP version ") for line in output.lines):
         return None
-    passed, skipped, failing = _tap_points(output.lines)
+    points = _tap_points(output.lines)
+    passed, failing = points.passed, _leaves(points.failing)
     bail = next((match[1].strip() for line in output.lines if (match := _BAIL.match(line))), None)
     top = sum(bool((match := _TAP.match(line)) and not match[1]) for line in output.lines)
     short = plan is not None and top < plan
@@ -65,7 +76,14 @@ def parse_tap(output: Output) -> CheckReport | None:
         outcome=outcome,
         failing=unique,
         passed=names([(name, "") for name in passed]),
-        skipped=names([(name, "") for name in skipped]),
+        skipped=names([(name, "") for name in points.skipped]),
+        expected=names([(name, "") for name in points.expected]),
+        unexpected=names([(name, "") for name in points.unexpected]),
+        tally=Tally(
+            len(passed) + len(points.failing),
+            len(points.skipped),
+            len(points.expected) + len(points.unexpected),
+        ),
         ran=len(passed) + len(unique),
         failed=len(unique),
         complete=output.selected.whole and not short and bail is None and bool(passed),
@@ -75,14 +93,18 @@ def parse_tap(output: Output) -> CheckReport | None:
     )
 
 
-def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedCheck]]:
-    """Return the test points as passed, skipped and failing, named with the names of their parents.
+class _Points(msgspec.Struct):
+    """The test points of a TAP stream, named with their parents; the failing ones with a message."""
 
-    A parent that only repeats the failure of its subtests is left out.
-    """
-    passed: list[str] = []
-    skipped: list[str] = []
-    failing: dict[str, str] = {}
+    passed: list[str] = msgspec.field(default_factory=list)
+    skipped: list[str] = msgspec.field(default_factory=list)
+    expected: list[str] = msgspec.field(default_factory=list)
+    unexpected: list[str] = msgspec.field(default_factory=list)
+    failing: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def _tap_points(lines: list[str]) -> _Points:
+    points = _Points()
     parents: list[str] = []
     for index, line in enumerate(lines):
         if "# Subtest: " in line and (match := _SUBTEST.match(line)):
@@ -93,19 +115,48 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedChec
             name = " > ".join([*parents[:depth], own][-MAX_DEPTH:])
             if match[6]:  # its subtests follow in braces
                 parents = [*parents[:depth], own]
-            if match[5]:
-                skipped.append(name)
+            if (match[5] or "").upper() == "SKIP":
+                points.skipped.append(name)
+            elif match[5]:
+                (points.expected if match[2] else points.unexpected).append(name)
             elif not match[2]:
-                passed.append(name)
+                points.passed.append(name)
             else:
-                near = (found[1] for after in lines[index + 1 : index + 12] if (found := _YAML.match(after)))
-                failing.setdefault(name, next(near, ""))
+                points.failing.setdefault(name, _yaml_message(lines[index + 1 : index + 40]))
+    return points
+
+
+def _leaves(failing: dict[str, str]) -> list[FailedCheck]:
+    """Return the failures without the parents that only repeat the failure of a subtest."""
     above = {name.rpartition(" > ")[0] for name in failing}
-    return (
-        passed,
-        skipped,
-        [finding(name, message=message) for name, message in failing.items() if name not in above],
-    )
+    return [finding(name, message=message) for name, message in failing.items() if name not in above]
+
+
+def _yaml_message(lines: list[str]) -> str:
+    """Return the message of a TAP diagnostic block, which may be a YAML block scalar of several lines."""
+    for index, line in enumerate(lines):
+        if line.strip() == "..." or _TAP.match(line):
+            break
+        match = _YAML.match(line)
+        if match and not _BLOCK.match(match[2]):
+            return match[2]
+        if match:
+            return _joined(_inner(lines[index + 1 :], len(match[1])))
+    return ""
+
+
+def _inner(lines: list[str], indent: int) -> Iterator[str]:
+    """Yield the lines of a block: those that are indented more than its key, and empty ones."""
+    for line in lines:
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            return
+        yield line
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Join the lines of a message up to its stack."""
+    told = (line.strip() for line in takewhile(lambda line: not _STACK.match(line), lines) if line.strip())
+    return " ".join(islice(told, MAX_BLOCK))
 
 
 def parse_junit(output: Output) -> CheckReport | None:
@@ -164,7 +215,7 @@ def parse_node(output: Output) -> CheckReport | None:
     for index in range(next(titles, len(lines)) + 1, len(lines)):
         if match := _NODE_FAIL.match(lines[index]):
             place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])
-            message = next((line.strip() for line in lines[index + 1 : index + 4] if line.strip()), "")
+            message = _joined(takewhile(_INSIDE.match, lines[index + 1 : index + 40]))
             path, number = (place[1], place[2]) if place else ("", "")
             found.append(finding(match[2], path=path, line=number, message=message))
     failing = distinct(found)
@@ -173,6 +224,7 @@ def parse_node(output: Output) -> CheckReport | None:
         runner="node",
         outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
         failing=failing if failed else (),
+        tally=Tally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
         ran=counts["pass"] + failed,
         failed=failed,
         complete=output.selected.whole,
@@ -201,6 +253,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         runner="rspec",
         outcome="failed" if failed or outside else ("passed" if ran else "unknown"),
         failing=unique,
+        tally=Tally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
         ran=ran,
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,

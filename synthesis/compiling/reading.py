@@ -7,6 +7,7 @@ import msgspec
 
 from agentx.synthesis.compiling.tables import FILE_KINDS, LANGUAGES, TEST_FILES
 from agentx.synthesis.demands.tables.vocabulary import compiled
+from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.items import Scope
 
@@ -135,6 +136,26 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     unplaced: bool
     conditional: bool
     modality: str
+
+
+_POINTS_BACK = compiled(r"\b(?:it|them|those|these|there|that (?:folder|directory|file))\b")
+_EXPLAINS = compiled(r"^(?:i mean|that means|meaning|namely|that is|by that|i\.e\.|specifically)\b")
+_SENTENCE_END = compiled(r"(?<=[^\s.][.!?])\s+(?=(?-i:[A-Z]))")
+
+
+def in_context(message: str, span: Span) -> str:
+    """Return a rule with the sentence that its pronouns mean, or that explains it; empty if there is none.
+
+    Args:
+        message: The message.
+        span: The rule's position in it.
+    """
+    words = message[span.start : span.end]
+    before = _SENTENCE_END.split(message[: span.start].strip())[-1]
+    after = _SENTENCE_END.split(message[span.end :].lstrip(" .!?"))[0]
+    if _EXPLAINS.match(after):
+        return f"{words.rstrip('.')}. {after}"
+    return f"{before} {words}" if before and _POINTS_BACK.search(words) else ""
 
 
 def read_rule(text: str, modality: str, scope: Scope) -> Reading:

@@ -11,17 +11,23 @@ from typing import Any
 import msgspec
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
 from agentx.synthesis.enforcement.dependencies import broken_dependencies
 from agentx.synthesis.enforcement.paths import forbidden_paths, matches
+from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
+from agentx.synthesis.enforcement.structure import broken_structures
 from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
 from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.memory.checks import (
     Check,
+    ContentCheck,
     DecoratorCheck,
     DependencyCheck,
     Mode,
     PathCheck,
+    SizeCheck,
+    StructureCheck,
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
@@ -29,12 +35,18 @@ from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_o
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
     TextCheck: forbidden_texts,
+    StructureCheck: broken_structures,
+    SizeCheck: too_large,
+    ContentCheck: missing_contents,
     DecoratorCheck: missing_decorators,
     DependencyCheck: broken_dependencies,
 }
 """By kind of check, the function that yields its breaches by the change of a file."""
 
-_OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_answer}
+_OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
+    TextCheck: forbidden_in_answer,
+    SizeCheck: too_long_answer,
+}
 """By kind of check, the function that yields its breaches by an answer."""
 
 _OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_command}
@@ -207,7 +219,7 @@ def why_asked(evaluation: Evaluation) -> str:
 def _violation(item: MemoryItem, check: Check, breach: Breach, path: str = "") -> Violation:
     sentence = item.evidence[0].quote if item.evidence else item.text
     ended = perhaps_ended(item)
-    doubt = f"It is {ended}." if ended else check.doubt
+    doubt = f"It is {ended}." if ended else check.doubt or breach.doubt
     return Violation(
         item_id=item.id,
         rule=item.text,

@@ -258,6 +258,11 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
             yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
+def _why_open(issue: MemoryItem) -> str:
+    silenced = isinstance(issue.detail, HotIssueDetail) and issue.detail.silenced
+    return "no run shows that it passes" if silenced else "it still fails"
+
+
 def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if sort_of(one.item) in STATE_SORTS]
@@ -269,7 +274,7 @@ def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> I
     known = {one.item.id for one in mine}
     lines = [
         *(
-            Line(id=item.id, kind="hot_issue", text=item.text, why="it still fails")
+            Line(id=item.id, kind="hot_issue", text=item.text, why=_why_open(item))
             for item in (here or board.issues)[:_ISSUES_SHOWN]
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),

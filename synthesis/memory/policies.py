@@ -56,7 +56,7 @@ POLICIES: dict[Kind, Policy] = {
         least_trust="engine",
         section="problems",
         always=True,
-        ended_by="the same check, when it passes or is gone",
+        ended_by="the same check, when a run shows that it passes",
     ),
     "rule": Policy(
         least_trust="engine",

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory import checks as c
 from agentx.synthesis.memory.items import Scope
 
@@ -69,3 +71,18 @@ def test_a_name_has_to_have_its_form():
     (check,) = compiled("C#: any method that returns Task ends in Async.")
     assert re.fullmatch(check.names["NAME"], "SaveAsync")
     assert not re.fullmatch(check.names["NAME"], "Save")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Core/Src and Core/Inc come out of CubeMX. Do not hand-edit any of it, ever.",
+        "Never write a real credential into a file. I mean Stripe live keys (sk_live_...).",
+    ],
+)
+def test_a_rule_is_compiled_with_the_sentence_that_its_words_rest_on(message):
+    sentences = message.split(". ")
+    at = 0 if message.startswith("Never") else len(sentences[0]) + 2
+    span = Span(at, at + len(sentences[at > 0]))
+    assert compiled(in_context(message, span))
+    assert in_context("Fix the parser. Never be rude.", Span(16, 30)) == ""

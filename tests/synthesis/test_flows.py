@@ -142,6 +142,66 @@ def test_nothing_near_enough_is_nothing(text):
     assert match(State(), "deploy to production") == []
 
 
+ASKED = flow(7, "deploy to production", ("ship to prod", "push the site live", "publish the site"))
+LETTER = flow(8, "publish the newsletter", ("send the newsletter",))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("can you push the site live", "f-7"),
+        ("time to ship", "f-7"),
+        ("please deploy", "f-7"),
+        ("we need the site published", "f-7"),
+        ("deploy", "f-7"),
+        ("get 2.1 out of the door", "f-7"),
+        ("if all tests pass, deploy to production", "f-7"),
+        ("we need a deploy", "f-7"),
+        ("would you mind sending the newsletter?", "f-8"),
+        ("The newsletter is ready. Please send it.", "f-8"),
+        ("the newsletter needs to be sent", "f-8"),
+        ("fix the typo and publish the newsletter", "f-8"),
+        ("don't forget to send the newsletter", "f-8"),
+    ],
+)
+def test_a_flow_is_found_by_the_act_that_is_asked_for_in_any_form(text, name):
+    assert names(match(state(ASKED, LETTER), text))[:1] == [name]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "don't publish the newsletter yet",
+        "how long did it take to publish the newsletter?",
+        "write a note about publishing the newsletter",
+        "publish a note about the newsletter",
+        "why did the deploy fail",
+        "the deploy yesterday went well",
+        "deploy to production failed at 3",
+        "explain how we deploy",
+        "what if we deployed on Friday",
+        "after the deploy, thank Anna",
+        "Anna said we should deploy to production",
+        "hold off on publishing the newsletter",
+        "we publish the newsletter every Monday",
+        "send the newsletter draft to Anna for review",
+        "tell me when the newsletter is published",
+    ],
+)
+def test_what_is_banned_asked_about_reported_or_only_a_topic_is_not_asked_for(text):
+    assert match(state(ASKED, LETTER), text) == []
+
+
+def test_meaning_is_compared_only_of_sentences_that_ask_for_something():
+    text = "how long did it take to publish the newsletter?"
+    same = np.array([1.0, 0.0], np.float32)
+    assert match(state(LETTER), text, {text: same, called(LETTER): same}) == []
+
+
+def test_a_command_is_read_by_its_words():
+    assert names(match(state(DEPLOY), "", command="./deploy.sh production")) == ["f-1"]
+
+
 def test_the_words_stand_in_one_sentence_not_in_bits_of_many():
     assert match(state(DEPLOY), "Production is slow. Whoever can deploy should be asked.") == []
 
@@ -155,7 +215,8 @@ def test_a_phrase_keeps_the_words_that_stand_within_it():
 def test_the_phrase_that_says_more_wins_and_then_the_better_record():
     report = flow(4, "write the incident report")
     incident = flow(5, "incident")
-    assert names(match(state(incident, report), "write an incident report")) == ["f-4", "f-5"]
+    plain = flow(7, "report")
+    assert names(match(state(plain, report), "write an incident report")) == ["f-4", "f-7"]
     proven = flow(6, "incident", succeeded=20)
     assert names(match(state(incident, proven), "an incident")) == ["f-6", "f-5"]
 

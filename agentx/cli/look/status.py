@@ -20,7 +20,7 @@ from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
-from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, not_passed
 from agentx.synthesis.state.state import PendingCall
 from agentx.workspace import Workspace
 
@@ -100,7 +100,10 @@ def _count(kind: str, number: int) -> str:
 
 def _issue(item: MemoryItem) -> str:
     detail = item.detail
-    return f"{item.id}  {detail.check or detail.runner}" if isinstance(detail, HotIssueDetail) else item.text
+    if not isinstance(detail, HotIssueDetail):
+        return item.text
+    why = f": {not_passed(detail)}" if detail.silenced else ""
+    return f"{item.id}  {detail.check or detail.runner}{why}"
 
 
 def log(

@@ -17,6 +17,7 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     checks_of,
     ending,
+    not_passed,
     sort_of,
     superseded_by,
 )
@@ -103,6 +104,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         rows += [
             ("priority", detail.priority),
             ("failed", f"{detail.failures} times"),
+            ("state", not_passed(detail)),
             ("ended", detail.ended),
         ]
     if item.kind == "rule":
