@@ -480,3 +480,15 @@ def test_deeply_nested_and_enormous_code_is_passed_over():
 )
 def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
     assert compile_checks(said, "must_not", Scope()) == ((check,) if check else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("Elon Musk and where Tesla will stand in ten years", ["ask"]),
+        ("Elon Musk and the future of Tesla", ["deny"]),
+        ("Elon Musk bought a Tesla", []),
+    ],
+)
+def test_a_text_that_may_be_about_the_topic_is_asked_about(text, modes):
+    assert [violation.mode for violation in check_answer([NO_MUSK], text)] == modes
