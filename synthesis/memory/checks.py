@@ -139,7 +139,8 @@ class CommandCheck(BaseCheck, frozen=True, kw_only=True, omit_defaults=True, tag
         programs: A program with its subcommands (``npm``, ``git push``), one entry each.
         arguments: Regular expressions, of which each must match one argument for the check to apply.
         forbidden_flags: Flags that they may not have; long and short forms are separate entries.
-        required_flags: Flags that they must have. Without either, the commands may not run at all.
+        required_flags: Flags that they must have; an entry may list alternatives (``-s|--signoff``). Without
+            either, the commands may not run at all.
         instead: The program and subcommands to use in place of them (``pnpm``).
     """
 
