@@ -26,6 +26,7 @@ from agentx.synthesis.memory.items import (
 )
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.flow_lessons import Lessons
 from agentx.synthesis.state.flows import told as record_of
 from agentx.synthesis.state.rule_lifecycle import is_critical
 from agentx.synthesis.state.state import Message, PendingCall, RunRecord
@@ -197,13 +198,20 @@ def in_scope(item: MemoryItem, message: str) -> bool:
     return any(word.removesuffix("'s") in topic for word in words)
 
 
-def flow_text(item: MemoryItem) -> str:
-    """Render a flow: its name, its record, and its steps."""
+def flow_text(item: MemoryItem, lessons: Lessons) -> str:
+    """Render a flow: its name, its record, and its steps, each after the lessons that concern it."""
     head = f"- [{item.id}] {on_one_line(item.text)}"
     if not isinstance(item.detail, FlowDetail):
         return head
     approval = "; ask the user for approval before you begin" if item.detail.needs_approval else ""
-    steps = (f"  {number}. {on_one_line(step)}" for number, step in enumerate(item.detail.steps, start=1))
+    steps = (
+        line
+        for number, step in enumerate(item.detail.steps, start=1)
+        for line in (
+            *(f"  before {number}: [{one.id}] {on_one_line(one.text)}" for one in lessons.get(number, ())),
+            f"  {number}. {on_one_line(step)}",
+        )
+    )
     record = record_of(item.detail)
     works = "" if record == "never used" else "works in "
     return "\n".join((f"{head} ({works}{record}{approval})", *steps))

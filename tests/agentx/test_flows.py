@@ -201,3 +201,16 @@ def test_the_steps_are_the_items_of_a_list_in_markdown(text, steps):
     assert read_steps(text) == steps
     with pytest.raises(UsageError, match="numbered list"):
         read_steps("no list")
+
+
+def test_a_lesson_is_shown_before_the_step_that_it_concerns(ws):
+    ws.flows.add("publish the pages", ["Build the pages", "Upload them to the host"])
+    rule = ws.remember("rule", "Upload to the host after six only.")
+    context = ws.get_relevant_context("Please publish the pages.").text
+    shown = ["  1. Build the pages", f"  before 2: [{rule.id}] {rule.text}", "  2. Upload them to the host"]
+    assert "\n".join(shown) in context
+    verdict = ws.gates.before("Publish the pages.")
+    lines = [
+        (line.id, line.why) for part in verdict.sections if part.name == "flow" for line in part.lines[1:]
+    ]
+    assert lines == [("1", ""), (rule.id, "before step 2"), ("2", "")]

@@ -1,12 +1,14 @@
 """Which flow a message calls for, how far its record can be trusted, and which flows need a person."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import TaskGraded
-from agentx.synthesis.memory.items import FlowDetail, FlowRecord, MemoryItem
+from agentx.synthesis.memory.items import FlowDetail, FlowRecord, MemoryItem, NoteDetail
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import (
     RELIABLE,
     advice,
@@ -147,6 +149,50 @@ def test_a_version_is_rated_alone_once_its_runs_are_enough_or_prove_it_broken():
         "still": ("rewrite", "it works in 18% (2 of 11; 5–48%; all versions): change its steps"),
     }
     assert versions_told(details["fails"]) == "version 2 since 2026-05-01: 0 of 2; all versions: 12 of 14"
+
+
+# --- lessons before steps --------------------------------------------------------------------------------------------
+
+
+CAMPAIGN = MemoryItem(
+    id="f-9",
+    kind="flow",
+    text="publish the newsletter",
+    detail=FlowDetail(
+        ("Convert next.md to HTML", "Upload the HTML as a campaign", "Send a test mail to Tom", "Schedule it")
+    ),
+)
+
+
+def lesson(number, text, **more):
+    return MemoryItem(id=f"r-{number}", kind="rule", text=text, created_seq=number, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("Upload the images before the HTML.", 2),
+        ("Tom reads mail until six: send him the test before.", 3),
+        ("Never schedule on a holiday.", 4),
+        ("The test suite needs a database.", None),
+        ("Keep answers short.", None),
+    ],
+)
+def test_a_lesson_belongs_to_the_step_whose_weighty_words_it_shares(text, before):
+    learned = MemoryItem(id="k-1", kind="knowledge", text=text, detail=NoteDetail(sort="learning"))
+    for item in (lesson(1, text), learned):
+        assert lessons_before([item], CAMPAIGN) == ({before: (item,)} if before else {})
+
+
+def test_only_active_lessons_of_the_flows_agent_are_shown_the_nearest_ones_first():
+    text = "Upload the images before the HTML."
+    fewer = lesson(1, "Upload the images of the HTML page and of each campaign before")
+    mine = lesson(2, "Upload the HTML campaign twice", agent="editor")
+    other = lesson(3, text, agent="analyst")
+    ended = lesson(4, text, status="retired")
+    more = lesson(5, text)
+    flow = msgspec.structs.replace(CAMPAIGN, agent="editor")
+    assert lessons_before([other, ended, more, mine, fewer], flow) == {2: (fewer, mine)}
 
 
 # --- which one is called for -----------------------------------------------------------------------------------------

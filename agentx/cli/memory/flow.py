@@ -15,6 +15,7 @@ from agentx.memory.flows import read_steps
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import FlowMatch, advice, effectiveness, match, standing, told
 from agentx.workspace import Workspace
 
@@ -83,10 +84,12 @@ def _document(item: MemoryItem) -> dict[str, Any]:
 
 
 def show_flow(terminal: Terminal, name: Name) -> None:
-    """Show a flow: steps, triggers, success rate."""
+    """Show a flow: steps, the lessons that concern them, triggers, success rate."""
     with opened(terminal) as ws:
         item, _ = ws.flows.find(name)
-    terminal.result(_document(item), framed(terminal, item))
+        lessons = lessons_before(ws.state.items.values(), item)
+    shown = {str(step): [one.id for one in found] for step, found in lessons.items()}
+    terminal.result(_document(item) | {"lessons": shown}, framed(terminal, item, lessons=lessons))
 
 
 def add_flow(

@@ -22,6 +22,7 @@ from agentx.synthesis.memory.items import (
     sort_of,
     superseded_by,
 )
+from agentx.synthesis.state.flow_lessons import Lessons
 from agentx.synthesis.state.flows import standing, told, versions_told
 from agentx.synthesis.state.rule_lifecycle import is_critical
 
@@ -57,20 +58,22 @@ def ended_how(item: MemoryItem) -> str:
     return "resolved" if how == "archived" else how
 
 
-def framed(terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text]) -> Panel:
-    """Return one item in a frame, with additional rows after its text."""
+def framed(
+    terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text], lessons: Lessons | None = None
+) -> Panel:
+    """Return one item in a frame, with additional rows after its text, and a flow's lessons by step."""
     how = f" ({ended})" if (ended := ended_how(item)) else ""
     sort = f" ({sort_of(item)})" if sort_of(item) != item.kind else ""
     about = f" {item.kind}{sort} · {item.status}{how}".replace("_", " ")
     title = Text.assemble((item.id, "bold cyan"), (about, "dim"))
-    return panel(facts(_facts(item, also)), title=title, width=terminal.out.width)
+    return panel(facts(_facts(item, also, lessons or {})), title=title, width=terminal.out.width)
 
 
 STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "unused": "dim"}
 
 
-def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
-    """Return a flow's record and steps as rows: name and value."""
+def flow_rows(detail: FlowDetail, lessons: Lessons) -> list[tuple[str, str | Text]]:
+    """Return a flow's record and steps as rows, each step after the lessons that concern it."""
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
     rows: list[tuple[str, str | Text]] = [
@@ -83,7 +86,9 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     if detail.not_followed:
         rows.append(("not followed", f"matched {counted(detail.not_followed, 'more task')}"))
     rows += [("approval", "needs approval before it starts")] if detail.needs_approval else []
-    rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
+    for number, step in enumerate(detail.steps, start=1):
+        rows += [(one.id, Text(plain(one.text), "yellow")) for one in lessons.get(number, ())]
+        rows.append((f"step {number}", plain(step)))
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
 
 
@@ -98,10 +103,12 @@ def origin(item: MemoryItem) -> list[tuple[str, str | Text]]:
     return rows
 
 
-def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tuple[str, str | Text]]:
+def _facts(
+    item: MemoryItem, also: Sequence[tuple[str, str | Text]], lessons: Lessons
+) -> list[tuple[str, str | Text]]:
     detail = item.detail
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
-    rows += flow_rows(detail) if isinstance(detail, FlowDetail) else []
+    rows += flow_rows(detail, lessons) if isinstance(detail, FlowDetail) else []
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)

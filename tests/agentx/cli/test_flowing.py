@@ -51,6 +51,19 @@ def test_the_flow_that_is_called_for_is_shown_with_its_steps_its_record_and_why(
     assert (document["flow"]["by"], document["others"]) == ("words", [])
 
 
+def test_a_lesson_is_shown_before_its_step(call, root, flow):
+    name = flow("publish the pages", "--step", "Build the pages", "--step", "Upload them to the host")
+    rule = call(
+        "memory", "add", "Upload to the host after six only.", "--kind", "rule", "--json", "-C", root
+    ).json[0]["id"]
+    lines = [
+        " ".join(line.strip("│ ").split()) for line in call("flow", "show", name, "-C", root).out.splitlines()
+    ]
+    at = lines.index("step 2 Upload them to the host")
+    assert lines[at - 2 : at] == ["step 1 Build the pages", f"{rule} Upload to the host after six only."]
+    assert call("flow", "show", name, "--json", "-C", root).json["lessons"] == {"2": [rule]}
+
+
 def test_where_no_flow_is_for_it_that_is_said(call, root, flow):
     assert call("flow", "check", "sing", "-C", root).out == "No flow matches; 0 are known.\n"
     flow("deploy to production")
