@@ -19,6 +19,7 @@ from agentx.policy.predicted_writes import command_of, paths_of, planned, words_
 from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
+from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, why_asked
@@ -31,6 +32,7 @@ from agentx.synthesis.gates.action_relevance import (
     is_script,
     suggested,
 )
+from agentx.synthesis.gates.situations import phrases
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
@@ -51,6 +53,9 @@ NOTED_WORDS = 30
 
 MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
+
+EMBED_S = 0.05
+"""Longest time that one look embeds phrases; the next look continues."""
 
 _CHECKS = vocabulary("run_tests run_lint run_build check_document")
 """Tools that check the work: no flow requires approval for them."""
@@ -191,6 +196,7 @@ class Gates:
             violations=evaluation.stopping,
             needs_word=f"{tool} needs approval (tools.approve)." if named else why_asked(evaluation),
             tools=lambda: self._existing(what),
+            vectors=self._vectors(board, what),
         )
         self._wake(board, verdict)
         return fitted(verdict)
@@ -227,6 +233,7 @@ class Gates:
             flows,
             granted=granted,
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
+            vectors=self._vectors(board, what),
         )
         self._wake(board, verdict)
         # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
@@ -296,6 +303,11 @@ class Gates:
             action.said, own, beside, resource_lookup.credentials({**environ, **settings.keys})
         )
         return tuple(line for line in found if line.id not in action.paths)
+
+    def _vectors(self, board: MemoryBoard, action: Action) -> dict[str, Vector]:
+        """Return what may wake a rule by meaning; nothing if the model is not loaded."""
+        asked = phrases(board, action) if action.changes else []
+        return self.engine.meanings.of(asked, load=False, within_s=EMBED_S) if asked else {}
 
     def _wake(self, board: MemoryBoard, verdict: GateVerdict) -> None:
         if not verdict.woken or self.engine.write_path.read_only:
