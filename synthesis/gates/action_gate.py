@@ -4,11 +4,13 @@ Pure: memory and an action in, a verdict out. What a check forbids or the user r
 else is shown, so that it is read before the action, not after.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
+from agentx.storage.index.port import Vector
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
 from agentx.synthesis.gates.action_relevance import (
@@ -148,6 +150,7 @@ def judge(
     needs_word: str = "",
     granted: frozenset[str] = frozenset(),
     tools: Callable[[], tuple[Line, ...]] = tuple,
+    vectors: Mapping[str, Vector] = MappingProxyType({}),
 ) -> GateVerdict:
     """Return the gate's verdict on an action.
 
@@ -159,12 +162,13 @@ def judge(
         needs_word: Why approval is needed regardless of memory; empty if it is not.
         granted: Ids of flows, and of rejections that the user may have ended, that were approved.
         tools: Returns existing tools for this action: scripts, credentials by name.
+        vectors: Vectors of the phrases that may wake a rule.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
     found = ruled_out(board, action)
     against = [item for item in found if not item.perhaps_ended_by]
     doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
-    awake = woken(board, action)
+    awake = woken(board, action, vectors)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
