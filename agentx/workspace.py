@@ -46,7 +46,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
-from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.gates.enforcement import Violation
@@ -496,7 +496,7 @@ class Workspace:
         query: str,
         k: int = 10,
         *,
-        kind: ChunkKind | None = None,
+        kind: SearchKind | None = None,
         path: str = "",
         source: str | None = None,
         actor: str = "",
