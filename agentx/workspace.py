@@ -49,7 +49,7 @@ from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -634,7 +634,10 @@ class Workspace:
 
         This includes suggestions that the user has ruled out.
         """
-        return (*self.engine.check_answer(text, message), *self.gates.before_answer(text))
+        return (
+            *self.engine.evaluate_answer(text, message).stopping,
+            *self.gates.before_answer(text),
+        )
 
     def scan_sources(self, progress: Progress | None = None) -> list[SourceReport]:
         """Update the index from the read-only sources that ``agentx.toml`` declares."""

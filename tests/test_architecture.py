@@ -33,6 +33,7 @@ HOMES = {
     "lancedb": "storage/index/lance",
     "litellm": "synthesis/model/litellm_client.py",
     "matplotlib": "agentx/cognition/pictures/",
+    "ast_grep_py": "synthesis/enforcement/",
     "onnx": "synthesis/embedding/",
     "onnxruntime": "synthesis/embedding/",
     "opentelemetry": "agentx/cognition/telemetry.py",
@@ -51,6 +52,7 @@ HOMES = {
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
 LAZY = {
+    "ast_grep_py",
     "cryptography",
     "dbos",
     "jinja2",

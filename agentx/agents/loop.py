@@ -42,7 +42,7 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.storage.secrets.redaction import clean
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall, ToolSchema
 from agentx.synthesis.state.flows import match
 from agentx.synthesis.state.state import PendingCall

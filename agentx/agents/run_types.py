@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.config import Config
 from agentx.storage.events.types import RunStatus
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
 from agentx.synthesis.state.state import PendingCall
 

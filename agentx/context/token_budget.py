@@ -21,7 +21,7 @@ from agentx.context.rendering import (
 )
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, HotIssueDetail, MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, checks_of
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.state.rule_lifecycle import boot_rules, is_critical
 from agentx.synthesis.state.state import State
@@ -305,8 +305,7 @@ def _importance(item: MemoryItem) -> int:
         return _PINNED
     if item.kind not in ("constraint", "rejection"):
         return _MISSION
-    check = item.detail.check if isinstance(item.detail, ConstraintDetail | RejectionDetail) else None
-    return _ENFORCED if check and not item.perhaps_ended_by else _OTHER
+    return _ENFORCED if checks_of(item) and not item.perhaps_ended_by else _OTHER
 
 
 def _last_said(item: MemoryItem) -> int:

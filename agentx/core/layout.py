@@ -28,11 +28,11 @@ from agentx.storage.log.history import LIVE, ORPHANS, SEGMENTS
 ARTIFACTS = "artifacts"
 """Default directory of the artifacts."""
 
-FORMAT = 3
+FORMAT = 4
 """Number of the record's format; a workspace with a higher one opens read-only.
 
-Format 2 has fewer statuses of memory items. An older one is read through the upcasters of
-:mod:`agentx.synthesis.memory.record_codec`, and the first write raises its number.
+Format 2 has fewer statuses of memory items, and format 4 has checks of more kinds. An older one is read
+through the upcasters of :mod:`agentx.synthesis.memory.record_codec`, and the first write raises its number.
 """
 
 _DIRECTORIES = (

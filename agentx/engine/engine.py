@@ -6,7 +6,7 @@ Used by tools, context and agents; :class:`agentx.workspace.Workspace` is the pu
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,15 +28,14 @@ from agentx.storage.events.types import Body
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.index.port import Filter
 from agentx.storage.text import decoded
-from agentx.synthesis.gates.enforcement import (
-    Violation,
-    asked_about,
-    check_answer,
-    check_removal,
-    check_write,
-    perhaps_ended,
+from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.evaluate import (
+    Evaluation,
+    evaluate_answer,
+    evaluate_changes,
+    evaluate_command,
 )
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, checks_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
@@ -103,7 +102,7 @@ class Engine:
         self.recaps = Recaps(self.log.history, write_path.cache / "recap")
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
-        self._enforced: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
+        self._demands: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
 
     @property
     def state(self) -> State:
@@ -193,48 +192,57 @@ class Engine:
 
     # --- the gate ---------------------------------------------------------------------------------
 
-    def enforced(self) -> list[MemoryItem]:
-        """Return the items whose checks run before a write and on an answer; cached until memory changes."""
+    def demands(self) -> list[MemoryItem]:
+        """Return the user's active demands and rejections; cached until memory changes."""
+        return [item for item in self._standing() if item.kind != "rule"]
+
+    def checked(self) -> list[MemoryItem]:
+        """Return the active items with checks; cached until memory changes."""
+        return [item for item in self._standing() if checks_of(item)]
+
+    def _standing(self) -> tuple[MemoryItem, ...]:
         with self.write_path.exclusive():
             state = self.log.state
             concluded = state.counts.get("Concluded", 0)
-            if self._enforced[0] is not state or self._enforced[1] != concluded:
-                self._enforced = state, concluded, tuple(state.active("constraint", "rejection"))
-            return list(self._enforced[2])
+            if self._demands[0] is not state or self._demands[1] != concluded:
+                self._demands = state, concluded, tuple(state.active("constraint", "rejection", "rule"))
+            return self._demands[2]
 
-    def check_write(self, contents: Mapping[str, Content | None]) -> tuple[Violation, ...]:
-        """Return which of the user's rules a write would break."""
-        return self._broken(contents, self.enforced())
+    def evaluate_write(self, contents: Mapping[str, Content | None], *, actor: str = "") -> Evaluation:
+        """Evaluate the checks of the user's rules on a write.
 
-    def why_asked(self, contents: Mapping[str, Content | None]) -> str:
-        """Return why a write needs approval: it would break rules that the user may have ended, or empty."""
-        items = {item.id: item for item in self.enforced()}
-        found = self._broken(contents, list(asked_about(items.values()).values()))
-        return " ".join(
-            f"{one.reason} Rule {one.item_id}: {one.rule} It is {perhaps_ended(items[one.item_id])}."
-            for one in found
-        )
+        Args:
+            contents: By path, the new content; ``None`` for a file that is deleted or moved away.
+            actor: Who writes; empty if unknown.
+        """
+        items = self.checked()
+        if not items or not contents:
+            return Evaluation()
+        return evaluate_changes(items, self._changes(contents, actor))
 
-    def _broken(
-        self, contents: Mapping[str, Content | None], items: list[MemoryItem]
-    ) -> tuple[Violation, ...]:
-        message = self.last_user_message()
-        found: list[Violation] = []
-        if not items:
-            return ()
-        known = self.git.tracked_all(contents)
+    def _changes(self, contents: Mapping[str, Content | None], actor: str) -> Iterator[CheckedChange]:
+        known, message = self.git.tracked_all(contents), self.last_user_message()
         for path, content in contents.items():
-            if content is None:
-                found += check_removal(items, path)
-                continue
             tracked = known[path]
             before = decoded(self.git.repo.read_blob(tracked.oid)) if tracked else None
-            found += check_write(items, path, before, decoded(content.data) or "", message=message)
-        return tuple(found)
+            after = None if content is None else decoded(content.data)
+            yield CheckedChange(
+                path=path,
+                before=before,
+                after=after,
+                removes=content is None,
+                actor=actor,
+                message=message,
+            )
 
-    def check_answer(self, text: str, message: str = "") -> tuple[Violation, ...]:
-        """Return which of the user's rules an answer would break."""
-        return check_answer(self.enforced(), text, message=message or self.last_user_message())
+    def evaluate_command(self, command: str) -> Evaluation:
+        """Evaluate the checks of the user's rules on a command line."""
+        items = self.checked() if command.strip() else ()
+        return evaluate_command(items, command, message=self.last_user_message()) if items else Evaluation()
+
+    def evaluate_answer(self, text: str, message: str = "") -> Evaluation:
+        """Evaluate the checks of the user's rules on an answer."""
+        return evaluate_answer(self.checked(), text, message=message or self.last_user_message())
 
     def last_user_message(self) -> str:
         """Return the latest message of the user; empty if there is none."""

@@ -7,7 +7,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
     FORMER_KINDS,
@@ -131,7 +131,7 @@ def _detail(kind: str, text: str, scope: Scope, until: str, sort: NoteSort) -> D
     return ConstraintDetail(
         modality=modality,  # type: ignore[arg-type]
         duration="for_now" if until else "for_good",
-        check=compile_check(text, modality, scope),  # type: ignore[arg-type]
+        checks=compile_checks(text, modality, scope),  # type: ignore[arg-type]
     )
 
 
@@ -144,9 +144,9 @@ def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
         item = find(engine, name)
         detail = item.detail
         if isinstance(detail, ConstraintDetail):
-            detail = msgspec.structs.replace(detail, check=compile_check(text, detail.modality, item.scope))
+            detail = msgspec.structs.replace(detail, checks=compile_checks(text, detail.modality, item.scope))
         elif isinstance(detail, RejectionDetail):
-            detail = msgspec.structs.replace(detail, idea=text, check=None)
+            detail = msgspec.structs.replace(detail, idea=text, checks=())
         return _patch(
             engine, Patch(id=name, text=text, short=shorten(text), detail=detail, worded_by=""), actor
         )

@@ -10,7 +10,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
 from agentx.synthesis.learning.grading import MADE
 from agentx.synthesis.learning.proposing import propose
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, checks_of
 from agentx.synthesis.similarity.near_duplicates import likeness
 
 _COMMANDS = ("tests", "lint", "build")
@@ -47,10 +47,10 @@ def _checks(engine: Engine, name: str, lesson: str) -> Iterator[str]:
     """Yield rules with an automated check, by ID or by the lesson's words, and check commands by name."""
     if name in _COMMANDS and getattr(engine.config.checks, name).command:
         yield name
-    wanted = propose(lesson).check
+    wanted = propose(lesson).checks
     for item in _active(engine.log):
-        same = likeness(item.text, lesson) or (wanted and getattr(item.detail, "check", None) == wanted)
-        if is_checked(item) and (item.id == name if name else same):
+        same = likeness(item.text, lesson) or (wanted and checks_of(item) == wanted)
+        if checks_of(item) and (item.id == name if name else same):
             yield item.id
 
 

@@ -240,7 +240,7 @@ class Dispatcher:
             tries=due.tries,
             reason=due.reason,
             wish=due.wish,
-            rules=tuple(rule(item) for item in self._engine.enforced()),
+            rules=tuple(rule(item) for item in self._engine.demands()),
         )
         fitted = fit(
             [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],

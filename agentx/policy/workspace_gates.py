@@ -21,6 +21,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.enforcement.evaluate import Violation, why_asked
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
@@ -29,7 +30,6 @@ from agentx.synthesis.gates.action_relevance import (
     is_script,
     suggested,
 )
-from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
@@ -190,12 +190,13 @@ class Gates:
         flows = called_for(self.engine, board.state, what.said, load=False)
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
+        evaluation = self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else "")
         verdict = judge(
             board,
             what,
             flows,
-            violations=self.engine.check_write(written),
-            needs_word=f"{tool} needs approval (tools.approve)." if named else self.engine.why_asked(written),
+            violations=evaluation.stopping,
+            needs_word=f"{tool} needs approval (tools.approve)." if named else why_asked(evaluation),
             tools=lambda: self._existing(what),
         )
         self._wake(board, verdict)

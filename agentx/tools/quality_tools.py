@@ -219,8 +219,10 @@ class QualityTools(StorageTools):
 
     def _refused(self, job: Job, contents: dict[str, Content | None]) -> str:
         """Return why the command's changes are not applied. It is too late to ask the user."""
-        if broken := self.engine.check_write(contents):
-            denied = WriteDenied(broken)
+        evaluation = self.engine.evaluate_write(contents, actor=self.actor)
+        job.evaluated(evaluation)
+        if evaluation.stopping:
+            denied = WriteDenied(evaluation.stopping)
             job.denied_by = denied.rules
             return str(denied)
         try:

@@ -35,7 +35,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.secrets.redaction import clean, clean_value
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, why_asked
 from agentx.synthesis.model.port import ToolSchema
 from agentx.trust.trust import Restricted
 
@@ -113,6 +113,10 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     denied_by: tuple[str, ...] = ()
 
 
+_NOTED_RULES = 32
+"""Maximum number of rules of each list in the record of a call."""
+
+
 class Job(msgspec.Struct):
     """One running call of a tool. The tool stores here what the record needs besides its answer.
 
@@ -126,6 +130,9 @@ class Job(msgspec.Struct):
         event: The event that recorded the call, if it was recorded with a write.
         given: The original arguments; the record holds them truncated and redacted.
         approved: The user has approved exactly this call.
+        noted: What the agent reads with the answer.
+        kept: IDs of the rules with a check that applied and was kept.
+        broke: IDs of the rules that it broke without being stopped.
     """
 
     tools: "ToolSet"
@@ -143,6 +150,8 @@ class Job(msgspec.Struct):
     given: Mapping[str, Any] = {}
     approved: bool = False
     noted: str = ""
+    kept: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: check the gate, then record this call and the files in one commit.
@@ -157,16 +166,17 @@ class Job(msgspec.Struct):
         tools = self.tools
 
         def check() -> list[Draft]:
-            violations = tools.engine.check_write(contents)
-            if violations:
-                raise WriteDenied(violations)
+            evaluation = tools.engine.evaluate_write(contents, actor=tools.actor)
+            if evaluation.stopping:
+                raise WriteDenied(evaluation.stopping)
+            self.evaluated(evaluation)
             amended = file_policy.check(tools.engine, contents, actor=tools.actor, run=tools.run)
             file_policy.check_marks(tools.engine.write_path, contents)
             # Ask once about both static files that would change and secrets that files would hold.
             # So are rules that the user may have ended.
             reasons = (
                 file_policy.why_approval(tools.engine, contents, amended, tools.actor),
-                tools.engine.why_asked(contents),
+                why_asked(evaluation),
             )
             why = " ".join(filter(None, reasons))
             if why and not self.approved:
@@ -183,6 +193,14 @@ class Job(msgspec.Struct):
         )
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """Keep for the record which rules were kept and broken, and tell the agent what it is warned of."""
+        self.kept = tuple(dict.fromkeys((*self.kept, *evaluation.kept)))[:_NOTED_RULES]
+        self.broke = tuple(dict.fromkeys((*self.broke, *evaluation.broken)))[:_NOTED_RULES]
+        if warned := evaluation.of("warn"):
+            told = " ".join(f"{one.reason} Rule {one.item_id}: {one.rule}" for one in warned)
+            self.noted = "\n".join(filter(None, (self.noted, f"[Warning: {told}]")))
 
     def _amendment(self, made: FileAmended) -> Draft:
         """Record the change of a static file with the reason that the user gave on approval."""
@@ -228,6 +246,8 @@ class Job(msgspec.Struct):
             exit_code=self.exit_code,
             denied_by=self.denied_by,
             noted=self.noted,
+            kept=self.kept,
+            broke=self.broke,
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 

@@ -227,6 +227,8 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         exit_code: For tools that run a program: its exit status; ``None`` if it was killed or none ran.
         denied_by: Ids of the memory items that denied the call.
         noted: What the gate before the call added to its result for the agent.
+        kept: IDs of the rules with a check that applied to it and was kept.
+        broke: IDs of the rules with a check that it broke without being stopped.
         duration_ms: Duration of the call.
         reverts: For undo and restore: the seq from which the content was taken.
     """
@@ -241,6 +243,8 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     exit_code: int | None = None
     denied_by: tuple[str, ...] = ()
     noted: str = ""
+    kept: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
     duration_ms: int = 0
     reverts: int = 0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.storage.text import shorten
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
-from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
@@ -224,7 +224,7 @@ class Book:
                 detail=ConstraintDetail(
                     modality=demand.modality,
                     duration="for_now" if demand.for_now else "for_good",
-                    check=compile_check(demand.text, demand.modality, demand.scope),
+                    checks=compile_checks(demand.text, demand.modality, demand.scope),
                 ),
             )
         )

@@ -80,6 +80,6 @@ def rule(item: MemoryItem) -> str:
     match item.detail:
         case RejectionDetail(reason=reason):
             return f"Ruled out: {without_reason(text, sure=bool(reason))}"
-        case ConstraintDetail(check=check):
-            return without_reason(text, sure=check is not None)
+        case ConstraintDetail(checks=checks):
+            return without_reason(text, sure=bool(checks))
     return text

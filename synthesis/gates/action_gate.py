@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
 from agentx.synthesis.gates.action_relevance import (
     STATE_SORTS,
     Action,
@@ -20,7 +21,6 @@ from agentx.synthesis.gates.action_relevance import (
     touching,
     woken,
 )
-from agentx.synthesis.gates.enforcement import Violation, perhaps_ended
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -28,7 +28,7 @@ from agentx.synthesis.memory.items import (
     HotIssueDetail,
     MemoryItem,
     RejectionDetail,
-    is_checked,
+    checks_of,
     sort_of,
 )
 from agentx.synthesis.state.flows import FlowMatch, told
@@ -302,7 +302,7 @@ def _line(touch: Touch) -> Line:
         why = "never checked" if good is None else checked
     elif item.perhaps_ended_by:
         why = f"{perhaps_ended(item)}; not enforced"
-    elif is_checked(item):
+    elif checks_of(item):
         why = f"{why}; a check enforces it"
     elif isinstance(detail, RejectionDetail):
         reason = one_line(detail.reason)

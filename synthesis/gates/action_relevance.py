@@ -16,7 +16,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx.synthesis.gates.enforcement import about, matches
+from agentx.synthesis.enforcement.paths import matches
+from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
 from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of

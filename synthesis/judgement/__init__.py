@@ -4,6 +4,6 @@ A model only points: at the user's words, at existing items, at one of a few cho
 one-line reason is stored. An agent that settles a candidate may also word it, as far as numbers, names and
 negation are those of the user.
 
-May import: storage, synthesis.attribution, synthesis.demands, synthesis.demands.reading,
-synthesis.language, synthesis.memory, synthesis.model, synthesis.state.
+May import: storage, synthesis.attribution, synthesis.compiling, synthesis.demands,
+synthesis.demands.reading, synthesis.language, synthesis.memory, synthesis.model, synthesis.state.
 """

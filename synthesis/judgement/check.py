@@ -11,7 +11,7 @@ from functools import partial
 import msgspec
 
 from agentx.storage.text import shorten
-from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, NotBelieved, located, rests_on
@@ -230,7 +230,7 @@ class _Answered(ClaimBook):
             else ConstraintDetail(
                 modality=found.modality,
                 duration="for_now" if until else "for_good",
-                check=compile_check(text, found.modality, scope),
+                checks=compile_checks(text, found.modality, scope),
             ),
         )
         if not may_be_made(item):

@@ -11,8 +11,8 @@ import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.classify import readings
-from agentx.synthesis.demands.compile import compile_check
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import Occurrence, Revision
@@ -24,7 +24,6 @@ from agentx.synthesis.judgement.wording import Comparison, compare
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Patch
 from agentx.synthesis.memory.items import (
-    Check,
     ConstraintDetail,
     Detail,
     Evidence,
@@ -34,6 +33,7 @@ from agentx.synthesis.memory.items import (
     NoteDetail,
     RejectionDetail,
     Scope,
+    checks_of,
     free_id,
     joined,
     status_in_words,
@@ -384,11 +384,7 @@ def _may_end(quoted: _Quoted, other: MemoryItem) -> bool:
 
 
 def _is_enforced(item: MemoryItem) -> bool:
-    return (
-        item.status == "active"
-        and isinstance(item.detail, ConstraintDetail | RejectionDetail)
-        and item.detail.check is not None
-    )
+    return item.status == "active" and bool(checks_of(item))
 
 
 def _modality(item: MemoryItem, text: str) -> Modality:
@@ -415,9 +411,9 @@ def _detail(
     if kind != "constraint":
         return item.detail if kind == item.kind else NoteDetail()
     # A check that denies an action comes from the user's words only
-    check: Check | None = compile_check(text, modality, scope) if covered else None
-    check = check or compile_check(words, _modality(item, words), scope)
-    return ConstraintDetail(modality=modality, duration="for_now" if until else "for_good", check=check)
+    checks = compile_checks(text, modality, scope) if covered else ()
+    checks = checks or compile_checks(words, _modality(item, words), scope)
+    return ConstraintDetail(modality=modality, duration="for_now" if until else "for_good", checks=checks)
 
 
 def _overlap(one: Evidence, other: Evidence) -> bool:

@@ -6,9 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.language.words import STOP_WORDS, words_of
-from agentx.synthesis.memory.items import Check, FlowDetail, MemoryItem, Scope
+from agentx.synthesis.memory.checks import Check
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, Scope
 
 _NAME_WORDS = 4
 _PROCEDURE = re.compile(
@@ -30,7 +31,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["check", "flow", "script"]
     text: str
     command: str = ""
-    check: Check | None = None
+    checks: tuple[Check, ...] = ()
     path: str = ""
 
 
@@ -42,13 +43,13 @@ def propose(lesson: str, flow: MemoryItem | None = None) -> Proposal:
     >>> propose("Never create a requirements.txt file.").kind, propose("Ask before you search.").path
     ('check', 'scripts/ask-search.sh')
     """
-    check = compile_check(lesson, "must_not", Scope()) or compile_check(lesson, "must", Scope())
-    if check is not None:
+    checks = compile_checks(lesson, "must_not", Scope()) or compile_checks(lesson, "must", Scope())
+    if checks:
         return Proposal(
             kind="check",
             text="Its words can be compiled to a check that is run before each write.",
             command=f"agentx memory add {shlex.quote(lesson)} --kind constraint",
-            check=check,
+            checks=checks,
         )
     if flow is not None and isinstance(flow.detail, FlowDetail):
         steps = " ".join(f"--step {shlex.quote(step)}" for step in (*flow.detail.steps, lesson))

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.events.direction_events import CheckpointSort
+from agentx.synthesis.memory.checks import Check
 
 Kind = Literal[
     "constraint",
@@ -96,64 +97,6 @@ class Link(msgspec.Struct, frozen=True):
     target: str
 
 
-# --- compiled checks: the part of a constraint that code can enforce ----------------------------------------
-
-
-class ForbidPath(msgspec.Struct, frozen=True, tag="forbid_path", omit_defaults=True):
-    """Forbid creating or writing a file whose path matches one of these globs.
-
-    Attributes:
-        globs: Glob patterns of the forbidden paths.
-        frozen: Whether deleting and moving such a file is forbidden too.
-    """
-
-    globs: tuple[str, ...]
-    frozen: bool = False
-
-
-class ForbidText(msgspec.Struct, frozen=True, tag="forbid_text", omit_defaults=True):
-    """Forbid literal phrases in written files and answers (case-insensitive, whole words).
-
-    Attributes:
-        phrases: The forbidden phrases.
-        topic: Applies only if the text, the file's path or the user's message is about it; empty for always.
-        globs: Applies only to files that match; empty for every file.
-        answers: Whether it applies to final answers.
-        files: Whether it applies to written files.
-    """
-
-    phrases: tuple[str, ...]
-    topic: str = ""
-    globs: tuple[str, ...] = ()
-    answers: bool = True
-    files: bool = True
-
-
-class RequireDecorator(msgspec.Struct, frozen=True, tag="require_decorator", omit_defaults=True):
-    """Require a decorator on matching functions that are new in a write.
-
-    Attributes:
-        decorator: Dotted name without the ``@``.
-        functions: The kind of function in the user's words ("data-fetching"); empty for all functions.
-        globs: Applies only to files that match.
-    """
-
-    decorator: str
-    functions: str = ""
-    globs: tuple[str, ...] = ("**/*.py",)
-
-
-class RequireImport(msgspec.Struct, frozen=True, tag="require_import", omit_defaults=True):
-    """Require (``forbidden=False``) or forbid (``forbidden=True``) an import in written files that match."""
-
-    module: str
-    forbidden: bool = False
-    globs: tuple[str, ...] = ("**/*.py",)
-
-
-Check = ForbidPath | ForbidText | RequireDecorator | RequireImport
-
-
 # --- details ------------------------------------------------------------------------------------------------
 
 
@@ -163,20 +106,20 @@ class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defau
     Attributes:
         modality: ``must``, ``must_not`` or ``prefer``.
         duration: ``for_good``, or ``for_now`` if the user said that it is temporary.
-        check: The compiled check, if code can enforce it.
+        checks: The checks that enforce it; empty if it is only shown.
     """
 
     modality: Literal["must", "must_not", "prefer"] = "must"
     duration: Literal["for_good", "for_now"] = "for_good"
-    check: Check | None = None
+    checks: tuple[Check, ...] = ()
 
 
 class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
-    """An idea that the user rejected, with the reason if one was given."""
+    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it."""
 
     idea: str
     reason: str = ""
-    check: Check | None = None
+    checks: tuple[Check, ...] = ()
 
 
 Priority = Literal["critical", "high", "normal"]
@@ -223,10 +166,12 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         violations: Number of violations found after a task.
         enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
             while it is only a rule in words.
+        checks: The checks that enforce it; empty if it is only shown.
     """
 
     violations: int = 0
     enforced_by: str = ""
+    checks: tuple[Check, ...] = ()
 
 
 class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
@@ -449,9 +394,11 @@ def joined(*evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     return tuple(every[:1] + every[1:][-(MAX_EVIDENCE - 1) :])
 
 
-def is_checked(item: MemoryItem) -> bool:
-    """Return whether code enforces an item, that is, whether it has a compiled check."""
-    return isinstance(item.detail, ConstraintDetail | RejectionDetail) and item.detail.check is not None
+def checks_of(item: MemoryItem) -> tuple[Check, ...]:
+    """Return the checks of an item; none if it is only shown."""
+    return (
+        item.detail.checks if isinstance(item.detail, ConstraintDetail | RejectionDetail | RuleDetail) else ()
+    )
 
 
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from agentx.storage.events.codec import Codec, Upcaster
 from agentx.storage.events.facts import FACTS
+from agentx.synthesis.memory.checks import with_present_checks
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import FORMER_KINDS, FORMER_PREFIXES, LAPSED
 
@@ -72,8 +73,22 @@ def _with_candidate(fields: dict[str, Any]) -> dict[str, Any]:
     return fields | {"status": "candidate"} if fields.get("status") == "proposed" else fields
 
 
+def _from_format_3(concluded: dict[str, Any]) -> dict[str, Any]:
+    """Convert a ``Concluded`` payload of format 3, in which an item had at most one check, of four kinds."""
+    return concluded | {"changes": [_with_checks(change) for change in concluded.get("changes", ())]}
+
+
+def _with_checks(change: dict[str, Any]) -> dict[str, Any]:
+    fields = change["item"] if change["type"] == "add" else change
+    if not fields.get("detail"):
+        return change
+    fields = fields | {"detail": with_present_checks(fields["detail"])}
+    return change | {"item": fields} if change["type"] == "add" else fields
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("Concluded", 1): _from_format_1,
     ("Concluded", 2): _from_format_2,
+    ("Concluded", 3): _from_format_3,
 }
 """By event type and version, the function that converts its payload to the next version."""

@@ -13,7 +13,7 @@ import msgspec
 
 from agentx.storage.text import shorten
 from agentx.synthesis.chunking import outline
-from agentx.synthesis.gates.enforcement import matches
+from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import Kind, MemoryItem
 from agentx.synthesis.state.state import Message

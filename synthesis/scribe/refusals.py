@@ -110,17 +110,17 @@ def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
     if isinstance(detail, RejectionDetail):
         if item.status != "active":
             return None
-        idea, check = detail.idea, detail.check
+        idea, checks = detail.idea, detail.checks
     elif (
         isinstance(detail, ConstraintDetail)
         and detail.modality == "must_not"
         and item.status == "active"
         and not (item.until or item.links)
     ):
-        idea, check = item.text, detail.check
+        idea, checks = item.text, detail.checks
     else:
         return change
-    rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), check=check)
+    rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), checks=checks)
     number = int(item.id.partition(".")[2] or 1)  # among the items of one event
     name = item_id("rejection", whole.seq, number - 1)
     return Add(msgspec.structs.replace(item, id=name, kind="rejection", evidence=(whole,), detail=rejected))

@@ -5,8 +5,9 @@ import pytest
 from agentx import Workspace
 from agentx.memory.editing import NoSuchItem
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.synthesis.memory.checks import PathCheck
 from agentx.synthesis.memory.conclusions import Add
-from agentx.synthesis.memory.items import ForbidPath, MemoryItem, Scope
+from agentx.synthesis.memory.items import MemoryItem, Scope
 from agentx.tools.toolset import WriteDenied
 
 
@@ -27,7 +28,7 @@ def test_an_item_is_added_edited_pinned_and_retired_and_each_is_an_event_of_the_
 
 def test_a_rule_said_in_other_words_is_checked_in_those_words(ws):
     item = ws.remember("constraint", "Never create a requirements.txt file.")
-    assert isinstance(item.detail.check, ForbidPath)
+    assert isinstance(item.detail.checks[0], PathCheck)
     ws.edit_memory(item.id, "Never create a setup.py file.")
     ws.tools.write_file("requirements.txt", "")
     with pytest.raises(WriteDenied):

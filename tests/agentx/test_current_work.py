@@ -7,9 +7,10 @@ from agentx.context.relevance import only_resumes
 from agentx.context.rendering import provided
 from agentx.context.startup import start_of
 from agentx.storage.events.types import AgentMessageSent, Draft
-from agentx.synthesis.memory.items import ConstraintDetail, Evidence, ForbidText, MemoryItem, item_id
+from agentx.synthesis.memory.items import ConstraintDetail, Evidence, MemoryItem, item_id
 from agentx.synthesis.state.state import Message, RunRecord, State
 from tests.kinds import fields_of
+from tests.rule_checks import forbid_text
 
 NOW = "2026-11-20T09:00:00.000000Z"
 LONG_AGO = "2026-10-01T09:00:00.000000Z"
@@ -270,7 +271,7 @@ def test_of_rules_that_exceed_a_budget_pinned_and_enforced_ones_come_first_then_
         text = f"Water the plants of room {seq} on the second day."
         return item(seq, "constraint", text, **({"evidence": said, "detail": ConstraintDetail()} | fields))
 
-    check = ConstraintDetail(check=ForbidText(("water",)))
+    check = ConstraintDetail(checks=(forbid_text(("water",)),))
     ended = (Evidence(98, 0, 1, "x"),)
     rules = [
         rule(2, pinned=True),

@@ -13,7 +13,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import TaskGraded, ToolCallExecuted
 from agentx.synthesis.gates.action_gate import MAX_TOKENS
 from agentx.synthesis.learning.grading import NOT_PERMANENT
-from agentx.synthesis.memory.items import ForbidPath, RuleDetail
+from agentx.synthesis.memory.checks import PathCheck
+from agentx.synthesis.memory.items import RuleDetail
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.tools.storage_tools import Written
 from agentx.tools.toolbox import Toolbox
@@ -438,7 +439,7 @@ def test_an_id_that_is_no_flow_or_rule_is_told_and_not_recorded(ws):
 def test_a_lesson_that_is_only_words_is_flagged_and_the_check_is_proposed(ws):
     graded = ws.gates.after("Fixed the build", passed=True, lesson="Never create a requirements.txt file.")
     assert (graded.permanent, graded.lesson.reason) == (False, NOT_PERMANENT)
-    assert isinstance(graded.proposal.check, ForbidPath)
+    assert isinstance(graded.proposal.checks[0], PathCheck)
     assert [one.item.id for one in ws.gates.lessons()] == [graded.lesson.id]
     rule = ws.remember("constraint", "Never create a requirements.txt file.")
     graded = ws.gates.after(

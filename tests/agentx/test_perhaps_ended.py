@@ -3,7 +3,7 @@
 import pytest
 
 from agentx import Workspace
-from agentx.synthesis.gates.enforcement import asked_about, check_write
+from tests.rule_checks import check_write
 
 
 @pytest.fixture
@@ -21,8 +21,7 @@ def _doubtful(ws):
 
 def test_a_write_that_would_break_it_is_not_denied_and_needs_approval(ws):
     (item,) = _doubtful(ws)
-    assert not check_write([item], "requirements.txt", None, "flask")
-    assert check_write(asked_about([item]).values(), "requirements.txt", None, "flask")
+    assert [violation.mode for violation in check_write([item], "requirements.txt", None, "flask")] == ["ask"]
     arguments = {"path": "requirements.txt", "content": "flask\n"}
     result = ws.tools.call("write_file", arguments, actor="agent:main", run="r-1")
     assert result.approval_needed

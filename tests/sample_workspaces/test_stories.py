@@ -20,7 +20,8 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.synthesis.gates.action_relevance import suggests
-from agentx.synthesis.memory.items import RequireImport, sort_of
+from agentx.synthesis.memory.checks import DependencyCheck
+from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.state.flows import told
 
 SHARES_WORKSPACES = True
@@ -197,7 +198,7 @@ def test_a_lesson_that_is_only_words_is_flagged_and_the_check_is_proposed(play):
 def test_the_check_stops_the_same_mistake_before_a_test_can_fail(play):
     story = play("lesson-to-check")
     (rule,) = story.ws.memory("constraint")
-    assert isinstance(rule.detail.check, RequireImport)
+    assert isinstance(rule.detail.checks[0], DependencyCheck)
     (denied,) = story.calls(status="DENIED")
     assert (denied.tool, denied.denied_by) == ("edit_file", (rule.id,))
     assert [call.status for call in story.calls(tool="run_tests")] == ["FAILED", "SUCCEEDED", "SUCCEEDED"]

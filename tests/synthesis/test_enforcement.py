@@ -4,28 +4,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.demands.compile import compile_check
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.gates.enforcement import check_answer, check_path, check_removal, check_write
-from agentx.synthesis.gates.python_functions import fetches_data, functions_of, parse_python
+from agentx.synthesis.enforcement.python_functions import fetches_data, functions_of, parse_python
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
-    ForbidPath,
-    ForbidText,
     MemoryItem,
     RejectionDetail,
-    RequireDecorator,
-    RequireImport,
     Scope,
+)
+from tests.rule_checks import (
+    check_answer,
+    check_removal,
+    check_write,
+    forbid_path,
+    forbid_text,
+    require_decorator,
+    require_import,
 )
 
 
 def rule(check, *, status="active", modality="must", kind="constraint", **fields):
     detail = (
-        ConstraintDetail(modality=modality, check=check)
+        ConstraintDetail(modality=modality, checks=(check,) if check else ())
         if kind == "constraint"
-        else RejectionDetail("idea", check=check)
+        else RejectionDetail("idea", checks=(check,) if check else ())
     )
     return MemoryItem(
         id="c-1",
@@ -38,9 +42,9 @@ def rule(check, *, status="active", modality="must", kind="constraint", **fields
     )
 
 
-NO_REQUIREMENTS = rule(ForbidPath(("**/requirements.txt", "requirements.txt")))
-NO_MUSK = rule(ForbidText(("Elon Musk",), topic="tesla's future"))
-DECORATED = rule(RequireDecorator("disable_cache", "data-fetching"))
+NO_REQUIREMENTS = rule(forbid_path(("**/requirements.txt", "requirements.txt")))
+NO_MUSK = rule(forbid_text(("Elon Musk",), topic="tesla's future"))
+DECORATED = rule(require_decorator("disable_cache", "data-fetching"))
 
 
 def lines(violations):
@@ -81,35 +85,34 @@ def test_another_path_is_let_through(path):
 
 
 def test_a_decomposed_name_is_the_same_name():
-    assert check_write([rule(ForbidPath(("**/café.md",)))], "cafe\u0301.md", None, "x")
+    assert check_write([rule(forbid_path(("**/café.md",)))], "cafe\u0301.md", None, "x")
 
 
 def test_a_forbidden_file_may_be_deleted_and_binary_content_is_denied():
-    assert check_write([NO_REQUIREMENTS], "requirements.txt", "flask", None) == ()
+    assert check_removal([NO_REQUIREMENTS], "requirements.txt") == ()
     assert check_write([NO_REQUIREMENTS], "requirements.txt", None, None)
-    assert check_path([NO_REQUIREMENTS], "requirements.txt")
-    assert check_path([NO_REQUIREMENTS, NO_MUSK, DECORATED], "logo.png") == ()
+    assert check_write([NO_REQUIREMENTS], "requirements.txt", "flask", None)
+    assert check_write([NO_REQUIREMENTS, NO_MUSK, DECORATED], "logo.png", None, None) == ()
 
 
 def test_a_file_that_must_not_be_touched_may_not_be_deleted_either():
-    frozen = rule(ForbidPath(("docs/**",), frozen=True))
-    assert check_write([frozen], "docs/a.md", "text", None)
+    frozen = rule(forbid_path(("docs/**",), frozen=True))
     assert check_removal([frozen], "docs/a.md")
     assert check_removal([frozen, NO_REQUIREMENTS, NO_MUSK], "requirements.txt") == ()
 
 
 @pytest.mark.parametrize("status", ["candidate", "retired", "dormant", "closed"])
 def test_only_active_rules_are_enforced(status):
-    assert check_write([rule(ForbidPath(("*",)), status=status)], "a.txt", None, "x") == ()
+    assert check_write([rule(forbid_path(("*",)), status=status)], "a.txt", None, "x") == ()
 
 
 def test_a_preference_and_a_rule_without_a_check_are_not_enforced_and_a_rejection_is():
-    assert check_write([rule(ForbidPath(("*",)), modality="prefer"), rule(None)], "a.txt", None, "x") == ()
-    assert check_write([rule(ForbidPath(("*",)), kind="rejection")], "a.txt", None, "x")
+    assert check_write([rule(forbid_path(("*",)), modality="prefer"), rule(None)], "a.txt", None, "x") == ()
+    assert check_write([rule(forbid_path(("*",)), kind="rejection")], "a.txt", None, "x")
 
 
 def test_a_rule_holds_only_in_its_paths():
-    scoped = rule(ForbidPath(("**/*.txt",)), scope=Scope(paths=("docs/**",)))
+    scoped = rule(forbid_path(("**/*.txt",)), scope=Scope(paths=("docs/**",)))
     assert check_write([scoped], "docs/a.txt", None, "x")
     assert check_write([scoped], "src/a.txt", None, "x") == ()
 
@@ -155,16 +158,16 @@ def test_what_stood_in_the_file_before_is_not_held_against_a_write():
 
 
 def test_text_rules_keep_to_answers_files_or_globs():
-    assert check_answer([rule(ForbidText(("delve",), answers=False))], "Let us delve.") == ()
-    assert check_write([rule(ForbidText(("delve",), files=False))], "a.md", None, "delve") == ()
-    only_python = rule(ForbidText(("todo",), globs=("**/*.py",)))
+    assert check_answer([rule(forbid_text(("delve",), answers=False))], "Let us delve.") == ()
+    assert check_write([rule(forbid_text(("delve",), files=False))], "a.md", None, "delve") == ()
+    only_python = rule(forbid_text(("todo",), paths=("**/*.py",)))
     assert check_write([only_python], "a.md", None, "TODO") == ()
     assert check_write([only_python], "a.py", None, "# TODO")
     assert check_answer([only_python], "todo") == ()
 
 
 def test_a_mark_is_found_between_words():
-    assert check_answer([rule(ForbidText(("—",)))], "one—two")
+    assert check_answer([rule(forbid_text(("—",)))], "one—two")
 
 
 # --- decorators ---
@@ -239,7 +242,7 @@ def test_another_decorator_does_not_count_and_the_decorator_itself_needs_none():
     assert check_write([DECORATED], "app.py", None, "@cache\ndef fetch_a():\n    return 1\n")
     assert (
         check_write(
-            [rule(RequireDecorator("fetch_guard"))], "a.py", None, "def fetch_guard(f):\n    return f\n"
+            [rule(require_decorator("fetch_guard"))], "a.py", None, "def fetch_guard(f):\n    return f\n"
         )
         == ()
     )
@@ -293,7 +296,7 @@ def test_data_fetching_is_what_the_documentation_says(source, fetches):
 )
 def test_other_kinds_of_functions_are_met_by_words_and_form(kind, names):
     source = 'def pay():\n    """Make a payment."""\n\ndef _hidden(): ...\n\nasync def load(): ...\n'
-    found = check_write([rule(RequireDecorator("audited", kind))], "a.py", None, source)
+    found = check_write([rule(require_decorator("audited", kind))], "a.py", None, source)
     assert [violation.reason.split(" ")[0] for violation in found] == names
 
 
@@ -311,7 +314,7 @@ def test_other_kinds_of_functions_are_met_by_words_and_form(kind, names):
     ],
 )
 def test_a_forbidden_import_is_denied_when_it_is_new(line):
-    forbidden = rule(RequireImport("pandas", forbidden=True))
+    forbidden = rule(require_import("pandas", forbidden=True))
     assert lines(check_write([forbidden], "a.py", "", f"x = 1\n{line}\n")) == [2]
     assert check_write([forbidden], "a.py", f"{line}\n", f"{line}\nx = 1\n") == ()
 
@@ -319,7 +322,7 @@ def test_a_forbidden_import_is_denied_when_it_is_new(line):
 def test_names_that_only_begin_alike_are_other_modules():
     assert (
         check_write(
-            [rule(RequireImport("pandas", forbidden=True))],
+            [rule(require_import("pandas", forbidden=True))],
             "a.py",
             None,
             "import pandas_extra\nfrom .pandas import x\n",
@@ -329,7 +332,7 @@ def test_names_that_only_begin_alike_are_other_modules():
 
 
 def test_a_required_import_must_be_there_but_in_an_empty_module():
-    needed = rule(RequireImport("__future__.annotations"))
+    needed = rule(require_import("__future__.annotations"))
     assert check_write([needed], "a.py", None, "x = 1\n")
     assert check_write([needed], "a.py", None, "from __future__ import annotations\nx = 1\n") == ()
     assert check_write([needed], "__init__.py", None, '"""Only words."""\n') == ()
@@ -341,34 +344,34 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
 @pytest.mark.parametrize(
     ("text", "modality", "check"),
     [
-        ("Never create a requirements.txt file; use pyproject.toml instead", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt"))),
-        ("You should never create a requirements.txt file; use pyproject.toml instead", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt"))),
-        ("Never create requirements.txt or setup.py", "must_not", ForbidPath(("**/requirements.txt", "requirements.txt", "**/setup.py", "setup.py"))),
-        ("Don't ever touch anything in migrations/", "must_not", ForbidPath(("migrations/**",), frozen=True)),
-        ("Never edit src/generated/api.py.", "must_not", ForbidPath(("src/generated/api.py",), frozen=True)),
-        ("Never commit *.log files", "must_not", ForbidPath(("**/*.log", "*.log"))),
-        ("Never create .env files", "must_not", ForbidPath(("**/.env", ".env", "**/.env.*", ".env.*"))),
+        ("Never create a requirements.txt file; use pyproject.toml instead", "must_not", forbid_path(("**/requirements.txt", "requirements.txt"))),
+        ("You should never create a requirements.txt file; use pyproject.toml instead", "must_not", forbid_path(("**/requirements.txt", "requirements.txt"))),
+        ("Never create requirements.txt or setup.py", "must_not", forbid_path(("**/requirements.txt", "requirements.txt", "**/setup.py", "setup.py"))),
+        ("Don't ever touch anything in migrations/", "must_not", forbid_path(("migrations/**",), frozen=True)),
+        ("Never edit src/generated/api.py.", "must_not", forbid_path(("src/generated/api.py",), frozen=True)),
+        ("Never commit *.log files", "must_not", forbid_path(("**/*.log", "*.log"))),
+        ("Never create .env files", "must_not", forbid_path(("**/.env", ".env", "**/.env.*", ".env.*"))),
         ("Never edit setup.py without asking me", "must_not", None),
         ("Never create a requirements.txt file unless I ask", "must_not", None),
         ("Never create files in a hurry", "must_not", None),
-        ("Never mention Elon Musk.", "must_not", ForbidText(("Elon Musk",))),
-        ("Never mention Elon Musk or Jeff Bezos again", "must_not", ForbidText(("Elon Musk", "Jeff Bezos"))),
-        ('Never use the word "delve".', "must_not", ForbidText(("delve",))),
-        ("Never say 'as an AI' in your answers", "must_not", ForbidText(("as an AI",), files=False)),
-        ("Never use em dashes", "must_not", ForbidText(("—",))),
+        ("Never mention Elon Musk.", "must_not", forbid_text(("Elon Musk",))),
+        ("Never mention Elon Musk or Jeff Bezos again", "must_not", forbid_text(("Elon Musk", "Jeff Bezos"))),
+        ('Never use the word "delve".', "must_not", forbid_text(("delve",))),
+        ("Never say 'as an AI' in your answers", "must_not", forbid_text(("as an AI",), files=False)),
+        ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
         ("Never use Redux", "must_not", None),
-        ("Never import pandas.", "must_not", RequireImport("pandas", forbidden=True)),
+        ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
-        ("For now, add a @disable_cache decorator to any new data-fetching function", "must", RequireDecorator("disable_cache", "data-fetching")),
-        ("For now, add a `@disable_cache` decorator to any new data-fetching functions you write.", "must", RequireDecorator("disable_cache", "data-fetching")),
-        ("Every new function must have the @traced decorator", "must", RequireDecorator("traced")),
-        ("Always decorate all async functions with @retry.on_error", "must", RequireDecorator("retry.on_error", "async")),
-        ("From now on, put the disable_cache decorator on every function that fetches data", "must", RequireDecorator("disable_cache", "fetches data")),
+        ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
+        ("For now, add a `@disable_cache` decorator to any new data-fetching functions you write.", "must", require_decorator("disable_cache", "data-fetching")),
+        ("Every new function must have the @traced decorator", "must", require_decorator("traced")),
+        ("Always decorate all async functions with @retry.on_error", "must", require_decorator("retry.on_error", "async")),
+        ("From now on, put the disable_cache decorator on every function that fetches data", "must", require_decorator("disable_cache", "fetches data")),
         ("Every new endpoint must be decorated with @audit", "must", None),
         ("Always add a decorator to new functions", "must", None),
-        ("Every Python file must start with `from __future__ import annotations`", "must", RequireImport("__future__.annotations")),
+        ("Every Python file must start with `from __future__ import annotations`", "must", require_import("__future__.annotations")),
         ("Always answer in British English", "must", None),
         ("I prefer no requirements.txt", "prefer", None),
         ("If the build fails, never touch Cargo.lock", "must_not", None),
@@ -376,7 +379,7 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never commit to release/2.x", "must_not", None),
         ("Never mention the names of customers", "must_not", None),
         ("Never use the phrases below", "must_not", None),
-        ('Never say "it failed; try again"', "must_not", ForbidText(("it failed; try again",))),
+        ('Never say "it failed; try again"', "must_not", forbid_text(("it failed; try again",))),
         ("In TypeScript files, every new method must have the @Input decorator", "must", None),
         ("Always add a good decorator to every function", "must", None),
         ("Every class and function must have @timed", "must", None),
@@ -386,16 +389,16 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
     ],
 )  # fmt: skip
 def test_a_check_is_compiled_only_where_it_is_certain(text, modality, check):
-    assert compile_check(text, modality, reach_of(text).scope) == check
+    assert compile_checks(text, modality, reach_of(text).scope) == ((check,) if check else ())
 
 
 _ITEMS = [
     NO_REQUIREMENTS,
     NO_MUSK,
     DECORATED,
-    rule(RequireImport("x")),
-    rule(RequireDecorator("a.b", "some words")),
-    rule(ForbidText(("", "—", "("))),
+    rule(require_import("x")),
+    rule(require_decorator("a.b", "some words")),
+    rule(forbid_text(("", "—", "("))),
 ]
 
 
@@ -406,7 +409,6 @@ _ITEMS = [
 )
 def test_any_write_and_answer_is_judged_without_an_error(path, before, after):
     check_write(_ITEMS, path, before, after)
-    check_path(_ITEMS, path)
     check_answer(_ITEMS, after or "", message=path)
 
 
@@ -419,14 +421,14 @@ def test_deeply_nested_and_enormous_code_is_passed_over():
 @pytest.mark.parametrize(
     ("said", "check"),
     [
-        ("No file may contain the word TODO.", ForbidText(("TODO",), answers=False)),
-        ('None of the files may contain "FIXME"', ForbidText(("FIXME",), answers=False)),
-        ("The word TODO must not appear in any file.", ForbidText(("TODO",), answers=False)),
-        ("No answer may mention Elon Musk.", ForbidText(("Elon Musk",), files=False)),
+        ("No file may contain the word TODO.", forbid_text(("TODO",), answers=False)),
+        ('None of the files may contain "FIXME"', forbid_text(("FIXME",), answers=False)),
+        ("The word TODO must not appear in any file.", forbid_text(("TODO",), answers=False)),
+        ("No answer may mention Elon Musk.", forbid_text(("Elon Musk",), files=False)),
         ("Tabs must not appear in any file.", None),
         ("No commit message may contain the word WIP.", None),
         ("No file may contain more than 300 lines.", None),
     ],
 )
 def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
-    assert compile_check(said, "must_not", Scope()) == check
+    assert compile_checks(said, "must_not", Scope()) == ((check,) if check else ())

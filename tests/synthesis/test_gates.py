@@ -2,9 +2,9 @@
 
 import pytest
 
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.gates.action_gate import MAX_TOKENS, fitted, judge
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, names_exactly, touching
-from agentx.synthesis.gates.enforcement import Violation
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
     ConstraintDetail,

@@ -7,16 +7,16 @@ from rich.text import Text
 
 from agentx.cli.terminal import Terminal, counted, facts, minute, panel
 from agentx.storage.text import plain
+from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import (
-    Check,
     ConstraintDetail,
     FlowDetail,
     HotIssueDetail,
     MemoryItem,
     RejectionDetail,
     RuleDetail,
+    checks_of,
     ending,
-    is_checked,
     sort_of,
     superseded_by,
 )
@@ -32,7 +32,7 @@ def show_items(terminal: Terminal, items: list[MemoryItem]) -> None:
 def marks(item: MemoryItem) -> str:
     """Return the special marks of an item, in a few words."""
     detail = item.detail
-    checked, sort = is_checked(item), sort_of(item)
+    checked, sort = checks_of(item), sort_of(item)
     passing = isinstance(detail, ConstraintDetail) and detail.duration == "for_now"
     return " ".join(
         word
@@ -94,8 +94,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)
-    if isinstance(detail, ConstraintDetail | RejectionDetail) and detail.check is not None:
-        rows.append(("checked", _check(detail.check)))
+    rows += [("checked", _check(check)) for check in checks_of(item)]
     if isinstance(detail, RejectionDetail) and detail.reason:
         rows.append(("because", detail.reason))
     if isinstance(detail, HotIssueDetail):

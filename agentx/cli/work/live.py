@@ -27,7 +27,7 @@ from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain, shorten
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, sort_of, status_in_words
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state.state import PendingCall

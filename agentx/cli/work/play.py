@@ -36,7 +36,7 @@ from agentx.directing.directed_runs import DirectedRun, run_directed
 from agentx.directing.executors import Command
 from agentx.storage.events.types import AgentMessageSent, ContextProvided, Draft, UserMessageSent
 from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem, is_checked
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, checks_of
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.state.flows import told
 from agentx.trust.trust import set_value
@@ -223,7 +223,7 @@ def _show_story(terminal: Terminal, ws: Workspace, sample: Sample) -> None:
 def _standing(ws: Workspace) -> Iterator[tuple[str, Text]]:
     """Yield the items that bind the next agent, and the others that it sees."""
     for rule in ws.memory("constraint"):
-        checked = Text("  checked", "green") if is_checked(rule) else Text()
+        checked = Text("  checked", "green") if checks_of(rule) else Text()
         yield f"  rule {rule.id}", Text(one_line(rule.text), "yellow") + checked
     for item in ws.memory("rejection"):
         yield f"  ruled out {item.id}", Text(one_line(item.text), "red")

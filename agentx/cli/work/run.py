@@ -31,7 +31,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import MemoryItem, ending, is_checked, sort_of, status_in_words
+from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import PendingCall
@@ -290,7 +290,7 @@ def _news(item: MemoryItem) -> Text:
         (f"{mark} {sort_of(item).replace('_', ' ')} ", colour),
         (f"{item.id}  ", "dim"),
         one_line(item.text),
-        ("  checked" if is_checked(item) else "", "green"),
+        ("  checked" if checks_of(item) else "", "green"),
         (hint, "dim"),
     )
 

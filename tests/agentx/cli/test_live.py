@@ -12,7 +12,7 @@ from agentx.agents.run_types import Approval, RunResult
 from agentx.cli.work.live import LiveView
 from agentx.core.event_bus import MemoryChanged
 from agentx.storage.events.types import Event, FileChange, ToolCallExecuted
-from agentx.synthesis.gates.enforcement import Violation
+from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
 from agentx.synthesis.state.state import PendingCall

@@ -116,7 +116,7 @@ def test_an_exception_leaves_the_rule_which_is_asked_about(talk):
     talk.say("Never import pandas.")
     talk.say("you can import pandas in notebooks")
     (item,) = talk.items()
-    assert item.detail.check is not None
+    assert item.detail.checks
     assert [one.quote for one in item.perhaps_ended_by] == ["you can import pandas in notebooks"]
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from agentx.synthesis.demands.classify import Demand, Rejection, findings
-from agentx.synthesis.memory.items import ForbidPath, ForbidText, RequireDecorator, RequireImport
+from tests.rule_checks import forbid_path, forbid_text, require_decorator, require_import
 
-_TODO = ForbidPath(("**/TODO.txt", "TODO.txt"))
-_MARKDOWN = ForbidPath(("**/*.md", "*.md"))
+_TODO = forbid_path(("**/TODO.txt", "TODO.txt"))
+_MARKDOWN = forbid_path(("**/*.md", "*.md"))
 
 
 @pytest.mark.parametrize(
@@ -17,32 +17,32 @@ _MARKDOWN = ForbidPath(("**/*.md", "*.md"))
         ("Never create *.md files", _MARKDOWN),
         (
             "Never create .env or .pem files.",
-            ForbidPath(("**/.env", ".env", "**/.env.*", ".env.*", "**/*.pem", "*.pem")),
+            forbid_path(("**/.env", ".env", "**/.env.*", ".env.*", "**/*.pem", "*.pem")),
         ),
-        ("Never create a .gitignore file", ForbidPath(("**/.gitignore", ".gitignore"))),
-        ("Never commit .npmrc", ForbidPath(("**/.npmrc", ".npmrc"))),
-        ("Never commit .eslintrc.json", ForbidPath(("**/.eslintrc.json", ".eslintrc.json"))),
-        ("Never create .d.ts files", ForbidPath(("**/*.d.ts", "*.d.ts"))),
+        ("Never create a .gitignore file", forbid_path(("**/.gitignore", ".gitignore"))),
+        ("Never commit .npmrc", forbid_path(("**/.npmrc", ".npmrc"))),
+        ("Never commit .eslintrc.json", forbid_path(("**/.eslintrc.json", ".eslintrc.json"))),
+        ("Never create .d.ts files", forbid_path(("**/*.d.ts", "*.d.ts"))),
         ("Never create a file named TODO.txt", _TODO),
         ("Never create a file called TODO.txt", _TODO),
         ("You must not create a file called TODO.txt.", _TODO),
-        ("Nothing in src/legacy may ever be changed.", ForbidPath(("src/legacy/**",), frozen=True)),
-        ("never mention Elon Musk when you write about Tesla", ForbidText(("Elon Musk",), topic="tesla")),
-        ("Never mention Elon Musk in texts about Tesla.", ForbidText(("Elon Musk",), topic="tesla")),
-        ("You must not import pandas anywhere.", RequireImport("pandas", forbidden=True)),
+        ("Nothing in src/legacy may ever be changed.", forbid_path(("src/legacy/**",), frozen=True)),
+        ("never mention Elon Musk when you write about Tesla", forbid_text(("Elon Musk",), topic="tesla")),
+        ("Never mention Elon Musk in texts about Tesla.", forbid_text(("Elon Musk",), topic="tesla")),
+        ("You must not import pandas anywhere.", require_import("pandas", forbidden=True)),
         (
             "Never import pandas in src/.",
-            RequireImport("pandas", forbidden=True, globs=("src/**/*.py",)),
+            require_import("pandas", forbidden=True, paths=("src/**/*.py",)),
         ),
         (
             "From now on every new function in src/api needs a @traced decorator.",
-            RequireDecorator("traced", "", ("src/api/**/*.py",)),
+            require_decorator("traced", "", ("src/api/**/*.py",)),
         ),
     ],
 )
 def test_what_is_certain_to_look_for_is_compiled(talk, text, check):
     talk.say(text)
-    assert [item.detail.check for item in talk.items()] == [check]
+    assert [item.detail.checks for item in talk.items()] == [(check,)]
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_what_is_certain_to_look_for_is_compiled(talk, text, check):
 )
 def test_what_no_check_can_tell_stands_without_one(talk, text):
     talk.say(text)
-    assert [item.detail.check for item in talk.items()] == [None]
+    assert [item.detail.checks for item in talk.items()] == [()]
 
 
 def test_a_ban_with_an_exception_is_proposed_without_a_check(talk):
     talk.say("do not create any new markdown files unless I explicitly ask for it")
-    assert [item.detail.check for item in talk.items("candidate")] == [None]
+    assert [item.detail.checks for item in talk.items("candidate")] == [()]
     assert not talk.items()
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from agentx.storage.events.types import AgentMessageSent, Body, Event, ToolCallExecuted, UserMessageSent
 from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.memory.conclusions import Add
-from agentx.synthesis.memory.items import ForbidPath, ForbidText, RequireDecorator
 from agentx.synthesis.state.state import State
+from tests.rule_checks import forbid_path, forbid_text, require_decorator
 
 
 def test_the_requirements_rule_is_for_good_and_compiled(talk):
@@ -17,7 +17,7 @@ def test_the_requirements_rule_is_for_good_and_compiled(talk):
     (item,) = talk.items()
     assert (item.id, item.trust, item.status) == ("c-1", "user", "active")
     assert (item.detail.modality, item.detail.duration) == ("must_not", "for_good")
-    assert item.detail.check == ForbidPath(("**/requirements.txt", "requirements.txt"))
+    assert item.detail.checks[0] == forbid_path(("**/requirements.txt", "requirements.txt"))
     assert item.evidence[0].quote == "never create a requirements.txt file; use pyproject.toml instead"
 
 
@@ -25,7 +25,7 @@ def test_the_decorator_rule_is_for_now_and_the_user_ends_it(talk):
     talk.say("for now, add a @disable_cache decorator to any new data-fetching function")
     (item,) = talk.items()
     assert item.detail.duration == "for_now"
-    assert item.detail.check == RequireDecorator("disable_cache", "data-fetching")
+    assert item.detail.checks[0] == require_decorator("disable_cache", "data-fetching")
     talk.say("you can drop the decorator again")
     assert not talk.items()
     (ended,) = talk.items("retired")
@@ -35,7 +35,7 @@ def test_the_decorator_rule_is_for_now_and_the_user_ends_it(talk):
 def test_the_topic_rule_forbids_the_name_on_that_topic_only(talk):
     talk.say("When writing about Tesla's future, never mention Elon Musk.")
     (item,) = talk.items()
-    assert item.detail.check == ForbidText(("Elon Musk",), topic="tesla's future")
+    assert item.detail.checks[0] == forbid_text(("Elon Musk",), topic="tesla's future")
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
+from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.classify import Demand, findings
-from agentx.synthesis.demands.compile import compile_check
-from agentx.synthesis.gates.enforcement import matches
-from agentx.synthesis.memory.items import ForbidPath
+from agentx.synthesis.enforcement.paths import matches
+from agentx.synthesis.memory.checks import PathCheck
 
 
 def only(text: str) -> Demand:
@@ -30,13 +30,13 @@ def only(text: str) -> Demand:
 )
 def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
     demand = only(said)
-    check = compile_check(demand.text, demand.modality, demand.scope)
+    (check,) = compile_checks(demand.text, demand.modality, demand.scope)
     assert (demand.certainty, demand.modality) == ("active", "must_not")
-    assert isinstance(check, ForbidPath)
-    assert check.frozen
-    assert matches(check.globs, inside)
+    assert isinstance(check, PathCheck)
+    assert "delete" in check.actions
+    assert matches(check.paths, inside)
     assert matches(demand.scope.paths, inside)
-    assert not matches(check.globs, "src/main.py")
+    assert not matches(check.paths, "src/main.py")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
 def test_what_a_person_may_allow_has_no_check_and_what_bounds_one_task_is_proposed(said, certainty):
     demand = only(said)
     assert demand.certainty == certainty
-    assert certainty == "candidate" or compile_check(demand.text, demand.modality, demand.scope) is None
+    assert certainty == "candidate" or not compile_checks(demand.text, demand.modality, demand.scope)
 
 
 @pytest.mark.parametrize(

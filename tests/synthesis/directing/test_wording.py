@@ -3,7 +3,8 @@
 import pytest
 
 from agentx.synthesis.directing.foreign_texts import quoted, rule, without_reason, without_sources
-from agentx.synthesis.memory.items import ConstraintDetail, ForbidPath, MemoryItem, RejectionDetail
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail
+from tests.rule_checks import forbid_path
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_the_clause_that_says_why_is_left_out_where_nothing_else_stands_in_it(te
 
 def test_a_because_without_a_comma_is_left_out_where_the_demand_is_known_without_it():
     text = "Never make a lock file because CI broke [c-3]."
-    known = ConstraintDetail(check=ForbidPath(globs=("*.lock",)))
+    known = ConstraintDetail(checks=(forbid_path(paths=("*.lock",)),))
     for detail, kind, told in (
         (known, "constraint", "Never make a lock file."),
         (ConstraintDetail(), "constraint", "Never make a lock file because CI broke."),

@@ -9,8 +9,9 @@ from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.demands.demand_extractor import DemandExtractor
 from agentx.synthesis.judgement.check import MAX_FOUND, check
 from agentx.synthesis.judgement.judge_answer import Found, JudgeAnswer, ProposalVerdict
+from agentx.synthesis.memory.checks import PathCheck
 from agentx.synthesis.memory.conclusions import MODEL, PERSON, Add, Concluded, Patch
-from agentx.synthesis.memory.items import ForbidPath, MemoryItem
+from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.state import State
 
 SAID = "Reviewers choke on one-letter names. In Python files we go for tabs until the release, ok? don't use emojis"
@@ -98,7 +99,7 @@ def test_a_rule_that_code_can_check_is_checked():
     talk = Talk("Oh and we have no need of a setup.py here: never create setup.py files")
     talk.state.items.clear()
     talk.judge(found("never create setup.py files", modality="must_not"))
-    assert isinstance(talk.items()[0].detail.check, ForbidPath)
+    assert isinstance(talk.items()[0].detail.checks[0], PathCheck)
 
 
 def test_a_quote_that_leaves_the_never_out_is_widened_to_its_clause():

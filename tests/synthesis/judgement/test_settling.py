@@ -6,17 +6,18 @@ import pytest
 from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.judgement.settling import SettleVerdict, check_verdicts
 from agentx.synthesis.judgement.wording import compare
+from agentx.synthesis.memory.checks import PathCheck
 from agentx.synthesis.memory.conclusions import AGENT, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
-    ForbidPath,
     MemoryItem,
     NoteDetail,
     RejectionDetail,
     item_id,
 )
 from agentx.synthesis.state.state import State
+from tests.rule_checks import forbid_path
 
 PREFIX = {"constraint": ConstraintDetail(), "rejection": RejectionDetail(idea="x")}
 
@@ -119,7 +120,7 @@ def test_a_kept_rule_is_enforced_where_it_can_be_compiled(talk):
     name = talk.say("and never create a requirements.txt")
     talk.settle(name, quote="never create a requirements.txt", text="Never create a requirements.txt.")
     assert talk[name].detail.modality == "must_not"
-    assert isinstance(talk[name].detail.check, ForbidPath)
+    assert isinstance(talk[name].detail.checks[0], PathCheck)
 
 
 def test_where_and_until_when_are_the_users_words(talk):
@@ -268,7 +269,7 @@ def test_no_kind_is_made_that_cannot_be_made_of_words(talk):
     ],
 )
 def test_words_that_only_name_the_subject_end_and_replace_no_enforced_rule(talk, said, verdict, why):
-    never = ConstraintDetail(modality="must_not", check=ForbidPath(globs=("main",)))
+    never = ConstraintDetail(modality="must_not", checks=(forbid_path(paths=("main",)),))
     rule = talk.say("Never push to main.", status="active", detail=never)
     name = talk.say(said)
     assert talk.settle(name, verdict, quote=said, other=rule) == f"The words do not say that {rule} {why}."
@@ -445,7 +446,7 @@ def test_a_sentence_that_changes_the_meaning_never_becomes_the_items_text(talk, 
 def test_what_an_agent_asked_is_never_enforced(talk):
     name = talk.say("yes", answers="Shall I build it? I never write to src/.")
     assert talk.settle(name, quote="yes", text="Never write to src/.") == ""
-    assert (talk[name].status, talk[name].detail.check) == ("active", None)
+    assert (talk[name].status, talk[name].detail.checks) == ("active", ())
 
 
 def test_a_no_in_other_words_is_not_left_out(talk):

@@ -10,14 +10,16 @@ from agentx.synthesis.demands.reading.scope import path_glob, reach_of, without_
 from agentx.synthesis.demands.tables.places import frozen_globs
 from agentx.synthesis.demands.tables.vocabulary import Modality, compiled
 from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.memory.items import (
+from agentx.synthesis.memory.checks import (
     Check,
-    ForbidPath,
-    ForbidText,
-    RequireDecorator,
-    RequireImport,
-    Scope,
+    DecoratorCheck,
+    DependencyCheck,
+    FileAction,
+    PathCheck,
+    Place,
+    TextCheck,
 )
+from agentx.synthesis.memory.items import Scope
 
 _EXCEPTION = compiled(
     r"\b(?:unless|except|exceptions?|excluding|other than|apart from|without|if|when(?:ever)?|while"
@@ -115,19 +117,28 @@ _GLUE = vocabulary(
 """Words of a requirement that say nothing more than that something has to be there."""
 
 
-def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
-    """Return the check that enforces a demand, or ``None`` if it is not certain what to look for.
+_ANY: tuple[FileAction, ...] = ("create", "change", "delete")
+
+
+def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, ...]:
+    """Return the checks that enforce a demand; none if it is not certain what to look for.
 
     Args:
         text: The demand in the user's words.
         modality: A preference is never enforced.
         scope: Where it applies; only text checks understand a topic.
 
-    >>> compile_check("Never create a requirements.txt file; use pyproject.toml instead", "must_not", Scope())
-    ForbidPath(globs=('**/requirements.txt', 'requirements.txt'), frozen=False)
-    >>> compile_check("Never be rude", "must_not", Scope()) is None
-    True
+    >>> (check,) = compile_checks("Never create a requirements.txt file", "must_not", Scope())
+    >>> check.paths
+    ('**/requirements.txt', 'requirements.txt')
+    >>> compile_checks("Never be rude", "must_not", Scope())
+    ()
     """
+    check = _compiled(text, modality, scope)
+    return () if check is None else (check,)
+
+
+def _compiled(text: str, modality: Modality, scope: Scope) -> Check | None:
     whole = " ".join(text.split())
     words = without_leads(whole)
     plain = without_leads(without_topic(words))
@@ -143,16 +154,17 @@ def compile_check(text: str, modality: Modality, scope: Scope) -> Check | None:
     if ban and not scope.topic and (check := _forbidden_path(ban) or _forbidden_import(ban, scope)):
         return check
     if not scope.topic and (folder := frozen_globs(plain)):
-        return ForbidPath(scope.paths or folder, frozen=True)
+        return PathCheck(paths=scope.paths or folder, actions=_ANY)
     return _forbidden_text(ban, scope) if ban else None
 
 
-def _forbidden_path(ban: re.Match[str]) -> ForbidPath | None:
+def _forbidden_path(ban: re.Match[str]) -> PathCheck | None:
     files = [_FILE.fullmatch(name.strip()) for name in _LIST.split(ban["object"])]
     if not all(files) or not (ban["change"] or ban["write"] or ban["make"]):
         return None
     globs = [glob for file in files if file for glob in _globs(file["file"])]
-    return ForbidPath(tuple(dict.fromkeys(globs)), frozen=bool(ban["change"]))
+    paths = tuple(dict.fromkeys(globs))
+    return PathCheck(paths=paths, actions=_ANY) if ban["change"] else PathCheck(paths=paths)
 
 
 def _globs(name: str) -> list[str]:
@@ -163,7 +175,7 @@ def _globs(name: str) -> list[str]:
     return [one for glob in globs for one in dict.fromkeys((glob, glob.removeprefix("**/")))]
 
 
-def _forbidden_text(ban: re.Match[str], scope: Scope) -> ForbidText | None:
+def _forbidden_text(ban: re.Match[str], scope: Scope) -> TextCheck | None:
     match = _TEXT.fullmatch(ban["object"])
     if not match or not (ban["name"] or ban["use"] or ban["write"]) or (match["other"] and not scope.paths):
         return None
@@ -178,28 +190,37 @@ def _forbidden_text(ban: re.Match[str], scope: Scope) -> ForbidText | None:
         phrases.append(mark or (phrase["quoted"] or phrase.group()).strip())
     answers = not scope.paths and not match["files"]
     files = not answers or not match["answers"]
-    return ForbidText(tuple(dict.fromkeys(phrases)), scope.topic, scope.paths, answers=answers, files=files)
+    wanted: dict[Place, bool] = {"files": files, "answers": answers}
+    places = tuple(place for place, said in wanted.items() if said)
+    return TextCheck(
+        phrases=tuple(dict.fromkeys(phrases)), topic=scope.topic, paths=scope.paths, places=places
+    )
 
 
-def _forbidden_import(ban: re.Match[str], scope: Scope) -> RequireImport | None:
+def _forbidden_import(ban: re.Match[str], scope: Scope) -> DependencyCheck | None:
     match, globs = _IMPORTED.fullmatch(ban["object"]), _python(scope)
     if not match or not ban["load"] or not globs or (match["place"] and not scope.paths):
         return None
     module = match["module"]
-    return None if module.lower() in _NO_MODULES else RequireImport(module, forbidden=True, globs=globs)
+    if module.lower() in _NO_MODULES:
+        return None
+    return DependencyCheck(packages=(module,), places=("imports",), paths=globs)
 
 
-def _required(words: str, scope: Scope) -> RequireDecorator | RequireImport | None:
+def _required(words: str, scope: Scope) -> DecoratorCheck | DependencyCheck | None:
     order = without_leads(words.rpartition(", so ")[2])
     words = re.sub(rf"(?i){_TAIL}(?:\s+until .{{2,120}})?$", "", order)
     if found := _pieces(words, _IMPORT, _PYTHON):
         module = f"{found['package']}.{found['name']}" if found["package"] else found["module"]
-        return None if module in _NO_MODULES or module.endswith("ly") else RequireImport(module)
+        if module in _NO_MODULES or module.endswith("ly"):
+            return None
+        return DependencyCheck(packages=(module,), places=("imports",), paths=("**/*.py",), required=True)
     found, globs = _pieces(words, _DECORATOR, _FUNCTIONS), _python(scope)
     if not found or not globs or (found["place"] and not scope.paths):
         return None
     name = found["at"] or found["quoted"] or found["named"]
-    return RequireDecorator(name, (found["clause"] or found["kind"]).strip().lower(), globs)
+    functions = (found["clause"] or found["kind"]).strip().lower()
+    return DecoratorCheck(decorator=name, functions=functions, paths=globs)
 
 
 def _pieces(words: str, *patterns: re.Pattern[str]) -> dict[str, str]:

@@ -1,0 +1,7 @@
+"""Evaluate the checks of rules on a write, a deletion, a command line or an answer.
+
+Pure: texts in, violations out. Each kind of check has one module, which yields its breaches; :mod:`.evaluate`
+decides which checks apply and what a breach leads to.
+
+May import: synthesis.language, synthesis.memory.
+"""

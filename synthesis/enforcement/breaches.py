@@ -1,0 +1,41 @@
+"""What a check looks at, and what it finds."""
+
+from typing import Any
+
+import msgspec
+
+
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where a check is broken.
+
+    Attributes:
+        reason: One sentence: what breaks it, and where.
+        line: Line in the new text, from 1; 0 if none applies.
+        correction: The whole text or command line that would not break it; empty if none is mechanical.
+    """
+
+    reason: str
+    line: int = 0
+    correction: str = ""
+
+
+class CheckedChange(msgspec.Struct, kw_only=True):
+    """A change of one file.
+
+    Attributes:
+        path: Path relative to the artifacts root.
+        before: The text before; ``None`` if the file does not exist or is binary.
+        after: The text after; ``None`` if the file is deleted or moved away, or its new content is binary.
+        removes: Whether the file is deleted or moved away.
+        actor: Who makes the change; empty if unknown.
+        message: The user's message that the agent works on, which may name the topic.
+        parsed: Syntax trees by language and side, so that each text is parsed once for all checks.
+    """
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+    removes: bool = False
+    actor: str = ""
+    message: str = ""
+    parsed: dict[Any, Any] = msgspec.field(default_factory=dict)

@@ -1,0 +1,221 @@
+"""Check an agent's write, command or answer against the rules that code can check.
+
+Pure: texts in, violations out. Only active items are enforced. For a rule that the user may have ended, and
+for a doubtful check, the user is asked. What cannot be checked with certainty (a file that does not parse,
+binary content) passes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.decorators import missing_decorators
+from agentx.synthesis.enforcement.dependencies import broken_dependencies
+from agentx.synthesis.enforcement.paths import forbidden_paths, matches
+from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
+from agentx.synthesis.enforcement.topics import about
+from agentx.synthesis.memory.checks import (
+    Check,
+    DecoratorCheck,
+    DependencyCheck,
+    Mode,
+    PathCheck,
+    TextCheck,
+)
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+
+_OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
+    PathCheck: forbidden_paths,
+    TextCheck: forbidden_texts,
+    DecoratorCheck: missing_decorators,
+    DependencyCheck: broken_dependencies,
+}
+"""By kind of check, the function that yields its breaches by the change of a file."""
+
+_OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_answer}
+"""By kind of check, the function that yields its breaches by an answer."""
+
+_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_command}
+"""By kind of check, the function that yields its breaches by a command line."""
+
+STOPPING: frozenset[Mode] = frozenset(("deny", "fix"))
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that a write, a command or an answer breaks.
+
+    Attributes:
+        item_id: The rule's id.
+        rule: The rule, in full.
+        sentence: The user's sentence that the rule came from.
+        reason: One sentence: what breaks the rule, and where.
+        path: The file; empty for an answer or a command.
+        line: Line in the new text, from 1; 0 if none applies.
+        mode: What the check demands; ``ask`` in place of denying if there is a doubt.
+        doubt: Why it is uncertain whether the rule is broken; empty if it is certain.
+        correction: The whole text or command line that would not break it; empty if none is mechanical.
+    """
+
+    item_id: str
+    rule: str
+    sentence: str
+    reason: str
+    path: str = ""
+    line: int = 0
+    mode: Mode = "deny"
+    doubt: str = ""
+    correction: str = ""
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks found about an action.
+
+    Attributes:
+        violations: Every rule that would be broken, in any mode.
+        kept: Ids of the rules with a check that applied and was kept.
+        checks: Number of checks that applied.
+    """
+
+    violations: tuple[Violation, ...] = ()
+    kept: tuple[str, ...] = ()
+    checks: int = 0
+
+    def of(self, *modes: Mode) -> tuple[Violation, ...]:
+        """Return the violations whose check has one of these modes."""
+        return tuple(one for one in self.violations if one.mode in modes)
+
+    @property
+    def stopping(self) -> tuple[Violation, ...]:
+        """The violations that stop the action."""
+        return self.of(*STOPPING)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Ids of the broken rules, without duplicates."""
+        return tuple(dict.fromkeys(one.item_id for one in self.violations))
+
+
+def evaluate_changes(items: Iterable[MemoryItem], changes: Iterable[CheckedChange]) -> Evaluation:
+    """Evaluate the checks on the changes of files.
+
+    Existing content is not held against a change: a phrase, a function or an import that is already in the
+    text before passes. Of binary content, only the path is checked.
+
+    Args:
+        items: Memory items; those that are not enforced are skipped.
+        changes: The changes that are made together.
+
+    >>> from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
+    >>> detail = ConstraintDetail(checks=(PathCheck(paths=("**/requirements.txt",)),))
+    >>> rule = MemoryItem(id="c-1", kind="constraint", text="No requirements.txt", detail=detail)
+    >>> change = CheckedChange(path="api/Requirements.TXT", after="flask")
+    >>> [violation.reason for violation in evaluate_changes([rule], [change]).violations]
+    ['No file may be written at api/Requirements.TXT.']
+    """
+    changes = tuple(changes)
+    return _evaluated(
+        (item, check, change.path, breaches(check, change))
+        for item, check in _enforced(items)
+        if (breaches := _OF_FILES.get(type(check)))
+        for change in changes
+        if _is_about(item, check, change.path)
+        and about(check.topic, change.after or "", change.path, change.message)
+    )
+
+
+def evaluate_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -> Evaluation:
+    """Evaluate the checks on a final answer.
+
+    Args:
+        items: Memory items; those that are not enforced are skipped.
+        text: The answer.
+        message: The user's message that it answers, which may name the topic.
+    """
+    return _evaluated(
+        (item, check, "", breaches(check, text))
+        for item, check in _enforced(items)
+        if (breaches := _OF_ANSWERS.get(type(check)))
+        and not (check.paths or item.scope.paths)
+        and about(check.topic, text, message)
+    )
+
+
+def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str = "") -> Evaluation:
+    """Evaluate the checks on a command line; the files that it changes are evaluated as changes.
+
+    Args:
+        items: Memory items; those that are not enforced are skipped.
+        command: The command line, in the language of Bash.
+        message: The user's message that the agent works on, which may name the topic.
+    """
+    return _evaluated(
+        (item, check, "", breaches(check, command))
+        for item, check in _enforced(items)
+        if (breaches := _OF_COMMANDS.get(type(check))) and about(check.topic, command, message)
+    )
+
+
+_Found = tuple[MemoryItem, Check, str, Iterator[Breach]]
+
+
+def _evaluated(found: Iterable[_Found]) -> Evaluation:
+    """Collect the breaches of each check that applies."""
+    violations: list[Violation] = []
+    applied: dict[str, None] = {}
+    checks = 0
+    for item, check, path, breaches in found:
+        checks += 1
+        applied[item.id] = None
+        violations += [_violation(item, check, breach, path) for breach in breaches]
+    broken = {one.item_id for one in violations}
+    kept = tuple(name for name in applied if name not in broken)
+    return Evaluation(violations=tuple(violations), kept=kept, checks=checks)
+
+
+def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
+    for item in items:
+        wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
+        if item.status == "active" and not wish:
+            for check in checks_of(item):
+                yield item, check
+
+
+def _is_about(item: MemoryItem, check: Check, path: str) -> bool:
+    return (
+        (not check.paths or matches(check.paths, path))
+        and (not item.scope.paths or matches(item.scope.paths, path))
+        and not (check.exceptions and matches(check.exceptions, path))
+    )
+
+
+def perhaps_ended(item: MemoryItem) -> str:
+    """Return the note that the user may have ended a rule, with the latest words; empty if they did not."""
+    words = item.perhaps_ended_by[-1:]
+    return f"perhaps ended by “{words[0].quote}”" if words else ""
+
+
+def why_asked(evaluation: Evaluation) -> str:
+    """Return why an action needs the user's approval; empty if it does not."""
+    asked = evaluation.of("ask")
+    return " ".join(
+        " ".join(filter(None, (one.reason, f"Rule {one.item_id}: {one.rule}", one.doubt))) for one in asked
+    )
+
+
+def _violation(item: MemoryItem, check: Check, breach: Breach, path: str = "") -> Violation:
+    sentence = item.evidence[0].quote if item.evidence else item.text
+    ended = perhaps_ended(item)
+    doubt = f"It is {ended}." if ended else check.doubt
+    return Violation(
+        item_id=item.id,
+        rule=item.text,
+        sentence=sentence or item.text,
+        reason=breach.reason,
+        path=path,
+        line=breach.line,
+        mode="ask" if doubt and check.mode in STOPPING else check.mode,
+        doubt=doubt,
+        correction=breach.correction,
+    )

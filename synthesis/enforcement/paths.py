@@ -1,0 +1,48 @@
+"""Checks of paths: files that may not be created, changed or deleted, and the form of their names."""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from pathspec import GitIgnoreSpec
+
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.memory.checks import PathCheck
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+
+
+def forbidden_paths(check: PathCheck, change: CheckedChange) -> Iterator[Breach]:
+    """Yield a breach if the check forbids this change of this path."""
+    action = "delete" if change.removes else "create" if change.before is None else "change"
+    if change.actor in check.allowed:
+        return
+    name = posixpath.basename(change.path)
+    if check.name:
+        if action == "create" and not re.fullmatch(check.name, name):
+            yield Breach(reason=f"The name {name} of {change.path} has not the form `{check.name}`.")
+    elif action in check.actions:
+        moved = f"{change.path} may not be deleted or moved."
+        yield Breach(reason=moved if change.removes else f"No file may be written at {change.path}.")
+
+
+def matches(globs: tuple[str, ...], path: str) -> bool:
+    """Return whether a path matches one of the globs (gitignore rules), compared leniently.
+
+    Case, Unicode composition, dots and spaces at the end of a name and backslashes make no difference, as on
+    lenient file systems.
+
+    >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
+    True
+    """
+    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", path)).casefold().replace("\\", "/")
+    names = [name if name in {".", ".."} else name.rstrip(". ").lstrip(" ") for name in visible.split("/")]
+    plain = posixpath.normpath("/".join(name for name in names if name)).lstrip("/")
+    return bool(globs) and _spec(globs).match_file(plain)
+
+
+@lru_cache(maxsize=512)
+def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(unicodedata.normalize("NFKC", glob).casefold() for glob in globs)
