@@ -103,7 +103,7 @@ class Ranked(msgspec.Struct, frozen=True):
 
 
 def is_symbol(chunk_id: str) -> bool:
-    """Return whether a passage only names a definition: its signature and the first line of its documentation.
+    """Return whether a passage has only the signature and first line of documentation of a definition.
 
     >>> is_symbol("a:7:pay.py:s0"), is_symbol("a:7:pay.py:0")
     (True, False)

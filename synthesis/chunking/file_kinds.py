@@ -14,10 +14,11 @@ HEAD_CHARACTERS = 2_000
 
 _MANIFESTS = frozenset(
     """
-    package.json tsconfig.json jsconfig.json composer.json deno.json manifest.in setup.py setup.cfg go.mod go.work
-    cargo.toml pyproject.toml pipfile gemfile rakefile podfile build.gradle build.gradle.kts settings.gradle
-    settings.gradle.kts pom.xml makefile gnumakefile justfile taskfile cmakelists.txt meson.build build.bazel
-    workspace procfile dockerfile containerfile vagrantfile jenkinsfile codeowners noxfile.py fabfile.py
+    package.json tsconfig.json jsconfig.json composer.json deno.json manifest.in setup.py setup.cfg go.mod
+    go.work cargo.toml pyproject.toml pipfile gemfile rakefile podfile build.gradle build.gradle.kts
+    settings.gradle settings.gradle.kts pom.xml makefile gnumakefile justfile taskfile cmakelists.txt
+    meson.build build.bazel workspace procfile dockerfile containerfile vagrantfile jenkinsfile codeowners
+    noxfile.py fabfile.py
     """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 _LOCKS = frozenset(
@@ -27,8 +28,9 @@ _LOCKS = frozenset(
 )
 _DATA_DIRECTORIES = frozenset(
     """
-    fixtures fixture testdata test-data test_data __snapshots__ snapshots cassettes golden vendor vendored _vendor
-    third_party third-party thirdparty node_modules bower_components external extern dist locale locales
+    fixtures fixture testdata test-data test_data __snapshots__ snapshots cassettes golden vendor vendored
+    _vendor third_party third-party thirdparty node_modules bower_components external extern dist locale
+    locales
     """.split()  # noqa: SIM905 - as above
 )
 _TEST_DIRECTORIES = frozenset(
@@ -39,8 +41,8 @@ _TEST_DIRECTORIES = frozenset(
 )
 _DOCS_DIRECTORIES = frozenset(
     """
-    doc docs documentation man manual website site wiki guide guides tutorial tutorials example examples sample
-    samples demo demos _examples changelog changelogs
+    doc docs documentation man manual website site wiki guide guides tutorial tutorials example examples
+    sample samples demo demos _examples changelog changelogs
     """.split()  # noqa: SIM905 - as above
 )
 _SOURCE_ROOTS = frozenset("src lib app internal pkg cmd source sources crates packages".split())  # noqa: SIM905
@@ -49,14 +51,15 @@ _DOCS_SUFFIXES = frozenset(
 )
 _CONFIG_SUFFIXES = frozenset(
     """
-    .toml .ini .cfg .conf .config .yml .yaml .env .properties .editorconfig .service .tf .tfvars .nix .cmake .mk
-    .csproj .sln .plist .gradle .bazel
+    .toml .ini .cfg .conf .config .yml .yaml .env .properties .editorconfig .service .tf .tfvars .nix .cmake
+    .mk .csproj .sln .plist .gradle .bazel
     """.split()  # noqa: SIM905 - as above
 )
 _DATA_SUFFIXES = frozenset(
     """
-    .csv .tsv .json .jsonl .ndjson .json5 .geojson .xml .svg .log .lock .sum .snap .map .po .pot .mo .pem .crt .key
-    .pub .asc .diff .patch .out .dat .bib .xsd .dtd .ics .eml .har .warc .lst .list .sha256 .md5 .hex .b64
+    .csv .tsv .json .jsonl .ndjson .json5 .geojson .xml .svg .log .lock .sum .snap .map .po .pot .mo .pem .crt
+    .key .pub .asc .diff .patch .out .dat .bib .xsd .dtd .ics .eml .har .warc .lst .list .sha256 .md5 .hex
+    .b64
     """.split()  # noqa: SIM905 - as above
 )
 _PROSE_NAMES = re.compile(
@@ -72,11 +75,13 @@ _GENERATED_NAMES = re.compile(
     r"|[._-]generated\.\w+|\.gen\.\w+|_gen\.go)"
 )
 _GENERATED = re.compile(
-    r"@generated|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b|\bthis file (?:is|was) (?:auto-?)?generated\b",
+    r"@generated|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b"
+    r"|\bthis file (?:is|was) (?:auto-?)?generated\b",
     re.IGNORECASE,
 )
 _IS_TEST = re.compile(
-    r"^\s*(?:(?:async )?def test_|class \w*Test\w*\(|func Test[A-Z]\w*\(\w+ \*testing|@Test\b|(?:describe|test|it)\(['\"`])",
+    r"^\s*(?:(?:async )?def test_|class \w*Test\w*\(|func Test[A-Z]\w*\(\w+ \*testing|@Test\b"
+    r"|(?:describe|test|it)\(['\"`])",
     re.MULTILINE,
 )
 _PLAIN_TEST = frozenset({"test", "tests", "spec"})

@@ -183,8 +183,11 @@ def retrieve(
     asks = wanted(query)
     if asks.first and not where.kinds:  # or other files could take all places
         narrowed = msgspec.structs.replace(where, kinds=(asks.first,))
-        most_words = index.search_text(query, depth, narrowed)
-        nearest = index.search_vector(vector, depth, narrowed) if vector is not None else []
+        most_words, nearest = (_of_kind(ranked, asks.first) for ranked in (lexical, by_meaning))
+        if len(lexical) >= depth:  # a shorter ranking has all of them
+            most_words = index.search_text(query, depth, narrowed)
+        if vector is not None and len(by_meaning) >= depth:
+            nearest = index.search_vector(vector, depth, narrowed)
         by_kind = {kind: weights or balance(most_words, nearest, gain) for kind, gain in MEANING_GAIN.items()}
         lexical, by_meaning = _merged(lexical, most_words), _merged(by_meaning, nearest)
         tops = (most_words, nearest)
@@ -327,6 +330,10 @@ def _levels(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> di
     if top <= floor:
         return {one.chunk.id: 1.0 for one in ranked}
     return {one.chunk.id: min(max((one.score - floor) / (top - floor), 0.0), 1.0) for one in ranked}
+
+
+def _of_kind(ranked: Sequence[Ranked], kind: FileKind) -> list[Ranked]:
+    return [one for one in ranked if kind in {one.chunk.kind, one.chunk.file_kind}]
 
 
 def _merged(one: Sequence[Ranked], other: Sequence[Ranked]) -> list[Ranked]:

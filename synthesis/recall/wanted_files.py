@@ -1,7 +1,7 @@
 """What kind of file a query asks for, and the names in it.
 
-"Where is X done?" asks for source, "how do I use X?" for docs and configuration, "is X tested?" for tests. The
-answer is a weight for each kind, never a filter.
+"Where is X done?" asks for source, "how do I use X?" for docs and configuration, "is X tested?" for tests.
+The answer is a weight for each kind, never a filter.
 """
 
 import re
@@ -13,7 +13,8 @@ from agentx.storage.index.port import FileKind
 
 _PLACE = re.compile(
     r"^\W*(?:(?:and|so|please|tell me|show me|find|explain)\b\W*)*where\b"
-    r"|\b(?:which|what) (?:\w+ )?(?:function|method|class|module|file|code|part|component|package|struct|type|script)s?\b"
+    r"|\b(?:which|what) (?:\w+ )?(?:function|method|class|module|file|code|part|component|package|struct|type"
+    r"|script)s?\b"
     r"|\bhow (?:is|are|does|do (?:the|its|their)|was|were|did)\b"
     r"|\b(?:implement(?:s|ed|ation)?|defined|source code)\b",
     re.IGNORECASE,
@@ -25,8 +26,9 @@ _USE = re.compile(
     re.IGNORECASE,
 )
 _TESTS = re.compile(
-    r"\btested\b|\b(?:unit |integration )?tests (?:for|of|that|cover\w*|check\w*)\b|\b(?:which|what|any|are there|the) tests?\b"
-    r"(?! client| runner| server| case class)|\bcovered by (?:a )?tests?\b|\btest (?:cases?|suite|coverage)\b",
+    r"\btested\b|\b(?:unit |integration )?tests (?:for|of|that|cover\w*|check\w*)\b"
+    r"|\b(?:which|what|any|are there|the) tests?\b(?! client| runner| server| case class)"
+    r"|\bcovered by (?:a )?tests?\b|\btest (?:cases?|suite|coverage)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -71,7 +73,7 @@ def wanted(query: str) -> Wanted:
 
 
 def names(query: str) -> frozenset[str]:
-    """Return the identifiers in a query, in one form for ``getUserName``, ``get_user_name`` and ``get-user-name``.
+    """Return the identifiers in a query; ``getUserName`` and ``get_user_name`` are the same.
 
     >>> sorted(names("where is retryPayment called by Client.fetch?"))
     ['client fetch', 'retry payment']

@@ -181,6 +181,9 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     as_of: AsOf = "",
     *,
     files: Annotated[bool, typer.Option("--files", help="One hit per file.")] = False,
+    group: Annotated[
+        bool, typer.Option("--group/--no-group", help="Show the passages of a file as one hit.")
+    ] = True,
     scan: Annotated[
         bool, typer.Option("--scan/--no-scan", help="Scan the sources for changes first.")
     ] = True,
@@ -207,6 +210,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 before=before,
                 as_of=encodable(as_of) or None,
                 files=files,
+                grouped=group,
             )
         lexical = _why_lexical(ws)
     if terminal.json:
@@ -228,7 +232,8 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
     lines = [line for line in plain(hit.text).splitlines() if line.strip()]
     shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
     more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
-    terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
+    also = f"\nalso {one_line(', '.join(hit.also))}" if hit.also else ""
+    terminal.show(Padding(Text.assemble(shown, (more + also, "dim")), (0, 0, 1, 4), expand=False))
 
 
 def _why_lexical(ws: Workspace) -> str:
