@@ -46,7 +46,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
-from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
@@ -500,7 +500,7 @@ class Workspace:
         query: str,
         k: int = 10,
         *,
-        kind: ChunkKind | None = None,
+        kind: SearchKind | None = None,
         path: str = "",
         source: str | None = None,
         actor: str = "",
@@ -508,13 +508,15 @@ class Workspace:
         before: str = "",
         as_of: int | str | None = None,
         files: bool = False,
+        grouped: bool = False,
     ) -> list[SearchHit]:
         """Find passages in files, messages, outputs and sources; fresh writes included.
 
         Args:
             query: Words in any form.
             k: Maximum number of hits.
-            kind: Only ``artifact``, ``message``, ``tool``, ``memory`` or ``source``.
+            kind: Only ``artifact``, ``message``, ``tool`` or ``memory``; or only files of a kind: ``source``,
+                ``test``, ``docs``, ``config`` or ``data``.
             path: Only below this directory, or matching this glob.
             source: Only this read-only source; ``""`` for the workspace itself.
             actor: Only of this actor, or of a class of them (``agent:``).
@@ -522,12 +524,13 @@ class Workspace:
             before: Only before this ISO date or time.
             as_of: As it was at a moment; see :meth:`moment`.
             files: Return one hit for each file: its most relevant passage, with the score of the whole file.
+            grouped: Return the passages of a file as one hit: the best, whose ``also`` names the others.
         """
         kinds, seq = (kind,) if kind else (), None if as_of is None else self.moment(as_of)
         where = Filter(
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        return service.search(self.engine, query, k, where, seq, files=files)
+        return service.search(self.engine, query, k, where, seq, files=files, grouped=grouped)
 
     def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
         """Return what every agent needs at its start.

@@ -147,7 +147,14 @@ class Engine:
             return self.log.state.copy(), False
 
     def search(
-        self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
+        self,
+        query: str,
+        k: int,
+        where: Filter,
+        *,
+        deadline: float | None = None,
+        files: bool = False,
+        grouped: bool = False,
     ) -> list[SearchHit]:
         """Return the passages nearest to a query, fresh writes included.
 
@@ -158,6 +165,7 @@ class Engine:
             deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its
                 words.
             files: Return one hit for each file.
+            grouped: Return the passages of a file as one hit.
 
         Raises:
             SearchLate: The index is still being loaded or filled at the deadline; the error holds the partial
@@ -176,7 +184,9 @@ class Engine:
 
         def ask() -> list[SearchHit]:
             try:
-                hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files, deadline=read_by)
+                hits = self.indexer.search(
+                    query, k, where, embed_s=embed_s, files=files, grouped=grouped, deadline=read_by
+                )
             except SearchLate as late:
                 raise SearchLate(str(late), with_commits(late.found)) from late
             return with_commits(hits)
