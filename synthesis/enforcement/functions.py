@@ -264,7 +264,8 @@ def _fetches_data(function: Function) -> Likely:
     It does if its name begins with a word of :data:`FETCHING_NAMES`, if its body calls a client
     (``requests.get``, ``cursor.execute``), if it returns the result of a ``fetch_…`` call, or if its name and
     that of a call both begin with a word of :data:`READING_NAMES`. With only its own name so, it perhaps does
-    if it is ``async`` or calls something other than a builtin. What opens a local file does not, nor do tests.
+    if it is ``async`` or calls something other than a builtin. What opens a local file does not; tests do
+    not either.
     """
     parts = [
         word.lower()
