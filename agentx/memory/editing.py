@@ -254,7 +254,11 @@ def change(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
         UsageError: The new text or checks are too long.
     """
     with engine.write_path.exclusive():  # includes what other processes recorded
-        find(engine, patch.id)
+        item = find(engine, patch.id)
+        detail = item.detail if isinstance(patch.detail, msgspec.UnsetType) else patch.detail
+        if isinstance(detail, RuleDetail) and detail.passed_over:
+            detail = msgspec.structs.replace(detail, passed_over=0, reached=0)
+            patch = msgspec.structs.replace(patch, detail=detail)
         return _record(engine, patch.id, patch, actor)
 
 

@@ -19,8 +19,8 @@ from agentx.synthesis.gates.action_relevance import (
     applies,
     ruled_out,
     touching,
-    woken,
 )
+from agentx.synthesis.gates.situations import woken
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import (
     CapabilityDetail,

@@ -139,7 +139,7 @@ def edit_flow(
         typer.Option("--approval/--no-approval", help="Whether the user must approve it before it starts."),
     ] = None,
 ) -> None:
-    """Replace the given parts of a flow; new steps reset its success rate."""
+    """Replace the given parts of a flow; new steps make a new version with a record of its own."""
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
         raise UsageError("Nothing to change; see `agentx flow edit --help`.")
@@ -149,8 +149,9 @@ def edit_flow(
         renamed = encodable(name) if name is not None else None
         item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
     terminal.result(_document(item), framed(terminal, item))
-    if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
-        terminal.note(f"Its steps changed, so its success rate was reset; it was {told(before)}.")
+    version = _detail(item).version
+    if version != before.version and effectiveness(before).tries:
+        terminal.note(f"Its steps changed: this is version {version}. Before, it worked in {told(before)}.")
 
 
 def retire_flows(

@@ -22,7 +22,7 @@ from agentx.synthesis.memory.items import (
     sort_of,
     superseded_by,
 )
-from agentx.synthesis.state.flows import standing, told
+from agentx.synthesis.state.flows import standing, told, versions_told
 from agentx.synthesis.state.rule_lifecycle import is_critical
 
 
@@ -73,7 +73,15 @@ def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
     """Return a flow's record and steps as rows: name and value."""
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
-    rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    rows: list[tuple[str, str | Text]] = [
+        ("works", Text(record, STANDING_COLOURS[how])),
+        ("record", versions_told(detail)),
+    ]
+    seen, shown = detail.steps_seen
+    if shown:
+        rows.append(("last run", f"steps seen {seen} of {shown}"))
+    if detail.not_followed:
+        rows.append(("not followed", f"matched {counted(detail.not_followed, 'more task')}"))
     rows += [("approval", "needs approval before it starts")] if detail.needs_approval else []
     rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]

@@ -1,6 +1,7 @@
 """``agentx flow`` and ``agentx flow backtest``: what a person types, and what they see."""
 
 import io
+import re
 
 import pytest
 
@@ -93,7 +94,12 @@ def test_steps_come_from_a_file_or_from_stdin_and_a_new_procedure_begins_a_new_r
     monkeypatch.setattr("sys.stdin", io.StringIO("1. Only this\n"))
     done = call("flow", "edit", "deploy", "--from", "-", "--trigger", "go live", "-C", root)
     assert "step 1 Only this" in " ".join(done.out.split())
-    assert done.err == "! Its steps changed, so its success rate was reset; it was 100% (3 of 3; 44–100%).\n"
+    assert done.err == (
+        "! Its steps changed: this is version 2. Before, it worked in 100% (3 of 3; 44–100%).\n"
+    )
+    shown = " ".join(call("flow", "show", name, "-C", root).out.split())
+    assert "works in 100% (3 of 3; 44–100%; all versions): unproven" in shown
+    assert re.search(r"record version 2 since \d{4}-\d\d-\d\d: never used; all versions: 3 of 3", shown)
 
 
 @pytest.mark.parametrize(
