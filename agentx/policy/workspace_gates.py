@@ -186,6 +186,8 @@ class Gates:
             agent=agent.strip(),
             task=self.engine.last_user_message(),
             changes=tool not in _READS and not (tool and command and looks_only(command)),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
         flows = called_for(self.engine, board.state, what.said, load=False)
         named = tool in self.engine.config.tools.approve
@@ -223,6 +225,8 @@ class Gates:
             agent=agent,
             task=message,
             changes=tool not in _READS | _CHECKS and not (command and looks_only(command)),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
         memory = self._memory(run)
         flows = self._flows(board, what, message, memory.granted)
