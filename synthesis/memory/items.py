@@ -114,12 +114,29 @@ class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defau
     checks: tuple[Check, ...] = ()
 
 
+class RefusedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call that the user refused, as recorded: without secrets, with long arguments cut.
+
+    Attributes:
+        tool: Its tool.
+        arguments: Its arguments as text; a command line is named ``command``, a file ``path``.
+    """
+
+    tool: str
+    arguments: dict[str, str] = {}
+
+
 class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
-    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it."""
+    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it.
+
+    Attributes:
+        call: The call that was refused; ``None`` for words alone, and once such a call was approved.
+    """
 
     idea: str
     reason: str = ""
     checks: tuple[Check, ...] = ()
+    call: RefusedCall | None = None
 
 
 Priority = Literal["critical", "high", "normal"]
