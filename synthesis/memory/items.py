@@ -163,9 +163,7 @@ class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ran + self.skipped + self.expected
 
 
-Silenced = Literal[
-    "", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "suppressed", "unproved"
-]
+Silenced = Literal["", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved"]
 """Why a check that no longer fails is not known to pass."""
 
 
@@ -175,7 +173,6 @@ _NOT_PASSED: dict[Silenced, str] = {
     "unexpected pass": "passing now, but still marked as expected to fail",
     "deselected": "not run any more: deselected",
     "removed": "not run any more: removed, renamed or not collected",
-    "suppressed": "not reported any more: suppressed",
     "unproved": "not known to pass: a later run passes, but does not show that it ran",
 }
 
