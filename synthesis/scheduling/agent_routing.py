@@ -168,9 +168,8 @@ class _Staff:
         parts = [f"it has {', '.join(dict.fromkeys(why))}"] if why else []
         if role in missions:
             mission, shared, _ = missions[role]
-            parts.append(
-                f"its mission is about {', '.join(self.said.get(word, word) for word in shared)} ({mission.id})"
-            )
+            about = ", ".join(self.said.get(word, word) for word in shared)
+            parts.append(f"its mission is about {about} ({mission.id})")
         return role, " and ".join(parts)
 
     def _nobody(self) -> tuple[str, str]:
