@@ -16,7 +16,14 @@ from agentx.search.event_chunks import place
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, sort_of
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    FlowDetail,
+    HotIssueDetail,
+    MemoryItem,
+    is_shown_only,
+    sort_of,
+)
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.flow_lessons import Lessons
@@ -155,9 +162,10 @@ def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
     lines = []
     for runner, found in by_runner.items():
         names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+        what = "fail or are not run" if any(_is_silenced(item) for item, _ in found) else "fail"
         lines.append(
             _item(
-                f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}",
+                f"- {on_one_line(runner)}: {len(found)} checks {what}, like {' and '.join(names)}",
                 id=f"runner-{runner}",
                 kind="hot_issue",
                 section="problems",
@@ -210,12 +218,17 @@ def flow_text(item: MemoryItem, lessons: Lessons) -> str:
 
 
 def marks(item: MemoryItem) -> str:
-    """Return what an agent must know besides the text: until when, in whose words, what may have ended it."""
+    """Return what an agent must know besides the text: until when, in whose words, what may have ended it.
+
+    A rule that no check enforces is marked as shown only.
+    """
     notes = [_duration(item)]
     if item.worded_by and item.evidence:
         notes.append(f"the user: {_quoted(item.evidence[0].quote)}")
     if item.perhaps_ended_by:
         notes.append(f"perhaps ended by {_quoted(item.perhaps_ended_by[-1].quote)}")
+    if is_shown_only(item):
+        notes.append("shown only")
     return "".join(f" ({note})" for note in notes if note)
 
 
@@ -261,7 +274,7 @@ def why(item: MemoryItem, message: str) -> str:
     reason = {
         "constraint": "the user demands it",
         "rejection": "the user ruled it out",
-        "hot_issue": "the check still fails",
+        "hot_issue": "no run shows that the check passes" if _is_silenced(item) else "the check still fails",
         "rule": "it is critical" if is_critical(item) else "it is among the 20 strongest rules",
     }.get(item.kind, "it stands now")
     if item.pinned:
@@ -269,6 +282,10 @@ def why(item: MemoryItem, message: str) -> str:
     if item.scope.topic and in_scope(item, message):
         reason += f"; its topic is {item.scope.topic}"
     return reason
+
+
+def _is_silenced(item: MemoryItem) -> bool:
+    return isinstance(item.detail, HotIssueDetail) and bool(item.detail.silenced)
 
 
 def unknown(call: PendingCall) -> ContextItem:

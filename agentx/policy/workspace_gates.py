@@ -5,6 +5,7 @@ The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at
 as ``agentx gate pre`` and ``post``.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from agentx.policy.predicted_writes import command_of, paths_of, planned, words_
 from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Draft, Event, TaskGraded, ToolCallExecuted
+from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, why_asked
@@ -30,6 +32,7 @@ from agentx.synthesis.gates.action_relevance import (
     is_script,
     suggested,
 )
+from agentx.synthesis.gates.situations import phrases
 from agentx.synthesis.learning.following import (
     READING_TOOLS,
     StepsSeen,
@@ -56,6 +59,9 @@ NOTED_WORDS = 30
 
 MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
+
+EMBED_S = 0.05
+"""Longest time that one look embeds phrases; the next look continues."""
 
 _RUNS_KEPT = 64
 
@@ -171,6 +177,7 @@ class Gates:
         if not text and not command.strip():
             raise UsageError("Describe the planned action: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
+        began = time.perf_counter()
         board = self._known()
         what = Action(
             text=text[:ACTION_CHARACTERS],
@@ -193,7 +200,10 @@ class Gates:
             violations=evaluation.stopping,
             needs_word=f"{tool} needs approval (tools.approve)." if named else why_asked(evaluation),
             tools=lambda: self._existing(what),
+            vectors=self._vectors(board, what),
         )
+        took_ms = round((time.perf_counter() - began) * 1000, 1)
+        verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
         self._wake(board, verdict)
         return fitted(verdict)
 
@@ -229,6 +239,7 @@ class Gates:
             flows,
             granted=granted,
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
+            vectors=self._vectors(board, what),
         )
         self._wake(board, verdict)
         # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
@@ -298,6 +309,11 @@ class Gates:
             action.said, own, beside, resource_lookup.credentials({**environ, **settings.keys})
         )
         return tuple(line for line in found if line.id not in action.paths)
+
+    def _vectors(self, board: MemoryBoard, action: Action) -> dict[str, Vector]:
+        """Return what may wake a rule by meaning; nothing if the model is not loaded."""
+        asked = phrases(board, action) if action.changes else []
+        return self.engine.meanings.of(asked, load=False, within_s=EMBED_S) if asked else {}
 
     def _wake(self, board: MemoryBoard, verdict: GateVerdict) -> None:
         if not verdict.woken or self.engine.write_path.read_only:

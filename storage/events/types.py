@@ -231,6 +231,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         broke: IDs of the rules with a check that it broke without being stopped.
         duration_ms: Duration of the call.
         reverts: For undo and restore: the seq from which the content was taken.
+        report: For a check run: the test runners' own reports as JSON, if they wrote any.
     """
 
     call_id: str
@@ -247,6 +248,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     broke: tuple[str, ...] = ()
     duration_ms: int = 0
     reverts: int = 0
+    report: Body = Body("")
 
     def _line(self, _event: "Event", /) -> str:
         if self.status == "DENIED":

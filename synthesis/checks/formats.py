@@ -5,7 +5,12 @@ no entity is ever expanded.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from html import unescape
+from itertools import islice, takewhile, zip_longest
+from typing import NamedTuple
+
+import msgspec
 
 from agentx.synthesis.checks.check_report import (
     CheckReport,
@@ -17,6 +22,7 @@ from agentx.synthesis.checks.check_report import (
     names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
@@ -29,13 +35,18 @@ MAX_DEPTH = 20
 _PLAN = re.compile(r"^1\.\.(\d+)(?:\s|$)")
 _SUBTEST = re.compile(r"^( *)# Subtest: (.+)$")
 _BAIL = re.compile(r"^Bail out!(.*)$")
-_YAML = re.compile(r"^\s+(?:message|error): ['\"]?(.*?)['\"]?$")
+_YAML = re.compile(r"^(\s+)(?:message|error): ['\"]?(.*?)['\"]?$")
+_BLOCK = re.compile(r"^[|>][+-]?\d?$")
+_STACK = re.compile(r"^ +at \S.*:\d+:\d+\)?$")
+MAX_BLOCK = 8
+"""Maximum number of lines of a failure's message."""
 
-_CASE = re.compile(r"<testcase\b([^<>]{0,4000}?)(/?)>")
+_CASE = re.compile(r"<testcase\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_VERDICT = re.compile(r"<(failure|error|skipped)\b([^<>]{0,4000})>([^<]{0,400})")
+_VERDICT = re.compile(r"<(failure|error|skipped)\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>([^<]{0,400})")
 
-_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$")
+_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$")
+_INSIDE = re.compile(r"^(?:  |$)(?!test at | *✖ )")
 _NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
 
 _RSPEC = re.compile(
@@ -50,7 +61,8 @@ def parse_tap(output: Output) -> CheckReport | None:
     plan = next((int(match[1][:9]) for line in output.lines if (match := _PLAN.match(line))), None)
     if plan is None and not any(line.startswith("TAP version ") for line in output.lines):
         return None
-    passed, skipped, failing = _tap_points(output.lines)
+    points = _tap_points(output.lines)
+    passed, failing = points.passed, _leaves(points.failing)
     bail = next((match[1].strip() for line in output.lines if (match := _BAIL.match(line))), None)
     top = sum(bool((match := _TAP.match(line)) and not match[1]) for line in output.lines)
     short = plan is not None and top < plan
@@ -65,7 +77,14 @@ def parse_tap(output: Output) -> CheckReport | None:
         outcome=outcome,
         failing=unique,
         passed=names([(name, "") for name in passed]),
-        skipped=names([(name, "") for name in skipped]),
+        skipped=names([(name, "") for name in points.skipped]),
+        expected=names([(name, "") for name in points.expected]),
+        unexpected=names([(name, "") for name in points.unexpected]),
+        tally=Tally(
+            len(passed) + len(points.failing),
+            len(points.skipped),
+            len(points.expected) + len(points.unexpected),
+        ),
         ran=len(passed) + len(unique),
         failed=len(unique),
         complete=output.selected.whole and not short and bail is None and bool(passed),
@@ -75,14 +94,18 @@ def parse_tap(output: Output) -> CheckReport | None:
     )
 
 
-def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedCheck]]:
-    """Return the test points as passed, skipped and failing, named with the names of their parents.
+class _Points(msgspec.Struct):
+    """The test points of a TAP stream, named with their parents; the failing ones with a message."""
 
-    A parent that only repeats the failure of its subtests is left out.
-    """
-    passed: list[str] = []
-    skipped: list[str] = []
-    failing: dict[str, str] = {}
+    passed: list[str] = msgspec.field(default_factory=list)
+    skipped: list[str] = msgspec.field(default_factory=list)
+    expected: list[str] = msgspec.field(default_factory=list)
+    unexpected: list[str] = msgspec.field(default_factory=list)
+    failing: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def _tap_points(lines: list[str]) -> _Points:
+    points = _Points()
     parents: list[str] = []
     for index, line in enumerate(lines):
         if "# Subtest: " in line and (match := _SUBTEST.match(line)):
@@ -93,42 +116,67 @@ def _tap_points(lines: list[str]) -> tuple[list[str], list[str], list[FailedChec
             name = " > ".join([*parents[:depth], own][-MAX_DEPTH:])
             if match[6]:  # its subtests follow in braces
                 parents = [*parents[:depth], own]
-            if match[5]:
-                skipped.append(name)
+            if (match[5] or "").upper() == "SKIP":
+                points.skipped.append(name)
+            elif match[5]:
+                (points.expected if match[2] else points.unexpected).append(name)
             elif not match[2]:
-                passed.append(name)
+                points.passed.append(name)
             else:
-                near = (found[1] for after in lines[index + 1 : index + 12] if (found := _YAML.match(after)))
-                failing.setdefault(name, next(near, ""))
+                points.failing.setdefault(name, _yaml_message(lines[index + 1 : index + 40]))
+    return points
+
+
+def _leaves(failing: dict[str, str]) -> list[FailedCheck]:
+    """Return the failures without the parents that only repeat the failure of a subtest."""
     above = {name.rpartition(" > ")[0] for name in failing}
-    return (
-        passed,
-        skipped,
-        [finding(name, message=message) for name, message in failing.items() if name not in above],
-    )
+    return [finding(name, message=message) for name, message in failing.items() if name not in above]
+
+
+def _yaml_message(lines: list[str]) -> str:
+    """Return the message of a TAP diagnostic block, which may be a YAML block scalar of several lines."""
+    for index, line in enumerate(lines):
+        if line.strip() == "..." or _TAP.match(line):
+            break
+        match = _YAML.match(line)
+        if match and not _BLOCK.match(match[2]):
+            return match[2]
+        if match:
+            return _joined(_inner(lines[index + 1 :], len(match[1])))
+    return ""
+
+
+def _inner(lines: list[str], indent: int) -> Iterator[str]:
+    """Yield the lines of a block: those that are indented more than its key, and empty ones."""
+    for line in lines:
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            return
+        yield line
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Join the lines of a message up to its stack."""
+    told = (line.strip() for line in takewhile(lambda line: not _STACK.match(line), lines) if line.strip())
+    return " ".join(islice(told, MAX_BLOCK))
 
 
 def parse_junit(output: Output) -> CheckReport | None:
     """Parse JUnit XML; return ``None`` if there is none."""
-    cases = list(_CASE.finditer(output.text))
+    cases = list(junit_cases(output.text))
     if not cases or "<testsuite" not in output.text:
         return None
     passed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
     failing: list[FailedCheck] = []
-    for case, following in zip(cases, [*cases[1:], None], strict=True):
-        values = _attributes(case[1])
-        name, suite = values.get("name", ""), values.get("classname", "")
-        end = following.start() if following else case.end() + 20_000
-        verdict = None if case[2] else _VERDICT.search(output.text, case.end(), end)
-        if verdict is None:
+    for case in cases:
+        name, suite = case.values.get("name", ""), case.values.get("classname", "")
+        if not case.verdict:
             passed.append((name, suite))
-        elif verdict[1] == "skipped":
+        elif case.verdict == "skipped":
             skipped.append((name, suite))
         else:
-            message = _attributes(verdict[2]).get("message") or unescape(verdict[3])
-            path, line = values.get("file", ""), values.get("line", "")
-            failing.append(finding(name, suite=suite, path=path, line=line, message=message))
+            path, line = case.values.get("file", ""), case.values.get("line", "")
+            failing.append(finding(name, suite=suite, path=path, line=line, message=case.message))
     root = "testsuites" if "<testsuites" in output.text else "testsuite"
     whole = output.text.rfind(f"</{root}>") > output.text.rfind("<testcase")
     unique, shown = distinct(failing), whole and not output.cut
@@ -149,7 +197,40 @@ def parse_junit(output: Output) -> CheckReport | None:
     )
 
 
-def _attributes(text: str) -> dict[str, str]:
+class JUnitCase(NamedTuple):
+    """A test in JUnit XML.
+
+    Attributes:
+        values: The attributes of its element.
+        verdict: ``failure``, ``error``, ``skipped``, or empty if it passed.
+        kind: The verdict's type.
+        message: The verdict's message.
+    """
+
+    values: dict[str, str]
+    verdict: str = ""
+    kind: str = ""
+    message: str = ""
+
+
+def junit_cases(text: str) -> Iterator[JUnitCase]:
+    """Yield the tests in JUnit XML, which may be cut."""
+    cases = list(_CASE.finditer(text))
+    for case, following in zip_longest(cases, cases[1:]):
+        values = attributes(case[1])
+        end = following.start() if following else len(text)
+        verdict = None if case[1].endswith("/") else _VERDICT.search(text, case.end(), end)
+        if verdict is None:
+            yield JUnitCase(values)
+        else:
+            told = attributes(verdict[2])
+            yield JUnitCase(
+                values, verdict[1], told.get("type", ""), told.get("message") or unescape(verdict[3])
+            )
+
+
+def attributes(text: str) -> dict[str, str]:
+    """Return the attributes of an XML element."""
     return {match[1]: unescape(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(text)}
 
 
@@ -164,7 +245,7 @@ def parse_node(output: Output) -> CheckReport | None:
     for index in range(next(titles, len(lines)) + 1, len(lines)):
         if match := _NODE_FAIL.match(lines[index]):
             place = re.match(r"^test at (\S+?):(\d+):\d+$", lines[index - 1])
-            message = next((line.strip() for line in lines[index + 1 : index + 4] if line.strip()), "")
+            message = _joined(takewhile(_INSIDE.match, lines[index + 1 : index + 40]))
             path, number = (place[1], place[2]) if place else ("", "")
             found.append(finding(match[2], path=path, line=number, message=message))
     failing = distinct(found)
@@ -173,6 +254,7 @@ def parse_node(output: Output) -> CheckReport | None:
         runner="node",
         outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
         failing=failing if failed else (),
+        tally=Tally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
         ran=counts["pass"] + failed,
         failed=failed,
         complete=output.selected.whole,
@@ -201,6 +283,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         runner="rspec",
         outcome="failed" if failed or outside else ("passed" if ran else "unknown"),
         failing=unique,
+        tally=Tally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
         ran=ran,
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,

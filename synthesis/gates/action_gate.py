@@ -4,11 +4,13 @@ Pure: memory and an action in, a verdict out. What a check forbids or the user r
 else is shown, so that it is read before the action, not after.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
+from agentx.storage.index.port import Vector
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
 from agentx.synthesis.gates.action_relevance import (
@@ -19,8 +21,8 @@ from agentx.synthesis.gates.action_relevance import (
     applies,
     ruled_out,
     touching,
-    woken,
 )
+from agentx.synthesis.gates.situations import woken
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -29,6 +31,7 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     checks_of,
+    is_shown_only,
     sort_of,
 )
 from agentx.synthesis.state.flow_lessons import lessons_before
@@ -96,6 +99,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         woken: Ids of dormant or faded rules that this action wakes.
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
+        checked: Number of active demands, rejections and rules that the action was compared with.
+        took_ms: Milliseconds that this took.
     """
 
     verdict: Decision
@@ -107,6 +112,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
     tokens: int = 0
     omitted: int = 0
+    checked: int = 0
+    took_ms: float = 0.0
 
     @property
     def text(self) -> str:
@@ -143,6 +150,7 @@ def judge(
     needs_word: str = "",
     granted: frozenset[str] = frozenset(),
     tools: Callable[[], tuple[Line, ...]] = tuple,
+    vectors: Mapping[str, Vector] = MappingProxyType({}),
 ) -> GateVerdict:
     """Return the gate's verdict on an action.
 
@@ -154,12 +162,13 @@ def judge(
         needs_word: Why approval is needed regardless of memory; empty if it is not.
         granted: Ids of flows, and of rejections that the user may have ended, that were approved.
         tools: Returns existing tools for this action: scripts, credentials by name.
+        vectors: Vectors of the phrases that may wake a rule.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
     found = ruled_out(board, action)
     against = [item for item in found if not item.perhaps_ended_by]
     doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
-    awake = woken(board, action)
+    awake = woken(board, action, vectors)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
@@ -265,6 +274,11 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
             yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
+def _why_open(issue: MemoryItem) -> str:
+    silenced = isinstance(issue.detail, HotIssueDetail) and issue.detail.silenced
+    return "no run shows that it passes" if silenced else "it still fails"
+
+
 def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if sort_of(one.item) in STATE_SORTS]
@@ -276,7 +290,7 @@ def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> I
     known = {one.item.id for one in mine}
     lines = [
         *(
-            Line(id=item.id, kind="hot_issue", text=item.text, why="it still fails")
+            Line(id=item.id, kind="hot_issue", text=item.text, why=_why_open(item))
             for item in (here or board.issues)[:_ISSUES_SHOWN]
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),
@@ -311,6 +325,8 @@ def _line(touch: Touch) -> Line:
         why = f"{perhaps_ended(item)}; not enforced"
     elif checks_of(item):
         why = f"{why}; a check enforces it"
+    elif is_shown_only(item):
+        why = f"{why}; shown only"
     elif isinstance(detail, RejectionDetail):
         reason = one_line(detail.reason)
         because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""

@@ -110,6 +110,11 @@ def observe(flow_steps: Sequence[str], calls: Iterable[ToolCallExecuted]) -> Ste
     return StepsSeen(tuple(seen), tuple(failed), tuple(observable))
 
 
+def is_reading(tool: str, command: str = "") -> bool:
+    """Return whether a call can change nothing, by its tool or its command line."""
+    return tool in READING_TOOLS or (bool(command) and looks_only(command))
+
+
 def can_change(tool: str, command: str = "") -> bool:
     """Return whether a call can change something: it neither reads nor checks.
 

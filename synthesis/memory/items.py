@@ -125,6 +125,44 @@ class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_default
 Priority = Literal["critical", "high", "normal"]
 
 
+class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many tests of a run were executed, and how many were not.
+
+    Attributes:
+        ran: Tests that passed or failed.
+        skipped: Tests that were found and not run.
+        expected: Tests that are marked as expected to fail, whatever they did.
+        deselected: Tests that an option left out.
+    """
+
+    ran: int = 0
+    skipped: int = 0
+    expected: int = 0
+    deselected: int = 0
+
+    @property
+    def total(self) -> int:
+        """All tests except the deselected ones."""
+        return self.ran + self.skipped + self.expected
+
+
+Silenced = Literal[
+    "", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "suppressed", "unproved"
+]
+"""Why a check that no longer fails is not known to pass."""
+
+
+_NOT_PASSED: dict[Silenced, str] = {
+    "skipped": "not run any more: skipped",
+    "expected to fail": "not required to pass any more: expected to fail",
+    "unexpected pass": "passing now, but still marked as expected to fail",
+    "deselected": "not run any more: deselected",
+    "removed": "not run any more: removed, renamed or not collected",
+    "suppressed": "not reported any more: suppressed",
+    "unproved": "not known to pass: a later run passes, but does not show that it ran",
+}
+
+
 class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults=True):
     """A failing check.
 
@@ -143,6 +181,10 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         command: The command whose run opened it, without the parts that only change how output is shown.
         tool: Our own tool that ran it (``run_tests``, ``run_lint``, ``run_build``, ``check_document``), or
             empty.
+        silenced: Why it no longer fails, if no run shows that it passes; empty while it fails.
+        note: How the run that no longer shows the failure differs from the one before; empty if unknown.
+        tally: The counts of the run in which it last failed; ``None`` if the runner printed none.
+        touched: Whether the file of the test, or a test configuration, changed since it last failed.
     """
 
     runner: str
@@ -157,6 +199,20 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     suite: str = ""
     command: str = ""
     tool: str = ""
+    silenced: Silenced = ""
+    note: str = ""
+    tally: Tally | None = None
+    touched: bool = False
+
+
+def not_passed(detail: HotIssueDetail) -> str:
+    """Describe why a check that no longer fails is not known to pass; empty while it fails.
+
+    >>> not_passed(HotIssueDetail("pytest", "t.py::a", silenced="skipped", note="1 more skipped"))
+    'not run any more: skipped (1 more skipped)'
+    """
+    why = _NOT_PASSED.get(detail.silenced, "")
+    return f"{why} ({detail.note})" if why and detail.note else why
 
 
 class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
@@ -167,11 +223,16 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
             while it is only a rule in words.
         checks: The checks that enforce it; empty if it is only shown.
+        passed_over: Number of tasks in a row in which its situation came up and it was not kept.
+        reached: Number of tasks of the workspace at the maintenance that last saw its situation; 0 if none
+            has counted since it was made or strengthened.
     """
 
     violations: int = 0
     enforced_by: str = ""
     checks: tuple[Check, ...] = ()
+    passed_over: int = 0
+    reached: int = 0
 
 
 class FlowRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -418,6 +479,15 @@ def checks_of(item: MemoryItem) -> tuple[Check, ...]:
     return (
         item.detail.checks if isinstance(item.detail, ConstraintDetail | RejectionDetail | RuleDetail) else ()
     )
+
+
+def is_shown_only(item: MemoryItem) -> bool:
+    """Return whether a rule has nothing that enforces it besides being shown.
+
+    Rejections are compared with actions by the gate, so they are never only shown.
+    """
+    enforced = isinstance(item.detail, RuleDetail) and item.detail.enforced_by
+    return item.kind in ("constraint", "rule") and not checks_of(item) and not enforced
 
 
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from agentx import Workspace
@@ -269,6 +270,21 @@ def test_a_rule_that_slept_is_back_when_its_situation_comes_up(ws):
     assert verdict.woken == (rule.id,)
     assert ws.memory("rule")[0].score >= 5
     assert ws.gates.before("purge the cache after the deployment").woken == ()
+
+
+def test_a_loaded_model_wakes_a_rule_by_meaning_and_none_is_loaded_for_it(ws, monkeypatch):
+    rule = ws.remember("rule", "Purge the cache after a deployment.", score=3.5)
+    asked = []
+
+    def vectors(phrases, *, load, within_s):
+        asked.append((load, *phrases))
+        return {phrase: np.array([1.0, 0.0]) for phrase in phrases}
+
+    monkeypatch.setattr(ws.engine.meanings, "of", vectors)
+    assert ws.gates.before("hand it to the customers").woken == (rule.id,)
+    assert asked == [(False, "hand it to the customers", rule.text)]
+    ws.gates.before("hand it to the customers")
+    assert len(asked) == 1  # no rule is asleep any more
 
 
 # --- in a run --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     checks_of,
     ending,
+    is_shown_only,
+    not_passed,
     sort_of,
     superseded_by,
 )
@@ -41,6 +43,7 @@ def marks(item: MemoryItem) -> str:
             (sort.replace("_", " "), sort != item.kind),
             ("pinned", item.pinned),
             ("checked", checked),
+            ("shown only", item.status == "active" and is_shown_only(item)),
             ("for now", passing),
         )
         if holds
@@ -110,6 +113,7 @@ def _facts(
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)
     rows += [("checked", _check(check)) for check in checks_of(item)]
+    rows += [("checked", "no: shown only")] if is_shown_only(item) else []
     if isinstance(detail, RejectionDetail) and detail.reason:
         rows.append(("because", detail.reason))
     if isinstance(detail, HotIssueDetail):
@@ -118,6 +122,7 @@ def _facts(
         rows += [
             ("priority", detail.priority),
             ("failed", f"{detail.failures} times"),
+            ("state", not_passed(detail)),
             ("ended", detail.ended),
         ]
     if item.kind == "rule":
@@ -143,11 +148,13 @@ def _facts(
 
 
 def _check(check: Check) -> str:
-    """Describe a compiled check in words."""
-    settings = {name: getattr(check, name) for name in check.__struct_fields__}
+    """Describe a check in a line: kind, mode, and what is set."""
+    common = ("mode", "by_hand")
+    settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
     words = [
-        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}".replace("_", " ", 1)
         for name, value in settings.items()
         if value
     ]
-    return f"{type(check).__struct_config__.tag}: {'; '.join(words)}".replace("_", " ")
+    how = f"{check.mode}{', by hand' * check.by_hand}"
+    return f"{type(check).__struct_config__.tag} ({how}): {'; '.join(words)}"
