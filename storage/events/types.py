@@ -164,11 +164,15 @@ class AgentMessageSent(Payload, frozen=True):
     Attributes:
         final: Whether this answers the user's message and ends the turn.
         model: Name of the model that produced it.
+        kept: IDs of the rules with a check that applied to it, or to the run that it ends, and was kept.
+        broke: IDs of the rules that it, or the run that it ends, broke.
     """
 
     body: Body
     final: bool = False
     model: str = ""
+    kept: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} {'answered' if self.final else 'said'}: {shorten(self.body.text, WORDS)}"
@@ -426,6 +430,9 @@ class TaskGraded(Payload, frozen=True):
         lesson: What was learned, in one sentence; empty for nothing.
         made: What the lesson was turned into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
         domain: Domain of the task ("payments").
+        followed: Whether the flow was followed; otherwise the task only called for it.
+        steps_seen: Number of the flow's steps that the calls of the run show.
+        steps: Number of its steps that calls can show; 0 if that was not measured.
     """
 
     task: str
@@ -436,9 +443,14 @@ class TaskGraded(Payload, frozen=True):
     lesson: str = ""
     made: str = ""
     domain: str = ""
+    followed: bool = True
+    steps_seen: int = 0
+    steps: int = 0
 
     def _line(self, _event: "Event", /) -> str:
-        by = f" (by {self.flow})" if self.flow else ""
+        by = f"by {self.flow}" if self.followed else f"{self.flow} matched, not followed"
+        seen = f", steps seen {self.steps_seen} of {self.steps}" if self.steps else ""
+        by = f" ({by}{seen})" if self.flow else ""
         return f"Task {'passed' if self.passed else 'failed'}: {shorten(self.task, WORDS)}{by}"
 
     def _rank(self, event: "Event", /) -> int:

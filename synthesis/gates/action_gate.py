@@ -31,8 +31,10 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     checks_of,
+    is_shown_only,
     sort_of,
 )
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import FlowMatch, told
 
 MAX_TOKENS = 3_000
@@ -97,6 +99,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         woken: Ids of dormant or faded rules that this action wakes.
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
+        checked: Number of active demands, rejections and rules that the action was compared with.
+        took_ms: Milliseconds that this took.
     """
 
     verdict: Decision
@@ -108,6 +112,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
     tokens: int = 0
     omitted: int = 0
+    checked: int = 0
+    took_ms: float = 0.0
 
     @property
     def text(self) -> str:
@@ -168,7 +174,7 @@ def judge(
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
     touched = _touched(board, action, violations, awake)
-    sections = [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched)]
+    sections = [*_flow_part(board, flows), *_parts(touched), *_standing(board, action, touched)]
     if existing := tools():
         title = "What exists already: use it before you make another"
         sections.append(VerdictSection(name="tools", title=title, lines=existing))
@@ -237,7 +243,7 @@ def violation_of(item: MemoryItem) -> Violation:
     )
 
 
-def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
+def _flow_part(board: MemoryBoard, flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
     lines: list[Line] = []
     for one in flows:
         detail, why = one.item.detail, f"less near: {one.why}"
@@ -247,7 +253,13 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
             why = f"{works}{'; needs approval' if detail.needs_approval else ''}; {one.why}"
         lines.append(Line(id=one.item.id, kind="flow", text=one.item.text, why=why))
         if one is flows[0] and isinstance(detail, FlowDetail):
-            lines += [Line(id=str(n), kind="step", text=step) for n, step in enumerate(detail.steps, start=1)]
+            lessons = lessons_before(board.items.values(), one.item)
+            for n, step in enumerate(detail.steps, start=1):
+                lines += [
+                    Line(id=it.id, kind=sort_of(it), text=it.text, why=f"before step {n}")
+                    for it in lessons.get(n, ())
+                ]
+                lines.append(Line(id=str(n), kind="step", text=step))
     if lines:
         yield VerdictSection(
             name="flow", title="The procedure: follow its steps in order", lines=tuple(lines)
@@ -313,6 +325,8 @@ def _line(touch: Touch) -> Line:
         why = f"{perhaps_ended(item)}; not enforced"
     elif checks_of(item):
         why = f"{why}; a check enforces it"
+    elif is_shown_only(item):
+        why = f"{why}; shown only"
     elif isinstance(detail, RejectionDetail):
         reason = one_line(detail.reason)
         because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""

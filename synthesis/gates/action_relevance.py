@@ -46,14 +46,6 @@ SCRIPT_FOLDERS = frozenset(("bin", "scripts", "tools"))
 _SCRIPT_ENDINGS = frozenset((".sh", ".bash", ".zsh", ".ps1"))
 _CODE_ENDINGS = frozenset((".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", "", *_SCRIPT_ENDINGS))
 
-READS = vocabulary(
-    """
-    read_file list_directory search_memory summarize_directory_purpose summarize_decisions settle Read Glob
-    Grep LS NotebookRead WebSearch TodoWrite
-    """
-)
-"""Tools that change no artifact, of AgentX and of other agents."""
-
 STATE_SORTS = ("task", "decision", "situation", "context", "agent_state")
 """Kinds and sorts that describe the current state."""
 

@@ -14,10 +14,10 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.synthesis.gates.action_relevance import READS, Action, MemoryBoard
+from agentx.synthesis.gates.action_relevance import Action, MemoryBoard
 from agentx.synthesis.gates.situations import comes_up, is_done
+from agentx.synthesis.learning.following import is_reading
 from agentx.synthesis.memory.items import MemoryItem
-from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.rule_lifecycle import Outcome
 from agentx.synthesis.state.state import State
 
@@ -141,8 +141,7 @@ def _take(task: _Task, event: Event) -> None:
             task.checked |= dict.fromkeys(call.kept, True)
             task.checked |= dict.fromkeys((*call.broke, *call.denied_by), False)
             task.broke |= {*call.broke, *call.denied_by}
-            looks = call.tool in READS or (bool(call.command) and looks_only(call.command))
-            if call.changes or not looks:
+            if call.changes or not is_reading(call.tool, call.command):
                 (task.said if call.status == "DENIED" else task.done).append(_action(event, call))
 
 

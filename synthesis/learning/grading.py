@@ -115,7 +115,7 @@ def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]
     """Update the flow's record and the rules that were kept or broken."""
     flow = state.items.get(graded.flow)
     if flow is not None and isinstance(flow.detail, FlowDetail):
-        yield flow_graded(flow, passed=graded.passed, at=event.at)
+        yield flow_graded(flow, graded, event.at)
     said_again = rule_that_says(state, graded.lesson, graded.domain) if graded.lesson else None
     for name in dict.fromkeys((*graded.broke, *graded.kept)):
         rule = state.items.get(name)
