@@ -8,9 +8,9 @@ weigh nothing.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
@@ -160,7 +160,7 @@ class MemoryBoard:
     def __init__(self, state: State) -> None:
         self.state = State(items={item.id: item for item in state.items.values() if sort_of(item) in _HELD})
         self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
-        self.words = {name: _about(bare(item.text)) for name, item in self.items.items()}
+        self.words = {name: _about_item(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
@@ -178,8 +178,15 @@ class MemoryBoard:
         standing = (item for item in reversed(self.items.values()) if sort_of(item) in STATE_SORTS)
         self.latest = list(islice((item for item in standing if item.status == "active"), LATEST))
         self.scoped = [
-            item.id for item in self.items.values() if item.scope.paths or item.scope.tools or item.domain
+            item.id
+            for item in self.items.values()
+            if item.scope.paths or item.scope.tools or item.scope.topic or item.domain
         ]
+
+    def having(self, words: Iterable[str]) -> dict[str, MemoryItem]:
+        """Return the items that have one of the words or a scope: only these can concern an action."""
+        named = (name for word in words if word in self._holding for name in self._holding[word])
+        return {name: self.items[name] for name in (*self.scoped, *named)}
 
     def near(self, words: Words) -> dict[str, float]:
         """Return, by item id, the closeness to the words, from 0 to 1.
@@ -228,6 +235,11 @@ def _about(text: str) -> Words:
     for term, own in terms_as_said(text[:ACTION_CHARACTERS]):
         said[term].add(own)
     return {term: said[term] for term in said.keys() - doing() - _looking()} or dict(said)
+
+
+@lru_cache(maxsize=16_384)
+def _about_item(text: str) -> Words:
+    return _about(bare(text))
 
 
 # --- what was ruled out -------------------------------------------------------------------------------------
