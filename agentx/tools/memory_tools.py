@@ -94,7 +94,7 @@ class MemoryTools(QualityTools):
     ) -> Summary:
         """Describe a directory: a README made from its files, docstrings and symbols, with its rules."""
         del job
-        folder = check_folder(path)
+        folder = check_folder(path.strip().lstrip("/"))
         rules = self.engine.demands()
         write_path = self.engine.write_path
         tree = write_path.git.repo.subtree(write_path.git.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))
