@@ -46,11 +46,12 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
-from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.judgement.settling import SettleVerdict
+from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
@@ -437,10 +438,13 @@ class Workspace:
         scope: Scope | None = None,
         until: str = "",
         score: float = 5.0,
+        checks: Sequence[Check] | None = None,
     ) -> MemoryItem:
-        """Add a memory item in the user's own words."""
+        """Add a memory item in the user's own words; its checks are compiled unless they are given."""
         scope, actor = scope or Scope(), self.settings.actor
-        return editing.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
+        return editing.add(
+            self.engine, kind, text, scope=scope, until=until, score=score, actor=actor, checks=checks
+        )
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:
         """Replace an item's text."""
@@ -496,7 +500,7 @@ class Workspace:
         query: str,
         k: int = 10,
         *,
-        kind: ChunkKind | None = None,
+        kind: SearchKind | None = None,
         path: str = "",
         source: str | None = None,
         actor: str = "",
@@ -504,13 +508,15 @@ class Workspace:
         before: str = "",
         as_of: int | str | None = None,
         files: bool = False,
+        grouped: bool = False,
     ) -> list[SearchHit]:
         """Find passages in files, messages, outputs and sources; fresh writes included.
 
         Args:
             query: Words in any form.
             k: Maximum number of hits.
-            kind: Only ``artifact``, ``message``, ``tool``, ``memory`` or ``source``.
+            kind: Only ``artifact``, ``message``, ``tool`` or ``memory``; or only files of a kind: ``source``,
+                ``test``, ``docs``, ``config`` or ``data``.
             path: Only below this directory, or matching this glob.
             source: Only this read-only source; ``""`` for the workspace itself.
             actor: Only of this actor, or of a class of them (``agent:``).
@@ -518,12 +524,13 @@ class Workspace:
             before: Only before this ISO date or time.
             as_of: As it was at a moment; see :meth:`moment`.
             files: Return one hit for each file: its most relevant passage, with the score of the whole file.
+            grouped: Return the passages of a file as one hit: the best, whose ``also`` names the others.
         """
         kinds, seq = (kind,) if kind else (), None if as_of is None else self.moment(as_of)
         where = Filter(
             kinds=kinds, path=path, source=source, actor=actor, since=since, before=before, as_of=seq
         )
-        return service.search(self.engine, query, k, where, seq, files=files)
+        return service.search(self.engine, query, k, where, seq, files=files, grouped=grouped)
 
     def boot(self, agent: str = "", *, max_tokens: int = 2_000) -> Context:
         """Return what every agent needs at its start.

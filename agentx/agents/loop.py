@@ -44,7 +44,6 @@ from agentx.storage.events.types import (
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall, ToolSchema
-from agentx.synthesis.state.flows import match
 from agentx.synthesis.state.state import PendingCall
 
 if TYPE_CHECKING:
@@ -264,13 +263,16 @@ class _AgentRun:
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
         opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
-        # By its words: similarity alone is not a record
-        flows = match(state, task) if status != "FAILED" else []
-        self.ws.gates.after(
+        calls = [
+            event.data
+            for event in self.recorded(state.last_run.seq)
+            if event.run == self.id and isinstance(event.data, ToolCallExecuted)
+        ]
+        self.ws.gates.after_run(
             task,
+            calls,
             passed=status == "COMPLETED" and not opened and not violations,
-            flow=flows[0].item.id if flows else "",
-            actor="engine:gates",
+            flows=status != "FAILED",
             run=self.id,
         )
 

@@ -36,12 +36,20 @@ MOST_SEARCHED = 1_000
 
 
 def search(
-    engine: Engine, query: str, k: int, where: Filter, seq: int | None, *, files: bool = False
+    engine: Engine,
+    query: str,
+    k: int,
+    where: Filter,
+    seq: int | None,
+    *,
+    files: bool = False,
+    grouped: bool = False,
 ) -> list[SearchHit]:
     """Find ``k`` passages or files, in the workspace as it was after an event (``None``: as it is)."""
     if seq is None:
-        return engine.search(query, k, where, files=files)
-    return moment_parser.search_at(engine, query, k, where, moment_parser.state_at(engine, seq), files=files)
+        return engine.search(query, k, where, files=files, grouped=grouped)
+    state = moment_parser.state_at(engine, seq)
+    return moment_parser.search_at(engine, query, k, where, state, files=files, grouped=grouped)
 
 
 class _Clock(msgspec.Struct, frozen=True):

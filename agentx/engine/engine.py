@@ -147,7 +147,14 @@ class Engine:
             return self.log.state.copy(), False
 
     def search(
-        self, query: str, k: int, where: Filter, *, deadline: float | None = None, files: bool = False
+        self,
+        query: str,
+        k: int,
+        where: Filter,
+        *,
+        deadline: float | None = None,
+        files: bool = False,
+        grouped: bool = False,
     ) -> list[SearchHit]:
         """Return the passages nearest to a query, fresh writes included.
 
@@ -158,6 +165,7 @@ class Engine:
             deadline: ``time.monotonic()`` by which there is an answer; what has no vector yet is found by its
                 words.
             files: Return one hit for each file.
+            grouped: Return the passages of a file as one hit.
 
         Raises:
             SearchLate: The index is still being loaded or filled at the deadline; the error holds the partial
@@ -176,7 +184,9 @@ class Engine:
 
         def ask() -> list[SearchHit]:
             try:
-                hits = self.indexer.search(query, k, where, embed_s=embed_s, files=files, deadline=read_by)
+                hits = self.indexer.search(
+                    query, k, where, embed_s=embed_s, files=files, grouped=grouped, deadline=read_by
+                )
             except SearchLate as late:
                 raise SearchLate(str(late), with_commits(late.found)) from late
             return with_commits(hits)
@@ -199,6 +209,11 @@ class Engine:
     def checked(self) -> list[MemoryItem]:
         """Return the active items with checks; cached until memory changes."""
         return [item for item in self._standing() if checks_of(item)]
+
+    @property
+    def standing_rules(self) -> int:
+        """The number of active demands, rejections and rules."""
+        return len(self._standing())
 
     def _standing(self) -> tuple[MemoryItem, ...]:
         with self.write_path.exclusive():

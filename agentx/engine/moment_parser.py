@@ -163,6 +163,7 @@ def search_at(
     *,
     deadline: float | None = None,
     files: bool = False,
+    grouped: bool = False,
 ) -> list[SearchHit]:
     """Return the passages that were nearest to a query at an earlier moment.
 
@@ -177,8 +178,9 @@ def search_at(
         state: The state at that moment.
         deadline: ``time.monotonic()`` after which nothing is embedded.
         files: Return one hit for each file.
+        grouped: Return the passages of a file as one hit.
     """
-    hits = engine.search(query, k * 2, where, deadline=deadline, files=files)
+    hits = engine.search(query, k * 2, where, deadline=deadline, files=files, grouped=grouped)
     then = (as_it_was(engine, hit, state) for hit in hits)
     return [hit for hit in then if hit is not None][:k]
 

@@ -8,6 +8,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.memory import editing
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.text import shorten
 from agentx.synthesis.memory.conclusions import PERSON, Patch
@@ -19,6 +20,7 @@ from agentx.synthesis.state.flows import (
     called,
     match,
     requests,
+    rewritten,
     terms,
 )
 from agentx.synthesis.state.state import State
@@ -116,7 +118,7 @@ class Flows:
     ) -> MemoryItem:
         """Change the given fields of the flow with an ID or a name.
 
-        With other steps it is another procedure, so its counters are reset.
+        Other steps make a new version; the record of the earlier ones is kept.
 
         Raises:
             UsageError: It is not a flow, or a value is invalid.
@@ -126,12 +128,11 @@ class Flows:
             text = item.text if name is None else _line(name)
             new = msgspec.structs.replace(
                 old,
-                steps=old.steps if steps is None else _lines(steps),
                 triggers=old.triggers if triggers is None else _lines(triggers),
                 needs_approval=old.needs_approval if needs_approval is None else needs_approval,
             )
-            if new.steps != old.steps:
-                new = msgspec.structs.replace(new, succeeded=0, failed=0)
+            if steps is not None and _lines(steps) != old.steps:
+                new = rewritten(new, _lines(steps), stamp())
             _checked(text, new)
             if text != item.text:
                 self._refuse_same_name(text)

@@ -15,14 +15,14 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.port import OPEN, Chunk
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import decoded
-from agentx.synthesis.chunking.passages import chunk_file, chunk_message
+from agentx.synthesis.chunking import chunk_message, kind_of_file, split_file
 from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
-CHUNKING_VERSION = "3"
+CHUNKING_VERSION = "4"
 """Raised when the same history would be cut or embedded differently; an index of another version is
 refilled."""
 
@@ -126,9 +126,10 @@ class Passages:
             text = decoded(self._write_path.git.repo.read_blob(made.after)) or ""
         except ObjectDamaged:
             return
-        for number, piece in enumerate(chunk_file(made.path, clean(text, keep_lines=True))):
+        kind = kind_of_file(made.path, text)
+        for name, piece in split_file(made.path, clean(text, keep_lines=True)):
             yield Chunk(
-                id=f"a:{event.seq}:{made.path}:{number}",
+                id=f"a:{event.seq}:{made.path}:{name}",
                 text=piece.text,
                 context=piece.context,
                 kind="artifact",
@@ -140,6 +141,7 @@ class Passages:
                 actor=event.actor,
                 at=event.at,
                 seq=event.seq,
+                file_kind=kind,
             )
 
 

@@ -8,6 +8,7 @@ waits.
 """
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +49,7 @@ _CLOSE_S = 30.0
 """Longest wait of :meth:`Indexer.close` for a search, in seconds."""
 
 T = TypeVar("T")
+_Find = Callable[[MemoryIndex, str, Vector | None, int, Filter], list[SearchHit]]
 
 
 class Watching:
@@ -324,6 +326,7 @@ class Indexer:
         *,
         embed_s: float = 1.0,
         files: bool = False,
+        grouped: bool = False,
         deadline: float | None = None,
     ) -> list[SearchHit]:
         """Return the ``k`` best passages, including what was recorded a moment ago.
@@ -337,23 +340,25 @@ class Indexer:
             embed_s: How long to embed passages without a vector before searching, in seconds; the rest is
                 found by words.
             files: Return one hit per file.
+            grouped: Return the passages of a file as one hit; its ``also`` names the others.
             deadline: ``time.monotonic()`` after which no more history is read, and the existing index is
                 searched.
 
         Raises:
             SearchLate: Part of the history was not read in time; the error holds the hits in the rest.
         """
+        find = retrieve_files if files else functools.partial(retrieve, grouped=grouped)
         with self._idle:
             self._searches += 1
         try:
-            return self._anyhow(lambda: self._search(query, k, where, embed_s, deadline, files=files))
+            return self._anyhow(lambda: self._search(query, k, where, embed_s, deadline, find))
         finally:
             with self._idle:
                 self._searches -= 1
                 self._idle.notify_all()
 
     def _search(
-        self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, *, files: bool
+        self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, find: _Find
     ) -> list[SearchHit]:
         unread = self.catch_up(deadline=deadline)
         if embed_s > 0 and not unread:
@@ -364,7 +369,6 @@ class Indexer:
         vector = None
         if self._embedder is not None and query.strip() and not self.behind:
             vector = self._embedder.embed_query(query)
-        find = retrieve_files if files else retrieve
         hits = find(self.index, query, vector, k, where)
         if unread:
             raise SearchLate(

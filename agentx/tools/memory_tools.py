@@ -12,7 +12,7 @@ from agentx.search.event_chunks import place
 from agentx.storage.artifacts import ArtifactMissing
 from agentx.storage.errors import UsageError
 from agentx.storage.files.paths import check_folder
-from agentx.storage.index.port import ChunkKind, Filter
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.text import is_binary
 from agentx.synthesis.judgement.settling import Act, KeptAs, SettleVerdict
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -37,8 +37,12 @@ class Hits(msgspec.Struct, frozen=True):
         if not self.hits:
             return f"Nothing was found for {self.query!r}."
         return "\n\n".join(
-            f"{number}. {place(hit)}\n{hit.text}" for number, hit in enumerate(self.hits, start=1)
+            f"{number}. {place(hit)}\n{hit.text}{_also(hit)}" for number, hit in enumerate(self.hits, start=1)
         )
+
+
+def _also(hit: SearchHit) -> str:
+    return f"\nalso: {', '.join(hit.also)}" if hit.also else ""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -64,7 +68,8 @@ class MemoryTools(QualityTools):
         k: Annotated[int, Field(ge=1, le=MAX_HITS, description="How many passages.")] = 8,
         path: Annotated[str, Field(description="Only below this directory, or matching this glob.")] = "",
         kind: Annotated[
-            ChunkKind | None, Field(description="Only artifacts, messages, tool output, …")
+            SearchKind | None,
+            Field(description="Only source code, tests, docs, …, or messages, tool output or memory."),
         ] = None,
         source: Annotated[str | None, Field(description="Only this read-only source.")] = None,
         since: Annotated[str, Field(description="Only from this ISO date on.")] = "",
@@ -73,7 +78,7 @@ class MemoryTools(QualityTools):
         """Search everything that was written, said and printed in this task, and the sources beside it."""
         del job
         where = Filter(kinds=(kind,) if kind else (), path=path, source=source, since=since, before=before)
-        return Hits(query, tuple(self.engine.search(query, k, where)))
+        return Hits(query, tuple(self.engine.search(query, k, where, grouped=True)))
 
     @tool
     def summarize_directory_purpose(

@@ -25,7 +25,7 @@ from agentx.storage.events.types import Body, FileChange, ToolCallExecuted, chan
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
 from agentx.storage.secrets.redaction import clean
-from agentx.synthesis.checks import CheckReport, parse_output
+from agentx.synthesis.checks import CheckReport, parse_output, recorded_form
 from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.tools.toolset import Job, WriteDenied, tool
 
@@ -158,6 +158,7 @@ class QualityTools(StorageTools):
             timeout_s=section.timeout_s,
             max_output_bytes=section.max_output_bytes,
             policy=policy,
+            ask_for_reports=True,
         )
         notes = list(result.notes)
         if result.timed_out:
@@ -165,8 +166,11 @@ class QualityTools(StorageTools):
         job.command, job.exit_code = section.command, result.exit_code
         output = clean(result.output)  # once, before anything reads or truncates it
         job.printed = output
+        job.report = recorded_form((report.runner, clean(report.text)) for report in result.reports)
         changed = self._keep_changes(job, result, notes)
-        report = parse_output(output, command=section.command, exit_code=result.exit_code)
+        report = parse_output(
+            output, command=section.command, exit_code=result.exit_code, recorded=job.report
+        )
         made = CheckResult(
             tool=job.tool,
             command=section.command,

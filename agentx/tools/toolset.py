@@ -126,6 +126,7 @@ class Job(msgspec.Struct):
         exit_code: Its exit status.
         failed: Whether the call counts as failed although it returns an answer.
         printed: The program's output, kept in full in place of the answer.
+        report: The test runners' own reports, as JSON.
         denied_by: IDs of the rules that kept some of its changes from being applied.
         event: The event that recorded the call, if it was recorded with a write.
         given: The original arguments; the record holds them truncated and redacted.
@@ -145,6 +146,7 @@ class Job(msgspec.Struct):
     exit_code: int | None = None
     failed: bool = False
     printed: str = ""
+    report: str = ""
     denied_by: tuple[str, ...] = ()
     event: Event | None = None
     given: Mapping[str, Any] = {}
@@ -248,6 +250,7 @@ class Job(msgspec.Struct):
             noted=self.noted,
             kept=self.kept,
             broke=self.broke,
+            report=self.tools.engine.write_path.body(self.report),
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 

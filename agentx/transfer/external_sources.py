@@ -23,7 +23,7 @@ from agentx.storage.index.port import Chunk
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import encodable, is_binary
-from agentx.synthesis.chunking.passages import chunk_file
+from agentx.synthesis.chunking import kind_of_file, split_file
 
 _BATCH_CHUNKS = 512
 _SAVE_FILES = 200
@@ -135,10 +135,11 @@ class Sources:
         if known:
             self._drop(section.name, path)
         if not is_binary(data):
-            pieces = chunk_file(path, clean(data.decode("utf-8", "replace"), keep_lines=True))
+            text = clean(data.decode("utf-8", "replace"), keep_lines=True)
+            kind = kind_of_file(path, text)
             chunks = [
                 Chunk(
-                    id=f"s:{section.name}:{digest[:16]}:{path}:{number}",
+                    id=f"s:{section.name}:{digest[:16]}:{path}:{name}",
                     text=piece.text,
                     context=piece.context,
                     kind="source",
@@ -148,8 +149,9 @@ class Sources:
                     symbol=piece.symbol,
                     source=section.name,
                     content_id=digest,
+                    file_kind=kind,
                 )
-                for number, piece in enumerate(pieces)
+                for name, piece in split_file(path, text)
             ]
             for start in range(0, len(chunks), _BATCH_CHUNKS):
                 self._engine.indexer.index.put(chunks[start : start + _BATCH_CHUNKS])

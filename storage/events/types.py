@@ -426,6 +426,9 @@ class TaskGraded(Payload, frozen=True):
         lesson: What was learned, in one sentence; empty for nothing.
         made: What the lesson was turned into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
         domain: Domain of the task ("payments").
+        followed: Whether the flow was followed; otherwise the task only called for it.
+        steps_seen: Number of the flow's steps that the calls of the run show.
+        steps: Number of its steps that calls can show; 0 if that was not measured.
     """
 
     task: str
@@ -436,9 +439,14 @@ class TaskGraded(Payload, frozen=True):
     lesson: str = ""
     made: str = ""
     domain: str = ""
+    followed: bool = True
+    steps_seen: int = 0
+    steps: int = 0
 
     def _line(self, _event: "Event", /) -> str:
-        by = f" (by {self.flow})" if self.flow else ""
+        by = f"by {self.flow}" if self.followed else f"{self.flow} matched, not followed"
+        seen = f", steps seen {self.steps_seen} of {self.steps}" if self.steps else ""
+        by = f" ({by}{seen})" if self.flow else ""
         return f"Task {'passed' if self.passed else 'failed'}: {shorten(self.task, WORDS)}{by}"
 
     def _rank(self, event: "Event", /) -> int:

@@ -27,7 +27,7 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
 
     def matches(chunk: Chunk) -> bool:
         return (
-            (not where.kinds or chunk.kind in where.kinds)
+            (not where.kinds or chunk.kind in where.kinds or chunk.file_kind in where.kinds)
             and (source is None or chunk.source == source)
             and (chunk.to_seq == OPEN if where.as_of is None else chunk.seq <= where.as_of < chunk.to_seq)
             and (not actor or chunk.actor == actor or (is_prefix and chunk.actor.startswith(actor)))
@@ -55,7 +55,7 @@ def sql(where: Filter, *, closed: bool = False) -> str:
     """
     parts = []
     if where.kinds:
-        parts.append(any_of("kind", where.kinds))
+        parts.append(f"({any_of('kind', where.kinds)} OR {any_of('file_kind', where.kinds)})")
     if where.source is not None:
         parts.append(f"source = {literal(where.source)}")
     if where.actor.endswith(":"):

@@ -61,9 +61,9 @@ _CACHE_BYTES = 16 << 20
 _VALUES_PER_QUERY = 500
 VENDOR_ERRORS = (OSError, RuntimeError, ValueError)
 """Exceptions that lancedb and pyarrow raise; they have no common base class."""
-_FILTERED = ("id", "kind", "path", "source", "actor", "at", "seq", "to_seq")
+_FILTERED = ("id", "kind", "file_kind", "path", "source", "actor", "at", "seq", "to_seq")
 _LOOKED_UP = ("id", "path", "at", "to_seq")
-_OF_FEW_VALUES = ("kind", "source", "actor")
+_OF_FEW_VALUES = ("kind", "file_kind", "source", "actor")
 _NUMBERS = frozenset({"seq", "to_seq"})
 _STANDS = f"to_seq = {OPEN}"
 _encoder = msgspec.msgpack.Encoder()

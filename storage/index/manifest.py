@@ -7,7 +7,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 
-FORMAT = 4
+FORMAT = 5
 """Version of layout and text analysis; an index of another version is set aside and filled again."""
 
 

@@ -22,6 +22,12 @@ else:  # numpy is heavy, and most commands see no vector
 
 ChunkKind = Literal["artifact", "message", "tool", "memory", "source"]
 
+FileKind = Literal["source", "test", "docs", "config", "data"]
+"""What a file is for."""
+
+SearchKind = Literal["artifact", "message", "tool", "memory", "source", "test", "docs", "config", "data"]
+"""What a search can be narrowed to: a :data:`ChunkKind` or a :data:`FileKind`."""
+
 OPEN = 2**62
 """``to_seq`` of a chunk that is still valid."""
 
@@ -44,6 +50,7 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         actor: Who wrote or said it.
         at: When, UTC ISO 8601.
         seq: Event that brought it.
+        file_kind: What its file is for; empty if it is not of a file.
         to_seq: Event that made it invalid; :data:`OPEN` while it is valid. The chunk is visible ``as_of`` a
             seq if ``seq <= as_of < to_seq``.
     """
@@ -61,6 +68,7 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     actor: str = ""
     at: str = ""
     seq: int = 0
+    file_kind: FileKind | Literal[""] = ""
     to_seq: int = OPEN
 
 
@@ -68,7 +76,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions of a search; every field that is set must match.
 
     Attributes:
-        kinds: Any of these kinds; all if empty.
+        kinds: Any of these kinds of passages or of files; all if empty. ``source`` is both: source code, and
+            whatever is in a read-only source.
         path: A directory prefix (``src/api``) or a glob (``**/*.py``).
         source: Name of a read-only source; ``""`` for the workspace itself; ``None`` for both.
         actor: Exact actor, or a prefix that ends with a colon (``agent:``).
@@ -77,7 +86,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         as_of: Only chunks that were valid after this event; ``None`` for now.
     """
 
-    kinds: tuple[ChunkKind, ...] = ()
+    kinds: tuple[ChunkKind | FileKind, ...] = ()
     path: str = ""
     source: str | None = None
     actor: str = ""
@@ -91,6 +100,15 @@ class Ranked(msgspec.Struct, frozen=True):
 
     chunk: Chunk
     score: float
+
+
+def is_symbol(chunk_id: str) -> bool:
+    """Return whether a passage has only the signature and first line of documentation of a definition.
+
+    >>> is_symbol("a:7:pay.py:s0"), is_symbol("a:7:pay.py:0")
+    (True, False)
+    """
+    return chunk_id.count(":") > 1 and chunk_id.rpartition(":")[2].startswith("s")
 
 
 class MemoryIndex(Protocol):

@@ -7,7 +7,8 @@ no entity is ever expanded.
 import re
 from collections.abc import Iterable, Iterator
 from html import unescape
-from itertools import islice, takewhile
+from itertools import islice, takewhile, zip_longest
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,9 +41,9 @@ _STACK = re.compile(r"^ +at \S.*:\d+:\d+\)?$")
 MAX_BLOCK = 8
 """Maximum number of lines of a failure's message."""
 
-_CASE = re.compile(r"<testcase\b([^<>]{0,4000}?)(/?)>")
+_CASE = re.compile(r"<testcase\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_VERDICT = re.compile(r"<(failure|error|skipped)\b([^<>]{0,4000})>([^<]{0,400})")
+_VERDICT = re.compile(r"<(failure|error|skipped)\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>([^<]{0,400})")
 
 _NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$")
 _INSIDE = re.compile(r"^(?:  |$)(?!test at | *✖ )")
@@ -161,25 +162,21 @@ def _joined(lines: Iterable[str]) -> str:
 
 def parse_junit(output: Output) -> CheckReport | None:
     """Parse JUnit XML; return ``None`` if there is none."""
-    cases = list(_CASE.finditer(output.text))
+    cases = list(junit_cases(output.text))
     if not cases or "<testsuite" not in output.text:
         return None
     passed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
     failing: list[FailedCheck] = []
-    for case, following in zip(cases, [*cases[1:], None], strict=True):
-        values = _attributes(case[1])
-        name, suite = values.get("name", ""), values.get("classname", "")
-        end = following.start() if following else case.end() + 20_000
-        verdict = None if case[2] else _VERDICT.search(output.text, case.end(), end)
-        if verdict is None:
+    for case in cases:
+        name, suite = case.values.get("name", ""), case.values.get("classname", "")
+        if not case.verdict:
             passed.append((name, suite))
-        elif verdict[1] == "skipped":
+        elif case.verdict == "skipped":
             skipped.append((name, suite))
         else:
-            message = _attributes(verdict[2]).get("message") or unescape(verdict[3])
-            path, line = values.get("file", ""), values.get("line", "")
-            failing.append(finding(name, suite=suite, path=path, line=line, message=message))
+            path, line = case.values.get("file", ""), case.values.get("line", "")
+            failing.append(finding(name, suite=suite, path=path, line=line, message=case.message))
     root = "testsuites" if "<testsuites" in output.text else "testsuite"
     whole = output.text.rfind(f"</{root}>") > output.text.rfind("<testcase")
     unique, shown = distinct(failing), whole and not output.cut
@@ -200,7 +197,40 @@ def parse_junit(output: Output) -> CheckReport | None:
     )
 
 
-def _attributes(text: str) -> dict[str, str]:
+class JUnitCase(NamedTuple):
+    """A test in JUnit XML.
+
+    Attributes:
+        values: The attributes of its element.
+        verdict: ``failure``, ``error``, ``skipped``, or empty if it passed.
+        kind: The verdict's type.
+        message: The verdict's message.
+    """
+
+    values: dict[str, str]
+    verdict: str = ""
+    kind: str = ""
+    message: str = ""
+
+
+def junit_cases(text: str) -> Iterator[JUnitCase]:
+    """Yield the tests in JUnit XML, which may be cut."""
+    cases = list(_CASE.finditer(text))
+    for case, following in zip_longest(cases, cases[1:]):
+        values = attributes(case[1])
+        end = following.start() if following else len(text)
+        verdict = None if case[1].endswith("/") else _VERDICT.search(text, case.end(), end)
+        if verdict is None:
+            yield JUnitCase(values)
+        else:
+            told = attributes(verdict[2])
+            yield JUnitCase(
+                values, verdict[1], told.get("type", ""), told.get("message") or unescape(verdict[3])
+            )
+
+
+def attributes(text: str) -> dict[str, str]:
+    """Return the attributes of an XML element."""
     return {match[1]: unescape(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(text)}
 
 

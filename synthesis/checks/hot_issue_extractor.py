@@ -36,7 +36,8 @@ from agentx.synthesis.checks.issue_endings import (
     judge,
     rest_name,
 )
-from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out, with_reports
+from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
+from agentx.synthesis.checks.runner_reports import with_reports
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     Evidence,

@@ -27,7 +27,7 @@ TEST_RUNNERS = frozenset(
         *("tap", "junit", "maven", "gradle", "dotnet", "phpunit"),
     }
 )
-_ALIKE = ({"tap", "node"}, {"maven", "gradle", "junit"})
+_ALIKE = ({"tap", "node"},)
 """Names of the same tests in different formats."""
 
 _REST = "and more"
@@ -136,7 +136,8 @@ def _of_report(run: CheckRun, report: CheckReport, detail: HotIssueDetail) -> Ve
         )
         return _PASSED if covered or detail.suite in report.suites else None
     if report.names_all_passed:
-        whole = report.complete or _covers(run.selected, detail)
+        same = run.command == detail.command and not run.selected.narrowed
+        whole = report.complete or same or _covers(run.selected, detail)
         deselected = report.tally is not None and report.tally.deselected > 0
         missing: Silenced = "deselected" if deselected else "removed"
         return Verdict(silenced=missing, note=_note(run, report, detail)) if whole else None
@@ -191,7 +192,7 @@ def _named(report: CheckReport, detail: HotIssueDetail) -> Verdict | None:
 
 def _is(name: CheckName, detail: HotIssueDetail) -> bool:
     """Return whether a name is that of an issue: the same check, or the test of its subtest."""
-    same_suite = not name.suite or not detail.suite or name.suite == detail.suite
+    same_suite = not name.suite or f"/{name.suite}".endswith(f"/{detail.suite}") or not detail.suite
     return same_suite and (
         name.check == detail.check or detail.check.startswith((f"{name.check} (", f"{name.check} ["))
     )

@@ -18,6 +18,7 @@ from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
 from agentx.synthesis.checks.output import Output, read_output
 from agentx.synthesis.checks.pytest_output import parse_pytest
+from agentx.synthesis.checks.runner_reports import with_reports
 from agentx.synthesis.checks.unittest_output import parse_unittest
 from agentx.synthesis.shell.command_line import steps
 
@@ -148,33 +149,19 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
     return tuple(_explained(report, output) for report in reports)
 
 
-def with_reports(parsed: tuple[CheckReport, ...], recorded: str) -> tuple[CheckReport, ...]:
-    """Replace what was read from an output by the runners' own reports, if the run recorded any.
-
-    The runner's own report names each test. The output decides whether the run came to its end.
-
-    Args:
-        parsed: The reports that were read from the output.
-        recorded: The runners' reports, as JSON; empty for none.
-    """
-    if not recorded:
-        return parsed
-    try:
-        own = {report.runner: report for report in msgspec.json.decode(recorded, type=list[CheckReport])}
-    except msgspec.MsgspecError:
-        return parsed
-    return (*own.values(), *(report for report in parsed if report.runner not in own))
-
-
-def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
+def parse_output(
+    text: str, *, command: str = "", exit_code: int | None = None, recorded: str = ""
+) -> CheckReport:
     r"""Return one report for a check run; the reports of several runners are merged.
+
+    ``recorded`` holds the runners' own reports, from :mod:`agentx.synthesis.checks.runner_reports`.
 
     >>> output = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s"
     >>> report = parse_output(output, command="pytest -q | tail -2")
     >>> report.runner, report.outcome, report.failing[0].check
     ('pytest', 'failed', 'tests/test_a.py::test_b')
     """
-    reports = parse_reports(text, command=command, exit_code=exit_code)
+    reports = with_reports(parse_reports(text, command=command, exit_code=exit_code), recorded)
     if len(reports) == 1:
         return reports[0]
     if not reports:

@@ -7,7 +7,8 @@ of an embedding model.
 May import: storage.
 """
 
-from agentx.synthesis.chunking.passages import chunk_file, chunk_message, outline
+from agentx.synthesis.chunking.file_kinds import kind_of_file
+from agentx.synthesis.chunking.passages import chunk_file, chunk_message, outline, split_file
 from agentx.synthesis.chunking.pieces import OutlineEntry, Piece
 
-__all__ = ["OutlineEntry", "Piece", "chunk_file", "chunk_message", "outline"]
+__all__ = ["OutlineEntry", "Piece", "chunk_file", "chunk_message", "kind_of_file", "outline", "split_file"]

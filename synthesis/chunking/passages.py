@@ -14,7 +14,16 @@ import msgspec
 from agentx.storage.text import encodable
 from agentx.synthesis.chunking import headings
 from agentx.synthesis.chunking.definitions import GRAMMARS, definitions
-from agentx.synthesis.chunking.pieces import Block, OutlineEntry, Piece, blocks_of, name_words, pack
+from agentx.synthesis.chunking.file_kinds import kind_of_file
+from agentx.synthesis.chunking.pieces import (
+    MAX_SYMBOL,
+    Block,
+    OutlineEntry,
+    Piece,
+    blocks_of,
+    name_words,
+    pack,
+)
 
 CODE_LIMIT = 500_000
 """Maximum characters of a parsed source file. A longer one is probably generated and is split by lines."""
@@ -71,6 +80,32 @@ def chunk_file(path: str, text: str) -> list[Piece]:
     pieces = pack(lines, blocks, overlap=suffix in GRAMMARS, line_bytes=line_bytes)
     extra = lines[0][:200].strip() if suffix in _TABLES else ""
     return [msgspec.structs.replace(piece, context=_context(path, piece.symbol, extra)) for piece in pieces]
+
+
+def split_file(path: str, text: str) -> list[tuple[str, Piece]]:
+    r"""Split a file as :func:`chunk_file` does, and add a piece for each definition of source code.
+
+    Returns:
+        Each piece with a name that is unique in the file: its number, or ``s`` and a number for a definition,
+        which has the signature and the first line of the documentation.
+
+    >>> [(name, p.text) for name, p in split_file("a.py", "def f(x):\n    return x\n")]
+    [('0', 'def f(x):\n    return x'), ('s0', 'def f(x)')]
+    """
+    named = [(str(number), piece) for number, piece in enumerate(chunk_file(path, text))]
+    if _suffix(path) not in GRAMMARS or not named or kind_of_file(path, text) != "source":
+        return named
+    for number, entry in enumerate(outline(path, text)):
+        symbol = entry.symbol[:MAX_SYMBOL]
+        piece = Piece(
+            text=f"{entry.signature}\n{entry.doc}".strip(),
+            start_line=entry.start_line,
+            end_line=entry.end_line,
+            symbol=symbol,
+            context=_context(path, symbol, ""),
+        )
+        named.append((f"s{number}", piece))
+    return named
 
 
 def outline(path: str, text: str) -> list[OutlineEntry]:

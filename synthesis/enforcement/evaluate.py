@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.commands import broken_commands
 from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
 from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
@@ -18,9 +19,10 @@ from agentx.synthesis.enforcement.paths import forbidden_paths, matches
 from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
 from agentx.synthesis.enforcement.structure import broken_structures
 from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
-from agentx.synthesis.enforcement.topics import about
+from agentx.synthesis.enforcement.topics import about, perhaps_about
 from agentx.synthesis.memory.checks import (
     Check,
+    CommandCheck,
     ContentCheck,
     DecoratorCheck,
     DependencyCheck,
@@ -52,6 +54,7 @@ _OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
 _OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
     TextCheck: forbidden_in_command,
     DependencyCheck: installed_dependencies,
+    CommandCheck: broken_commands,
 }
 """By kind of check, the function that yields its breaches by a command line."""
 
@@ -131,12 +134,12 @@ def evaluate_changes(items: Iterable[MemoryItem], changes: Iterable[CheckedChang
     """
     changes = tuple(changes)
     return _evaluated(
-        (item, check, change.path, breaches(check, change))
+        (item, told, change.path, breaches(told, change))
         for item, check in _enforced(items)
         if (breaches := _OF_FILES.get(type(check)))
         for change in changes
         if _is_about(item, check, change.path)
-        and about(check.topic, change.after or "", change.path, change.message)
+        and (told := _on_topic(check, change.after or "", change.path, change.message))
     )
 
 
@@ -149,11 +152,11 @@ def evaluate_answer(items: Iterable[MemoryItem], text: str, *, message: str = ""
         message: The user's message that it answers, which may name the topic.
     """
     return _evaluated(
-        (item, check, "", breaches(check, text))
+        (item, told, "", breaches(told, text))
         for item, check in _enforced(items)
         if (breaches := _OF_ANSWERS.get(type(check)))
         and not (check.paths or item.scope.paths)
-        and about(check.topic, text, message)
+        and (told := _on_topic(check, text, message))
     )
 
 
@@ -166,9 +169,9 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         message: The user's message that the agent works on, which may name the topic.
     """
     return _evaluated(
-        (item, check, "", breaches(check, command))
+        (item, told, "", breaches(told, command))
         for item, check in _enforced(items)
-        if (breaches := _OF_COMMANDS.get(type(check))) and about(check.topic, command, message)
+        if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
     )
 
 
@@ -192,9 +195,19 @@ def _evaluated(found: Iterable[_Found]) -> Evaluation:
 def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
     for item in items:
         wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
-        if item.status == "active" and not wish:
+        if item.status == "active":
             for check in checks_of(item):
-                yield item, check
+                if check.by_hand or not wish:
+                    yield item, check
+
+
+def _on_topic(check: Check, *texts: str) -> Check | None:
+    """Return a check if texts are about its topic, as a doubtful one if they only may be."""
+    if about(check.topic, *texts):
+        return check
+    if not perhaps_about(check.topic, *texts):
+        return None
+    return msgspec.structs.replace(check, doubt=f"It is uncertain whether this is about {check.topic}.")
 
 
 def _is_about(item: MemoryItem, check: Check, path: str) -> bool:

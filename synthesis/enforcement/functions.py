@@ -262,9 +262,10 @@ def _fetches_data(function: Function) -> Likely:
     """Return whether a function fetches data, judged by its name and the calls in its body.
 
     It does if its name begins with a word of :data:`FETCHING_NAMES`, if its body calls a client
-    (``requests.get``, ``cursor.execute``), or if it returns the result of a ``fetch_…`` call. It perhaps does
-    if its name begins with a word of :data:`READING_NAMES`, and it is ``async`` or calls something other than
-    a builtin. What only opens a local file does not, nor do tests.
+    (``requests.get``, ``cursor.execute``), if it returns the result of a ``fetch_…`` call, or if its name and
+    that of a call both begin with a word of :data:`READING_NAMES`. With only its own name so, it perhaps does
+    if it is ``async`` or calls something other than a builtin. What opens a local file does not; tests do
+    not either.
     """
     parts = [
         word.lower()
@@ -279,6 +280,8 @@ def _fetches_data(function: Function) -> Likely:
         return "yes"
     if first not in READING_NAMES or any(call[-1].lower() in _LOCAL_CALLS for call in calls):
         return "no"
+    if any(_first_word(call[-1]) in READING_NAMES | FETCHING_NAMES for call in calls if not _is_pure(call)):
+        return "yes"
     return "perhaps" if _is_async(function) or not all(map(_is_pure, calls)) else "no"
 
 
@@ -295,6 +298,10 @@ def _calls(function: Function) -> Iterator[list[str]]:
         parts = [part for part in re.split(r"\.|::|->|\?\.", re.split(r"[^\w.:>?-]", said)[-1]) if part]
         if parts:
             yield parts
+
+
+def _first_word(name: str) -> str:
+    return next((word.lower() for word in words_of(name.strip("_"))), "")
 
 
 def _is_pure(call: list[str]) -> bool:
@@ -316,7 +323,7 @@ def _fetches(call: list[str]) -> bool:
 def _returns_fetched(function: Function, calls: list[list[str]]) -> bool:
     """Return whether it returns the result of a ``fetch_…`` call, directly or through a variable."""
     last = [call[-1] for call in calls]
-    fetching = [name for name in last if FETCHING_NAMES & {*words_of(name.strip("_").lower())[:1]}]
+    fetching = [name for name in last if _first_word(name) in FETCHING_NAMES]
     if not fetching:
         return False
     called = rf"(?:await\s+)?[\w.]*\b(?:{'|'.join(map(re.escape, fetching))})\s*\("

@@ -23,6 +23,7 @@ from agentx.synthesis.learning.past_runs import only_looks, subcommands
 from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
+from agentx.synthesis.similarity.statement import bare
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
 from agentx.synthesis.state.rule_lifecycle import boot_rules, has_faded, is_critical
 from agentx.synthesis.state.state import State
@@ -32,9 +33,6 @@ ACTION_CHARACTERS = 8_000
 
 TOUCHES = 0.3
 """Minimum share of the weight of an item's words, or of the action's, for the item to be relevant."""
-
-WAKES = 0.75
-"""Minimum share of the weight of its words that wakes a dormant rule."""
 
 UNHEARD = 8
 """Document frequency assumed for words that no item has.
@@ -156,7 +154,7 @@ class MemoryBoard:
     def __init__(self, state: State) -> None:
         self.state = State(items={item.id: item for item in state.items.values() if sort_of(item) in _HELD})
         self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
-        self.words = {name: _about(item.text) for name, item in self.items.items()}
+        self.words = {name: _about(bare(item.text)) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
@@ -193,9 +191,9 @@ class MemoryBoard:
         self._asked = words, found
         return found
 
-    def share(self, name: str, words: Words) -> float:
-        """Return the share of the weight of an item's words that occurs among the words."""
-        return sum(self.weight[word] for word in self.words[name].keys() & words.keys()) / self._whole[name]
+    def share(self, wanted: AbstractSet[str], words: AbstractSet[str]) -> float:
+        """Return the share of the weight of an item's words that occurs among others."""
+        return sum(self.weight[word] for word in wanted & words) / sum(self.weight[word] for word in wanted)
 
 
 def _weight(items: int, having: int) -> float:
@@ -447,15 +445,3 @@ def _why(item: MemoryItem, action: Action, near: float) -> str:
     if item.domain and action.domain and item.domain.casefold() == action.domain.casefold():
         return f"it belongs to {item.domain}"
     return ""
-
-
-def woken(board: MemoryBoard, action: Action) -> list[MemoryItem]:
-    """Return the dormant or faded rules that apply to this action again."""
-    return [
-        item
-        for name in board.near(action.words)
-        if (item := board.items[name]).kind == "rule"
-        and item.status != "active"
-        and applies(item, action)
-        and board.share(name, action.words) >= WAKES
-    ]

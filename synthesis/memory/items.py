@@ -223,11 +223,24 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
             while it is only a rule in words.
         checks: The checks that enforce it; empty if it is only shown.
+        passed_over: Number of tasks in a row in which its situation came up and it was not kept.
+        reached: Number of tasks of the workspace at the maintenance that last saw its situation; 0 if none
+            has counted since it was made or strengthened.
     """
 
     violations: int = 0
     enforced_by: str = ""
     checks: tuple[Check, ...] = ()
+    passed_over: int = 0
+    reached: int = 0
+
+
+class FlowRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often the tasks that followed a version of a flow passed and failed."""
+
+    version: int
+    succeeded: int = 0
+    failed: int = 0
 
 
 class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
@@ -239,6 +252,12 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
         needs_approval: Whether it needs approval before it begins.
         succeeded: Number of tasks that followed it and passed.
         failed: Number of tasks that followed it and failed.
+        not_followed: Number of tasks that called for it, and whose runs did not follow it.
+        steps_seen: In the last run that was measured, the number of its steps that were seen, and of those
+            that calls can show.
+        version: Number of the version; other steps are another one. The counters above are of this version.
+        since: Time of the edit that made the version; empty for the first.
+        earlier: The records of the earlier versions that were followed, oldest first.
     """
 
     steps: tuple[str, ...]
@@ -246,6 +265,11 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
     needs_approval: bool = False
     succeeded: int = 0
     failed: int = 0
+    not_followed: int = 0
+    steps_seen: tuple[int, int] = (0, 0)
+    version: int = 1
+    since: str = ""
+    earlier: tuple[FlowRecord, ...] = ()
 
 
 class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defaults=True):
@@ -455,6 +479,15 @@ def checks_of(item: MemoryItem) -> tuple[Check, ...]:
     return (
         item.detail.checks if isinstance(item.detail, ConstraintDetail | RejectionDetail | RuleDetail) else ()
     )
+
+
+def is_shown_only(item: MemoryItem) -> bool:
+    """Return whether a rule has nothing that enforces it besides being shown.
+
+    Rejections are compared with actions by the gate, so they are never only shown.
+    """
+    enforced = isinstance(item.detail, RuleDetail) and item.detail.enforced_by
+    return item.kind in ("constraint", "rule") and not checks_of(item) and not enforced
 
 
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from agentx.storage.index.analysis import query_terms
-from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Ranked, Vector
-from agentx.synthesis.recall.retrieval import SCORE_DIGITS, SearchHit, as_hit
+from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Ranked, Vector, is_symbol
+from agentx.synthesis.recall.retrieval import SCORE_DIGITS, SearchHit, as_hit, retrieve
+from agentx.synthesis.recall.wanted_files import wanted
 
 DEPTH = 200
 """Number of passages of each ranking that are added up."""
@@ -47,6 +48,9 @@ def retrieve_files(
     """
     if k <= 0:
         return []
+    if wanted(query).first == "source":  # one passage answers it, not the file as a whole
+        found = retrieve(index, query, vector, 10 * k, where, grouped=True)
+        return [hit for hit in found if hit.path][:k]
     first, _, rest = query.strip().partition("\n")
     lexical = _in_files(index.search_text(f"{first}\n{query}" if rest else query, DEPTH, where))
     by_meaning = _in_files(index.search_vector(vector, DEPTH, where)) if vector is not None else []
@@ -79,7 +83,7 @@ def _file(chunk: Chunk) -> _File:
 
 
 def _in_files(ranking: Iterable[Ranked]) -> list[Ranked]:
-    return [ranked for ranked in ranking if ranked.chunk.path]
+    return [ranked for ranked in ranking if ranked.chunk.path and not is_symbol(ranked.chunk.id)]
 
 
 def _added_up(ranking: Sequence[Ranked], floor: float, share: float) -> dict[_File, float]:

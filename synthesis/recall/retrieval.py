@@ -15,8 +15,18 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from agentx.storage.index.port import Chunk, ChunkKind, Filter, MemoryIndex, Ranked, Vector
+from agentx.storage.index.port import (
+    Chunk,
+    ChunkKind,
+    FileKind,
+    Filter,
+    MemoryIndex,
+    Ranked,
+    Vector,
+    is_symbol,
+)
 from agentx.storage.text import folded
+from agentx.synthesis.recall.wanted_files import Wanted, names, names_of, wanted
 
 DEPTH = 50
 """Minimum number of hits of each ranking that are fused."""
@@ -56,6 +66,9 @@ SCORE_DIGITS = 6
 processor. Ties are sorted by id.
 """
 
+ALSO = 4
+"""Number of further passages that the hit of a file names."""
+
 MAX_NEEDLES = 4
 MAX_QUERY_CHARS = 20_000
 MAX_NEEDLE_CHARS = 400
@@ -86,6 +99,8 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
         seq: Number of the event that added it.
         at: When, UTC ISO 8601.
         content_id: Blob id or content hash of the whole file.
+        file_kind: What its file is for: source, test, docs, config or data.
+        also: Other passages of the same file that were found, each as its lines and symbol, best first.
         commit: Git commit that holds the event, if the caller knows it; empty for sources.
         lexical_rank: Place among the matches by words, from 1; 0 if it is not among them.
         vector_rank: Place among the matches by meaning, from 1; 0 if it is not among them.
@@ -105,6 +120,8 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     actor: str = ""
     content_id: str = ""
     commit: str = ""
+    file_kind: FileKind | str = ""
+    also: tuple[str, ...] = ()
     lexical_rank: int = 0
     vector_rank: int = 0
 
@@ -124,6 +141,7 @@ def retrieve(
     where: Filter,
     *,
     weights: FusionWeights | None = None,
+    grouped: bool = False,
 ) -> list[SearchHit]:
     """Find the ``k`` best passages for a query.
 
@@ -134,6 +152,7 @@ def retrieve(
         k: Maximum number of hits.
         where: Restricts the search.
         weights: Weight of each ranking; ``None`` lets :func:`balance` decide.
+        grouped: Return one hit for each file: its best passage, and where the next ones are.
 
     Raises:
         UsageError: A date or path of the filter cannot be read.
@@ -161,13 +180,30 @@ def retrieve(
         if needle != query.strip() and not any(_held(text, whole) for text in found):
             short = len(needle.split()) <= QUOTED_WORDS
             quoted += index.search_text(needle, max(depth, QUOTED_DEPTH) if short else depth, where)
-    by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
-    hits = _fuse(lexical, by_meaning, quoted, by_kind, depth)
+    asks = wanted(query)
+    if asks.first and not where.kinds:  # or other files could take all places
+        narrowed = msgspec.structs.replace(where, kinds=(asks.first,))
+        most_words, nearest = (_of_kind(ranked, asks.first) for ranked in (lexical, by_meaning))
+        if len(lexical) >= depth:  # a shorter ranking has all of them
+            most_words = index.search_text(query, depth, narrowed)
+        if vector is not None and len(by_meaning) >= depth:
+            nearest = index.search_vector(vector, depth, narrowed)
+        by_kind = {kind: weights or balance(most_words, nearest, gain) for kind, gain in MEANING_GAIN.items()}
+        lexical, by_meaning = _merged(lexical, most_words), _merged(by_meaning, nearest)
+        tops = (most_words, nearest)
+    else:
+        by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
+        tops = (lexical, by_meaning)
+    hits = _fuse(lexical, by_meaning, quoted, by_kind, (depth, tops, asks))
+    hits = _without_symbols(hits)
     wholes = list(map(_with_words, needles))
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
-    wanted = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
-    wanted.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
-    return _distinct(wanted, k)
+    named = names(query)
+    if named:
+        held = {hit.id: held[hit.id] + bool(named & names_of(hit.symbol)) * (hit.path != "") for hit in hits}
+    found_hits = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
+    found_hits.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
+    return _by_file(_distinct(found_hits, len(found_hits)), k) if grouped else _distinct(found_hits, k)
 
 
 def to_embed(chunk: Chunk) -> str:
@@ -259,16 +295,19 @@ def _fuse(
     by_meaning: Sequence[Ranked],
     quoted: Sequence[Ranked],
     weights: Mapping[ChunkKind, FusionWeights],
-    depth: int,
+    scale: tuple[int, tuple[Sequence[Ranked], Sequence[Ranked]], Wanted],
 ) -> list[SearchHit]:
+    depth, (most_words, nearest), asks = scale
     lexical_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(lexical, 1)}
     vector_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(by_meaning, 1)}
-    by_words, by_sense = _levels(lexical, depth), _levels(by_meaning, depth)
+    by_words, by_sense = _levels(lexical, most_words, depth), _levels(by_meaning, nearest, depth)
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
     hits = []
     for i, chunk in chunks.items():
         each = weights[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
+        if chunk.file_kind:
+            score *= asks.weights[chunk.file_kind]
         if chunk.kind == "message":
             by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
             score *= by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
@@ -277,16 +316,68 @@ def _fuse(
     return hits
 
 
-def _levels(ranked: Sequence[Ranked], depth: int) -> dict[str, float]:
+def _levels(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> dict[str, float]:
     """Normalise scores between the best, 1, and the floor, 0.
 
-    The floor is the most that the first chunk outside the list can have.
+    The floor is the most that the first chunk outside the list can have. Both are those of ``scale``: of the
+    passages that are asked for.
     """
+    scale = scale or ranked
     if not ranked:
         return {}
-    top, last = ranked[0].score, ranked[-1].score
-    floor = last if len(ranked) >= depth else min(last, 0.0)
-    return {one.chunk.id: (one.score - floor) / (top - floor) if top > floor else 1.0 for one in ranked}
+    top, last = scale[0].score, scale[-1].score
+    floor = last if len(scale) >= depth else min(last, 0.0)
+    if top <= floor:
+        return {one.chunk.id: 1.0 for one in ranked}
+    return {one.chunk.id: min(max((one.score - floor) / (top - floor), 0.0), 1.0) for one in ranked}
+
+
+def _of_kind(ranked: Sequence[Ranked], kind: FileKind) -> list[Ranked]:
+    return [one for one in ranked if kind in {one.chunk.kind, one.chunk.file_kind}]
+
+
+def _merged(one: Sequence[Ranked], other: Sequence[Ranked]) -> list[Ranked]:
+    """Merge two rankings of one index by the same query."""
+    found = {ranked.chunk.id: ranked for ranked in (*one, *other)}
+    return sorted(found.values(), key=lambda ranked: (-ranked.score, ranked.chunk.id))
+
+
+def _without_symbols(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    """Give the score of a definition's name to the best passage of its body, if that was found, too."""
+    bodies: dict[tuple[str, str, str], list[int]] = {}
+    kept = [hit for hit in hits if not is_symbol(hit.id)]
+    for place, hit in enumerate(kept):
+        if hit.path:
+            bodies.setdefault((hit.source, hit.path, hit.content_id), []).append(place)
+    for symbol in (hit for hit in hits if is_symbol(hit.id)):
+        inside = [
+            place
+            for place in bodies.get((symbol.source, symbol.path, symbol.content_id), ())
+            if kept[place].start_line <= symbol.end_line and symbol.start_line <= kept[place].end_line
+        ]
+        if not inside:
+            kept.append(symbol)
+            continue
+        best = max(inside, key=lambda place: kept[place].score)
+        if kept[best].score < symbol.score:
+            kept[best] = msgspec.structs.replace(kept[best], score=symbol.score)
+    return kept
+
+
+def _by_file(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
+    """Return the first ``k`` hits, where one of each file says where others of it are."""
+    kept: list[SearchHit] = []
+    places: dict[tuple[str, str], int] = {}
+    for hit in hits:
+        first = places.get((hit.source, hit.path)) if hit.path else None
+        if first is None and len(kept) < k:
+            if hit.path:
+                places[hit.source, hit.path] = len(kept)
+            kept.append(hit)
+        elif first is not None and len(kept[first].also) < ALSO:
+            lines = f"{hit.start_line}-{hit.end_line} {hit.symbol}".strip()
+            kept[first] = msgspec.structs.replace(kept[first], also=(*kept[first].also, lines))
+    return kept
 
 
 def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank: int = 0) -> SearchHit:
@@ -305,6 +396,7 @@ def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank:
         at=chunk.at,
         actor=chunk.actor,
         content_id=chunk.content_id,
+        file_kind=chunk.file_kind,
         lexical_rank=lexical_rank,
         vector_rank=vector_rank,
     )

@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.events.types import TaskGraded
 from agentx.storage.index.port import Vector
 from agentx.synthesis.attribution.material import own_words
 from agentx.synthesis.language.requests import Act, acts, shape_of, speaks
@@ -30,7 +31,7 @@ from agentx.synthesis.language.words import (
     words_of,
 )
 from agentx.synthesis.memory.conclusions import Patch
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.memory.items import FlowDetail, FlowRecord, MemoryItem
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import State
 
@@ -41,6 +42,9 @@ RELIABLE = 0.7
 """Success rate above which a flow is reliable. ``proven`` is confidently above it, ``broken`` confidently
 below.
 """
+
+ENOUGH_RUNS = 5
+"""Number of runs from which the current version of a flow is rated alone."""
 
 UNUSED_DAYS = 30
 """Days without use, counted from its creation, after which a flow is not needed or its triggers do not fit.
@@ -124,17 +128,72 @@ def effectiveness(detail: FlowDetail) -> Effectiveness:
     >>> round(few.low, 2), few.mean, few.high
     (0.34, 1.0, 1.0)
     """
-    tries = detail.succeeded + detail.failed
+    return _interval(rated(detail))
+
+
+def _interval(record: FlowRecord) -> Effectiveness:
+    tries = record.succeeded + record.failed
     if tries == 0:
         return Effectiveness(0.0, 0.0, 1.0, 0)
-    share, z2 = detail.succeeded / tries, CONFIDENCE_Z**2
+    share, z2 = record.succeeded / tries, CONFIDENCE_Z**2
     centre = (share + z2 / (2 * tries)) / (1 + z2 / tries)
     spread = math.sqrt(share * (1 - share) / tries + z2 / (4 * tries**2)) * CONFIDENCE_Z / (1 + z2 / tries)
     return Effectiveness(
-        low=0.0 if detail.succeeded == 0 else centre - spread,
+        low=0.0 if record.succeeded == 0 else centre - spread,
         mean=share,
-        high=1.0 if detail.failed == 0 else centre + spread,
+        high=1.0 if record.failed == 0 else centre + spread,
         tries=tries,
+    )
+
+
+def rated(detail: FlowDetail) -> FlowRecord:
+    """Return the record that rates a flow: of its current version, or of all versions (version 0).
+
+    The current version is enough if it has 5 runs, or if fewer prove it reliable or broken.
+    """
+    own = FlowRecord(detail.version, detail.succeeded, detail.failed)
+    found = _interval(own)
+    if not detail.earlier or found.tries >= ENOUGH_RUNS or found.high < RELIABLE:
+        return own
+    return all_versions(detail)
+
+
+def all_versions(detail: FlowDetail) -> FlowRecord:
+    """Return the record of all versions of a flow together, as version 0."""
+    succeeded = detail.succeeded + sum(one.succeeded for one in detail.earlier)
+    return FlowRecord(0, succeeded, detail.failed + sum(one.failed for one in detail.earlier))
+
+
+def versions_told(detail: FlowDetail) -> str:
+    """Return a flow's record by version; empty if it has only one.
+
+    >>> detail = FlowDetail((), succeeded=4, version=3, since="2026-11-01T", earlier=(FlowRecord(2, 8, 2),))
+    >>> versions_told(detail)
+    'version 3 since 2026-11-01: 4 of 4; all versions: 12 of 14'
+    """
+    if detail.version == 1:
+        return ""
+    whole, tries = all_versions(detail), detail.succeeded + detail.failed
+    own = f"{detail.succeeded} of {tries}" if tries else "never used"
+    return (
+        f"version {detail.version} since {detail.since[:10]}: {own}; "
+        f"all versions: {whole.succeeded} of {whole.succeeded + whole.failed}"
+    )
+
+
+def rewritten(detail: FlowDetail, steps: tuple[str, ...], at: str) -> FlowDetail:
+    """Return a flow with other steps: its next version, with a record that begins anew."""
+    own = FlowRecord(detail.version, detail.succeeded, detail.failed)
+    return msgspec.structs.replace(
+        detail,
+        steps=steps,
+        succeeded=0,
+        failed=0,
+        not_followed=0,
+        steps_seen=(0, 0),
+        version=detail.version + 1,
+        since=at,
+        earlier=(*detail.earlier, own) if own.succeeded + own.failed else detail.earlier,
     )
 
 
@@ -161,16 +220,18 @@ def told(detail: FlowDetail) -> str:
     found = effectiveness(detail)
     if found.tries == 0:
         return "never used"
-    low, high = round(found.low * 100), round(found.high * 100)
-    return f"{found.mean:.0%} ({detail.succeeded} of {found.tries}; {low}–{high}%)"
+    low, high, record = round(found.low * 100), round(found.high * 100), rated(detail)
+    of = f"version {record.version}" if record.version else "all versions"
+    which = f"; {of}" if detail.earlier else ""
+    return f"{found.mean:.0%} ({record.succeeded} of {found.tries}; {low}–{high}%{which})"
 
 
-def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
-    """Return a flow's counters after one more task that followed it.
+def graded(item: MemoryItem, grade: TaskGraded, at: str = "") -> Patch:
+    """Return a flow's counters after one more task that called for it.
 
     Args:
         item: The flow.
-        passed: Whether the task succeeded.
+        grade: The grade of the task; one that did not follow the flow is neither success nor failure.
         at: Time of use, formatted like :attr:`agentx.storage.events.types.Event.at`; empty leaves it
             unchanged.
 
@@ -181,7 +242,11 @@ def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
     if not isinstance(detail, FlowDetail):
         raise TypeError(f"{item.id} is not a flow")
     detail = msgspec.structs.replace(
-        detail, succeeded=detail.succeeded + passed, failed=detail.failed + (not passed)
+        detail,
+        succeeded=detail.succeeded + (grade.followed and grade.passed),
+        failed=detail.failed + (grade.followed and not grade.passed),
+        not_followed=detail.not_followed + (not grade.followed),
+        steps_seen=(grade.steps_seen, grade.steps) if grade.steps else detail.steps_seen,
     )
     return Patch(id=item.id, detail=detail, used_at=at or msgspec.UNSET)
 
@@ -190,12 +255,16 @@ def advice(state: State) -> list[Advice]:
     """Return the flows that should be rewritten or retired, oldest first. The others need no attention."""
     found: list[Advice] = []
     for item, detail in _flows(state, "active"):
-        how = standing(detail)
+        how, record = standing(detail), rated(detail)
         age = days_between(item.created_at, state.at)
-        if how == "broken" and detail.succeeded:
+        untried = detail.version > 1 and not detail.succeeded + detail.failed
+        if how == "broken" and untried:
+            continue  # it was rewritten, and nobody followed it since
+        if how == "broken" and record.succeeded:
             found.append(Advice(item.id, "rewrite", f"it works in {told(detail)}: change its steps"))
         elif how == "broken":
-            found.append(Advice(item.id, "retire", f"it failed all {detail.failed} times"))
+            which = f" of version {record.version}" if detail.earlier and record.version else ""
+            found.append(Advice(item.id, "retire", f"it failed all {record.failed} times{which}"))
         elif how == "unused" and age >= UNUSED_DAYS and not item.pinned:
             why = f"nobody followed it in {age:.0f} days: its triggers do not fit, or it is not needed"
             found.append(Advice(item.id, "retire", why))

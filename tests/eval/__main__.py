@@ -38,6 +38,7 @@ from tests.eval.page import page
 from tests.eval.preferences import preferences
 from tests.eval.refusals import refusals
 from tests.eval.results import PAGE, RESULTS, keep, read, tables
+from tests.eval.source_files import source_files
 from tests.eval.survival import survival
 from tests.figures import Figure, machine, show
 
@@ -61,6 +62,7 @@ SECTIONS: dict[str, Section] = {
     "flows": flows,
     "ablations": ablations,
     "commit_localisation": commits,
+    "source_files": source_files,
     "search": search,
 }
 

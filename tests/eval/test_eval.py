@@ -113,6 +113,7 @@ KEYS = {
     },
     "cosqa": {"cosqa.mrr"},
     "commit_localisation": {"commit_localisation.all_at_5", "commit_localisation.mrr"},
+    "source_files": {f"source_files.{name}" for name in ("first", "mrr", "files_first", "files_mrr")},
 }  # fmt: skip
 """What each section must give; ``search`` fills an index of 100,000 passages and is left to `make eval` itself."""
 
@@ -125,6 +126,11 @@ def data(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         with gzip.open(path, "wt", encoding="utf-8") as lines:
             lines.writelines(json.dumps(row) + "\n" for row in several)
+    for path, text in _TREE.items():
+        (folder / "source_files" / "shop" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "source_files" / "shop" / path).write_text(text)
+    asked = {"question": "Where is the total of the prices summed up?", "files": ["shop/cart.py"]}
+    (folder / "source_files" / "shop.jsonl").write_text(json.dumps(asked) + "\n")
     return folder
 
 
@@ -141,6 +147,7 @@ def test_every_section_gives_its_figures_as_numbers_and_a_page(data, tmp_path):
     assert not {key for keys in KEYS.values() for key in keys} - set(figures)
     assert all(isinstance(value, int | float) and value == value for value in figures.values())  # noqa: PLR0124 - no NaN
     assert figures["beam.instruction_f1"] == figures["test_logs.failing_f1"] == figures["cosqa.mrr"] == 1
+    assert figures["source_files.first"] == figures["source_files.files_mrr"] == 1
     counts = [figures[f"survival.{name}"] for name in ("said", "active", "captured", "false")]
     assert counts == [4, 3 / 4, 1, 0]
     assert figures["survival.survived_of_said"] == figures["survival.survived_of_captured"] == 1

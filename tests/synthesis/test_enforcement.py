@@ -8,6 +8,7 @@ from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.functions import functions_of, is_meant
+from agentx.synthesis.memory.checks import DependencyCheck, SizeCheck, TextCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
@@ -408,7 +409,7 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
-        ("Never use Redux", "must_not", None),
+        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
@@ -472,10 +473,22 @@ def test_deeply_nested_and_enormous_code_is_passed_over():
         ('None of the files may contain "FIXME"', forbid_text(("FIXME",), answers=False)),
         ("The word TODO must not appear in any file.", forbid_text(("TODO",), answers=False)),
         ("No answer may mention Elon Musk.", forbid_text(("Elon Musk",), files=False)),
-        ("Tabs must not appear in any file.", None),
+        ("Tabs must not appear in any file.", TextCheck(patterns=(r"\t",), places=("files",))),
         ("No commit message may contain the word WIP.", None),
-        ("No file may contain more than 300 lines.", None),
+        ("No file may contain more than 300 lines.", SizeCheck(at_most=300)),
     ],
 )
 def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
     assert compile_checks(said, "must_not", Scope()) == ((check,) if check else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("Elon Musk and where Tesla will stand in ten years", ["ask"]),
+        ("Elon Musk and the future of Tesla", ["deny"]),
+        ("Elon Musk bought a Tesla", []),
+    ],
+)
+def test_a_text_that_may_be_about_the_topic_is_asked_about(text, modes):
+    assert [violation.mode for violation in check_answer([NO_MUSK], text)] == modes

@@ -1,11 +1,14 @@
 """Which flow a message calls for, how far its record can be trusted, and which flows need a person."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.storage.events.types import TaskGraded
+from agentx.synthesis.memory.items import FlowDetail, FlowRecord, MemoryItem, NoteDetail
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import (
     RELIABLE,
     advice,
@@ -16,6 +19,7 @@ from agentx.synthesis.state.flows import (
     standing,
     terms,
     told,
+    versions_told,
 )
 from agentx.synthesis.state.state import State
 from tests.synthesis.flow_cases import flow, read_cases
@@ -84,13 +88,13 @@ def test_proven_broken_unproven_and_unused_flows_are_told_apart(succeeded, faile
 
 
 def test_a_graded_task_moves_one_counter_and_the_time_of_use():
-    passed = graded(DEPLOY, passed=True, at="2026-06-02T00:00:00.000000Z")
+    passed = graded(DEPLOY, TaskGraded("deploy", passed=True), "2026-06-02T00:00:00.000000Z")
     assert (passed.detail.succeeded, passed.detail.failed) == (1, 0)
     assert passed.used_at == "2026-06-02T00:00:00.000000Z"
-    assert set(graded(DEPLOY, passed=False).fields()) == {"detail"}
-    assert graded(DEPLOY, passed=False).detail.failed == 1
+    assert set(graded(DEPLOY, TaskGraded("deploy", passed=False)).fields()) == {"detail"}
+    assert graded(DEPLOY, TaskGraded("deploy", passed=False)).detail.failed == 1
     with pytest.raises(TypeError):
-        graded(MemoryItem(id="r-1", kind="rule", text="x"), passed=True)
+        graded(MemoryItem(id="r-1", kind="rule", text="x"), TaskGraded("x", passed=True))
 
 
 def test_what_is_broken_or_never_followed_needs_a_person_and_nothing_else():
@@ -116,6 +120,79 @@ def test_what_is_broken_or_never_followed_needs_a_person_and_nothing_else():
         ),
     }
     assert "f-unused" not in {one.item for one in advice(state(*made, at="2026-01-20T00:00:00.000000Z"))}
+
+
+def test_a_version_is_rated_alone_once_its_runs_are_enough_or_prove_it_broken():
+    def version(succeeded, failed, *earlier):
+        return FlowDetail(
+            ("x",), succeeded=succeeded, failed=failed, version=2, since="2026-05-01T", earlier=earlier
+        )
+
+    was_good, was_bad = FlowRecord(1, 12, 0), FlowRecord(1, 1, 9)
+    details = {
+        "few": version(1, 0, was_good),
+        "enough": version(5, 0, was_bad),
+        "fails": version(0, 2, was_good),
+        "new": version(0, 0, was_bad),
+        "still": version(1, 0, was_bad),
+    }
+    assert {name: (standing(one), told(one)) for name, one in details.items()} == {
+        "few": ("proven", "100% (13 of 13; 77–100%; all versions)"),
+        "enough": ("unproven", "100% (5 of 5; 57–100%; version 2)"),
+        "fails": ("broken", "0% (0 of 2; 0–66%; version 2)"),
+        "new": ("broken", "10% (1 of 10; 2–40%; all versions)"),
+        "still": ("broken", "18% (2 of 11; 5–48%; all versions)"),
+    }
+    made = [MemoryItem(id=name, kind="flow", text=name, detail=one) for name, one in details.items()]
+    assert {one.item: (one.action, one.why) for one in advice(state(*made))} == {
+        "fails": ("retire", "it failed all 2 times of version 2"),
+        "still": ("rewrite", "it works in 18% (2 of 11; 5–48%; all versions): change its steps"),
+    }
+    assert versions_told(details["fails"]) == "version 2 since 2026-05-01: 0 of 2; all versions: 12 of 14"
+
+
+# --- lessons before steps --------------------------------------------------------------------------------------------
+
+
+CAMPAIGN = MemoryItem(
+    id="f-9",
+    kind="flow",
+    text="publish the newsletter",
+    detail=FlowDetail(
+        ("Convert next.md to HTML", "Upload the HTML as a campaign", "Send a test mail to Tom", "Schedule it")
+    ),
+)
+
+
+def lesson(number, text, **more):
+    return MemoryItem(id=f"r-{number}", kind="rule", text=text, created_seq=number, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("Upload the images before the HTML.", 2),
+        ("Tom reads mail until six: send him the test before.", 3),
+        ("Never schedule on a holiday.", 4),
+        ("The test suite needs a database.", None),
+        ("Keep answers short.", None),
+    ],
+)
+def test_a_lesson_belongs_to_the_step_whose_weighty_words_it_shares(text, before):
+    learned = MemoryItem(id="k-1", kind="knowledge", text=text, detail=NoteDetail(sort="learning"))
+    for item in (lesson(1, text), learned):
+        assert lessons_before([item], CAMPAIGN) == ({before: (item,)} if before else {})
+
+
+def test_only_active_lessons_of_the_flows_agent_are_shown_the_nearest_ones_first():
+    text = "Upload the images before the HTML."
+    fewer = lesson(1, "Upload the images of the HTML page and of each campaign before")
+    mine = lesson(2, "Upload the HTML campaign twice", agent="editor")
+    other = lesson(3, text, agent="analyst")
+    ended = lesson(4, text, status="retired")
+    more = lesson(5, text)
+    flow = msgspec.structs.replace(CAMPAIGN, agent="editor")
+    assert lessons_before([other, ended, more, mine, fewer], flow) == {2: (fewer, mine)}
 
 
 # --- which one is called for -----------------------------------------------------------------------------------------

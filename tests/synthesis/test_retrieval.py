@@ -301,3 +301,91 @@ def test_what_a_person_said_comes_before_an_agent_that_repeats_it():
     hits = retrieve(index, "budget", None, 3, ALL)
     assert ids(hits) == ["b", "c", "a"]
     assert hits[2].score == pytest.approx(0.9 * hits[0].score)
+
+
+def files_of(*given):
+    """Return an index of passages, each given as path, kind of file, text and symbol."""
+    index = InMemoryIndex()
+    index.put(
+        [
+            Chunk(
+                id=f"a:1:{path}:{n}", kind="artifact", path=path, file_kind=kind, text=text, symbol=symbol,
+                context=f"{path} {symbol}", start_line=n + 1, end_line=n + 1, content_id=path,
+            )
+            for n, (path, kind, text, symbol) in enumerate(given)
+        ]
+    )  # fmt: skip
+    return index
+
+
+def test_a_question_weighs_the_kinds_of_files():
+    text = "payments are retried after a timeout"
+    index = files_of(
+        ("docs/pay.md", "docs", f"{text}: payments, retried", ""),
+        ("tests/test_pay.py", "test", f"{text} and payments retried twice", ""),
+        ("src/pay.py", "source", f"{text} of the bank, with a longer explanation of it", ""),
+    )
+
+    def first(query):
+        return retrieve(index, query, None, 3, ALL)[0].path
+
+    assert first("where are payments retried?") == "src/pay.py"
+    assert first("which tests check that payments are retried?") == "tests/test_pay.py"
+    assert first("how do I configure that payments are retried?") == "docs/pay.md"
+
+
+def test_source_is_found_although_other_files_take_every_place():
+    docs = [(f"docs/{n}.md", "docs", f"payments retried payments retried {n}", "") for n in range(2 * DEPTH)]
+    index = files_of(*docs, ("src/pay.py", "source", "payments, which the bank declined, are retried", ""))
+    hits = retrieve(index, "where are payments retried?", None, 3, ALL)
+    assert hits[0].path == "src/pay.py"
+
+
+def test_the_definition_of_a_name_comes_before_its_uses():
+    index = files_of(
+        ("src/use.py", "source", "retry_payment retry_payment retry_payment()", "run"),
+        ("src/pay.py", "source", "def retry_payment(invoice): a long body that does much else", "Bank.retry_payment"),
+    )  # fmt: skip
+    for query in ("retry_payment", "where is retryPayment called?", "Bank.retry_payment()"):
+        assert retrieve(index, query, None, 2, ALL)[0].path == "src/pay.py"
+
+
+def test_the_passages_of_a_file_are_one_hit_when_grouped():
+    index = files_of(
+        ("src/pay.py", "source", "retry a payment retry", "retry"),
+        ("src/pay.py", "source", "a payment that is due, sent with the retry of it", "send"),
+        ("src/log.py", "source", "log one retry of anything at all", "log"),
+    )
+    hits = retrieve(index, "payment retry", None, 5, ALL, grouped=True)
+    assert [(hit.path, hit.symbol, hit.also) for hit in hits] == [
+        ("src/pay.py", "retry", ("2-2 send",)),
+        ("src/log.py", "log", ()),
+    ]
+    assert [hit.path for hit in retrieve(index, "payment retry", None, 1, ALL, grouped=True)] == [
+        "src/pay.py"
+    ]
+
+
+def test_a_definition_found_by_its_signature_is_shown_with_its_body():
+    index = InMemoryIndex()
+    both = {
+        "kind": "artifact",
+        "path": "pay.py",
+        "symbol": "retry",
+        "content_id": "b",
+        "start_line": 1,
+        "end_line": 9,
+    }
+    index.put([
+        Chunk(id="a:1:pay.py:0", text="def retry(): a body of many more words than the name", **both),
+        Chunk(id="a:1:pay.py:s0", text="def retry()", **both),
+        Chunk(id="a:1:b.py:0", text="something else of the body", **(both | {"path": "b.py", "symbol": "x"})),
+    ])  # fmt: skip
+    hits = retrieve(index, "def retry", None, 5, ALL)
+    assert ids(hits) == ["a:1:pay.py:0"]
+    assert hits[0].score == 1.0
+
+
+def test_a_filter_names_a_kind_of_files():
+    index = files_of(("a.py", "source", "retry", ""), ("test_a.py", "test", "retry it", ""))
+    assert [hit.path for hit in retrieve(index, "retry", None, 5, Filter(kinds=("test",)))] == ["test_a.py"]

@@ -16,7 +16,7 @@ from agentx.context.startup import TITLES as BOOT_TITLES
 from agentx.context.startup import boot as start
 from agentx.search.event_chunks import place
 from agentx.storage.errors import UsageError
-from agentx.storage.index.port import ChunkKind
+from agentx.storage.index.port import SearchKind
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -170,7 +170,9 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
         ),
     ],
     k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many.")] = 10,
-    kind: Annotated[str, typer.Option(help="artifact, message, tool, memory or source.")] = "",
+    kind: Annotated[
+        str, typer.Option(help="source, test, docs, config, data, artifact, message, tool or memory.")
+    ] = "",
     path: Annotated[str, typer.Option(help="Directory or glob.")] = "",
     source: Annotated[str | None, typer.Option(help="One source; '' for the workspace.")] = None,
     actor: Annotated[str, typer.Option(help="An actor, or a class (agent:).")] = "",
@@ -179,6 +181,9 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     as_of: AsOf = "",
     *,
     files: Annotated[bool, typer.Option("--files", help="One hit per file.")] = False,
+    group: Annotated[
+        bool, typer.Option("--group/--no-group", help="Show the passages of a file as one hit.")
+    ] = True,
     scan: Annotated[
         bool, typer.Option("--scan/--no-scan", help="Scan the sources for changes first.")
     ] = True,
@@ -186,8 +191,8 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     """Search files, messages, tool output, memory and the read-only sources."""
     if not query.strip():
         raise UsageError("The query is empty.")
-    if kind and kind not in get_args(ChunkKind):
-        raise UsageError(f"Unknown kind {kind!r}. Kinds: {', '.join(get_args(ChunkKind))}.")
+    if kind and kind not in get_args(SearchKind):
+        raise UsageError(f"Unknown kind {kind!r}. Kinds: {', '.join(get_args(SearchKind))}.")
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)
@@ -197,7 +202,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
             hits = ws.search(
                 encodable(query),
                 k,
-                kind=cast("ChunkKind", kind) if kind else None,
+                kind=cast("SearchKind", kind) if kind else None,
                 path=path,
                 source=source,
                 actor=actor,
@@ -205,6 +210,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 before=before,
                 as_of=encodable(as_of) or None,
                 files=files,
+                grouped=group,
             )
         lexical = _why_lexical(ws)
     if terminal.json:
@@ -226,7 +232,8 @@ def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
     lines = [line for line in plain(hit.text).splitlines() if line.strip()]
     shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
     more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
-    terminal.show(Padding(Text.assemble(shown, (more, "dim")), (0, 0, 1, 4), expand=False))
+    also = f"\nalso {one_line(', '.join(hit.also))}" if hit.also else ""
+    terminal.show(Padding(Text.assemble(shown, (more + also, "dim")), (0, 0, 1, 4), expand=False))
 
 
 def _why_lexical(ws: Workspace) -> str:

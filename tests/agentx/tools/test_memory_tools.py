@@ -56,9 +56,19 @@ def test_an_agent_s_search_names_the_place_of_each_hit_and_narrows(ws):
     result = ws.tools.call("search_memory", {"query": "walrus", "path": "src"})
     assert "1. src/a.py:1-2 (walrus)" in result.output
     assert "event" not in result.output
-    assert "Nothing was found" in ws.tools.call("search_memory", {"query": "walrus", "kind": "source"}).output
+    assert "Nothing was found" in ws.tools.call("search_memory", {"query": "walrus", "kind": "test"}).output
     assert ws.tools.call("search_memory", {"query": "walrus", "k": MAX_HITS + 1}).status == "FAILED"
     assert ws.tools.call("search_memory", {"query": "walrus", "kind": "everything"}).status == "FAILED"
+
+
+def test_an_agent_s_search_shows_a_file_once(ws):
+    body = "".join(f"    walrus_{n} = {n} * other\n" for n in range(60))
+    ws.tools.write_file("src/a.py", f"def walrus():\n{body}\n\ndef seal():\n{body}")
+    hits = ws.tools.call("search_memory", {"query": "walrus"}).value.hits
+    assert [hit.path for hit in hits] == ["src/a.py"]
+    assert hits[0].also
+    assert "also: " in ws.tools.call("search_memory", {"query": "walrus"}).output
+    assert len(ws.search("walrus")) > len(ws.search("walrus", grouped=True)) == 1
 
 
 def test_a_name_with_line_breaks_is_told_in_one_line(configured, tmp_path):

@@ -77,3 +77,27 @@ def test_silenced_unittest_test_keeps_its_problem(configured, text, silenced):
     ws.tools.write_file("test_a.py", CASES.replace("(1, 2)", "(1, 1)"))
     ws.tools.run_tests()
     assert ws.memory("hot_issue") == []
+
+
+@pytest.mark.parametrize(
+    "command", ["-m pytest -q -p no:cacheprovider", "-m pytest -p no:cacheprovider --no-summary"]
+)
+def test_failing_test_replaced_by_another_keeps_its_problem(configured, command):
+    ws = configured(settings(command))
+    ws.tools.write_file("test_a.py", FAILING)
+    assert not ws.tools.run_tests().changed
+    ws.tools.write_file("test_a.py", FAILING.replace(BAD, "def test_other():").replace("1 == 2", "1 == 1"))
+    done = ws.tools.run_tests()
+    assert [name.check for name in done.report.passed] == ["test_a.py::test_ok", "test_a.py::test_other"]
+    assert "xml" not in done.output
+    (problem,) = ws.memory("hot_issue")
+    assert problem.detail.silenced == "removed"
+
+
+def test_report_that_the_user_asks_for_is_left_alone(configured):
+    ws = configured(settings("-m pytest -p no:cacheprovider"))
+    ws.tools.write_file("pytest.ini", "[pytest]\naddopts = --junitxml=own.xml\n")
+    ws.tools.write_file("test_a.py", FAILING)
+    done = ws.tools.run_tests()
+    assert done.changed == ("own.xml",)
+    assert "own.xml" in done.output
