@@ -4,5 +4,5 @@ Pure: texts in, violations out. Each kind of check has one module, which yields 
 decides which checks apply and what a breach leads to.
 
 May import: storage, synthesis.enforcement.packages, synthesis.language, synthesis.memory,
-synthesis.pipelines.definition.
+synthesis.pipelines.definition, synthesis.shell.
 """
