@@ -23,7 +23,7 @@ from agentx.storage.events.types import Draft, Event, TaskGraded, ToolCallExecut
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.enforcement.evaluate import Violation, why_asked
+from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, why_asked
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
@@ -115,12 +115,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         ask: Why approval is needed; empty if it is not.
         flows: The flows that require approval, and the rejections that the user may have ended.
         note: What the agent should read with the result; empty if it has been shown all of it.
+        evaluation: What the checks found about the command line.
     """
 
     violations: tuple[Violation, ...] = ()
     ask: str = ""
     flows: tuple[str, ...] = ()
     note: str = ""
+    evaluation: Evaluation = Evaluation()
 
 
 class _RunMemory(msgspec.Struct):
@@ -195,6 +197,7 @@ class Gates:
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
         evaluation = self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else "")
+        evaluation = evaluation.joined(self.engine.evaluate_command(command))
         verdict = judge(
             board,
             what,
@@ -206,6 +209,7 @@ class Gates:
         )
         took_ms = round((time.perf_counter() - began) * 1000, 1)
         verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
+        verdict = msgspec.structs.replace(verdict, corrected=clean(evaluation.corrected))
         self._wake(board, verdict)
         return fitted(verdict)
 
@@ -249,11 +253,13 @@ class Gates:
         # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
         clear = bool(command or not words)
         denied = [board.items[name] for name in verdict.denied_by] if clear else []
+        evaluation = self.engine.evaluate_command(command)
         doubtful = {item.id for item in board.items.values() if item.perhaps_ended_by}
         asked = tuple(name for name in verdict.asked_by if clear or name not in doubtful)
         return Look(
-            violations=tuple(map(violation_of, denied)),
-            ask=verdict.reason if asked else "",
+            violations=(*evaluation.stopping, *map(violation_of, denied)),
+            ask=" ".join(filter(None, (verdict.reason if asked else "", why_asked(evaluation)))),
+            evaluation=evaluation,
             flows=asked,
             note=_note(verdict, memory) if run else "",
         )

@@ -459,9 +459,10 @@ class ToolSet:
         """
         agent = Actor.parse(self.actor).name
         look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
+        job.noted = look.note
+        job.evaluated(look.evaluation)
         if look.violations:
             raise WriteDenied(look.violations)
-        job.noted = look.note
         return look
 
     def _approved(self, job: Job, arguments: dict[str, Any], look: Look) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.commands import broken_commands
 from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
 from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
@@ -22,6 +23,7 @@ from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in
 from agentx.synthesis.enforcement.topics import about, perhaps_about
 from agentx.synthesis.memory.checks import (
     Check,
+    CommandCheck,
     ContentCheck,
     DecoratorCheck,
     DependencyCheck,
@@ -55,6 +57,7 @@ _OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
 _OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
     TextCheck: forbidden_in_command,
     DependencyCheck: installed_dependencies,
+    CommandCheck: broken_commands,
 }
 """By kind of check, the function that yields its breaches by a command line."""
 
@@ -108,6 +111,22 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     def stopping(self) -> tuple[Violation, ...]:
         """The violations that stop the action."""
         return self.of(*STOPPING)
+
+    def joined(self, other: "Evaluation") -> "Evaluation":
+        """Return what this evaluation and another one of the same action found."""
+        broken = {*self.broken, *other.broken}
+        kept = dict.fromkeys((*self.kept, *other.kept))
+        return Evaluation(
+            violations=(*self.violations, *other.violations),
+            kept=tuple(name for name in kept if name not in broken),
+            checks=self.checks + other.checks,
+        )
+
+    @property
+    def corrected(self) -> str:
+        """The corrected text or command line, if one rule is broken and the correction is mechanical."""
+        found = [one.correction for one in self.violations if one.mode != "observe"]
+        return found[0] if len(found) == 1 else ""
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -100,6 +100,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         woken: Ids of dormant or faded rules that this action wakes.
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
+        corrected: The command line that would break no check, if the correction is mechanical.
         checked: Number of active demands, rejections and rules that the action was compared with.
         took_ms: Milliseconds that this took.
     """
@@ -113,6 +114,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
     tokens: int = 0
     omitted: int = 0
+    corrected: str = ""
     checked: int = 0
     took_ms: float = 0.0
 
@@ -120,6 +122,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
+        head += f"\nCorrected: `{self.corrected}`\n" if self.corrected else ""
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
         return "".join((head, *parts, left))

@@ -97,6 +97,8 @@ def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     colour = _COLOURS[verdict.verdict]
     word = verdict.verdict.replace("_", " ")
     yield Text.assemble((f"{word}: ", f"bold {colour}"), plain(verdict.reason))
+    if verdict.corrected:
+        yield Text.assemble(("corrected: ", "bold green"), plain(verdict.corrected))
     parts: list[RenderableType] = []
     for part in verdict.sections:
         if part.touches:
