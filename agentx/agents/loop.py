@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.agents.answer_checks import CheckedAnswer, check_answer
 from agentx.agents.bounds import RunLimiter, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.run_types import AskPerson, Limits, Observer, RunResult
@@ -181,12 +182,13 @@ class _AgentRun:
             if reply.tool_calls:
                 self.act(reply)
                 continue
-            violations = () if reply.cut_off else self.ws.check_answer(reply.text, self.conversation.message)
-            objection = self.objection(reply, violations)
+            whole = bool(reply.text.strip()) and not reply.cut_off
+            checked = check_answer(self.ws, reply.text, self.conversation) if whole else CheckedAnswer()
+            objection = self.objection(reply, checked.violations)
             if not objection:
                 self.settle_candidates(reply)
-                return self.deliver(reply, violations)
-            self.send_back(reply, violations, objection)
+                return self.deliver(reply, checked)
+            self.send_back(reply, checked.violations, objection)
 
     # --- start and end --------------------------------------------------------------------------------------
 
@@ -441,7 +443,7 @@ class _AgentRun:
             broken = "\n".join(f"- {v.rule} (the user said: “{v.sentence}”): {v.reason}" for v in violations)
             return (
                 "Denied. This answer was not delivered, because it breaks what the user demands:\n"
-                f"{broken}\nAnswer again."
+                f"{broken}\nPut it right and answer again."
             )
         return ""
 
@@ -463,15 +465,21 @@ class _AgentRun:
         self.conversation.answer(reply.text, objection)
         self.observer.answer_sent_back(violations, objection)
 
-    def deliver(self, reply: Reply, violations: tuple[Violation, ...]) -> RunResult:
+    def deliver(self, reply: Reply, checked: CheckedAnswer) -> RunResult:
         """Deliver the answer to the user, and report where it still breaks a rule."""
-        answer = AgentMessageSent(body=self.ws.body(reply.text), final=True, model=reply.model)
+        answer = AgentMessageSent(
+            body=self.ws.body(reply.text),
+            final=True,
+            model=reply.model,
+            kept=checked.kept,
+            broke=checked.broke,
+        )
         self.record(answer, cause=self.sent_back)
-        reason = ""
-        if violations:
-            broken = "; ".join(f"{violation.item_id}: {violation.reason}" for violation in violations)
-            reason = f"The answer was sent back once and still breaks {broken}."
-        return self.end("COMPLETED", reason, answer=reply.text, violations=violations)
+        reasons = list(checked.notes)
+        if checked.violations:
+            broken = "; ".join(f"{one.item_id}: {one.reason}" for one in checked.violations)
+            reasons.insert(0, f"The answer was sent back once and still breaks {broken}.")
+        return self.end("COMPLETED", " ".join(reasons), answer=reply.text, violations=checked.violations)
 
     # --- recording ------------------------------------------------------------------------------------------
 

@@ -164,11 +164,15 @@ class AgentMessageSent(Payload, frozen=True):
     Attributes:
         final: Whether this answers the user's message and ends the turn.
         model: Name of the model that produced it.
+        kept: IDs of the rules with a check that applied to it, or to the run that it ends, and was kept.
+        broke: IDs of the rules that it, or the run that it ends, broke.
     """
 
     body: Body
     final: bool = False
     model: str = ""
+    kept: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} {'answered' if self.final else 'said'}: {shorten(self.body.text, WORDS)}"

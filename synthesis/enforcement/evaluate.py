@@ -5,7 +5,7 @@ for a doubtful check, the user is asked. What cannot be checked with certainty (
 binary content) passes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,8 +13,9 @@ import msgspec
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
 from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
-from agentx.synthesis.enforcement.dependencies import broken_dependencies
+from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
 from agentx.synthesis.enforcement.paths import forbidden_paths, matches
+from agentx.synthesis.enforcement.runs import RunStep, TryProgram, failing_program, missing_follow_up
 from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
 from agentx.synthesis.enforcement.structure import broken_structures
 from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
@@ -24,8 +25,10 @@ from agentx.synthesis.memory.checks import (
     ContentCheck,
     DecoratorCheck,
     DependencyCheck,
+    FollowUpCheck,
     Mode,
     PathCheck,
+    ProgramCheck,
     SizeCheck,
     StructureCheck,
     TextCheck,
@@ -49,7 +52,10 @@ _OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
 }
 """By kind of check, the function that yields its breaches by an answer."""
 
-_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_command}
+_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
+    TextCheck: forbidden_in_command,
+    DependencyCheck: installed_dependencies,
+}
 """By kind of check, the function that yields its breaches by a command line."""
 
 STOPPING: frozenset[Mode] = frozenset(("deny", "fix"))
@@ -167,6 +173,45 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         for item, check in _enforced(items)
         if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
     )
+
+
+def evaluate_run(
+    items: Iterable[MemoryItem], steps: Sequence[RunStep], run: TryProgram, *, message: str = ""
+) -> Evaluation:
+    """Evaluate the checks at the end of a run that changed the files that they are about.
+
+    Args:
+        items: Memory items; those that are not enforced are skipped.
+        steps: What the run did, in order.
+        run: Runs a command.
+        message: The user's message, which may name the topic.
+    """
+    found: list[_Found] = []
+    for item, check in _enforced(items):
+        if not isinstance(check, ProgramCheck | FollowUpCheck) or not about(check.topic, message):
+            continue
+        changed = [
+            (number, path)
+            for number, step in enumerate(steps)
+            for path in step.paths
+            if _is_about(item, check, path)
+        ]
+        if changed:
+            last, path = changed[-1]
+            if isinstance(check, FollowUpCheck):
+                found.append((item, check, path, missing_follow_up(check, steps[last:], path)))
+            elif (breaches := failing_program(check, run)) is not None:
+                found.append((item, check, path, breaches))
+    return _evaluated(found)
+
+
+def all_of(*evaluations: Evaluation) -> Evaluation:
+    """Return several evaluations as one: a rule that was broken in one of them was not kept."""
+    violations = tuple(one for evaluation in evaluations for one in evaluation.violations)
+    broken = {one.item_id for one in violations}
+    kept = dict.fromkeys(name for evaluation in evaluations for name in evaluation.kept if name not in broken)
+    checks = sum(evaluation.checks for evaluation in evaluations)
+    return Evaluation(violations=violations, kept=tuple(kept), checks=checks)
 
 
 _Found = tuple[MemoryItem, Check, str, Iterator[Breach]]

@@ -72,7 +72,9 @@ def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
     done = frozenset[str]().union(*(words for _, words in actions[len(task.said) :]))
     if task.grade:
         done |= Action(text=task.grade.task).words.keys()
-    for item in board.items.values():
+    every = frozenset[str]().union(*(words for _, words in actions))
+    checked = {name: item for name in (*kept, *broke, *task.checked) if (item := board.items.get(name))}
+    for item in (board.having(every) | checked).values():
         named = item.id in kept or item.id in broke
         measured = item.id in task.checked
         if task.seq < item.created_seq or not (named or measured or _reached(board, item, actions)):

@@ -6,8 +6,6 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from types import MappingProxyType
 
-import msgspec
-
 from agentx.storage.index.port import Vector
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.enforcement.topics import about
@@ -18,11 +16,11 @@ from agentx.synthesis.similarity.statement import bare
 from agentx.synthesis.state.flows import terms
 from agentx.synthesis.state.rule_lifecycle import is_passed_over
 
-CLAUSE_ENOUGH = 0.6
+CLAUSE_ENOUGH = 0.75
 """Minimum share of the weight of a clause ("before each deploy") that an action must have."""
 
 WORDS_ENOUGH = 0.5
-"""Minimum share of the weight of all words of a rule."""
+"""Minimum share of the weight of all words of a rule without such a clause."""
 
 MEANING_ENOUGH = 0.45
 """Minimum cosine between an action and a dormant rule, for the rule to wake.
@@ -37,29 +35,22 @@ KEPT_ENOUGH = 0.75
 
 _TIMES = "before|after|when|whenever|while|during|if"
 _CLAUSE = re.compile(
-    rf"\b({_TIMES}|in|for)\b([^,;:.!?]*?)(?=\b(?:{_TIMES}|in|for)\b|[,;:.!?]|$)", re.IGNORECASE
+    rf"(?:\b(?:{_TIMES})\b|^(?:in|for)\b)([^,;:.!?]*?)(?=\b(?:{_TIMES})\b|[,;:.!?]|$)", re.IGNORECASE
 )
 
 
-class _Clauses(msgspec.Struct, frozen=True):
-    """The words of each clause of a text, and of those that name a time or a condition."""
-
-    every: tuple[frozenset[str], ...]
-    times: frozenset[str]
-
-
 @lru_cache(maxsize=4_096)
-def _clauses(text: str) -> _Clauses:
-    found = [(match[1].casefold(), frozenset(terms(match[2]))) for match in _CLAUSE.finditer(bare(text))]
-    times = frozenset[str]().union(*(words for by, words in found if by not in ("in", "for")))
-    return _Clauses(tuple(words for _, words in found), times)
+def _clauses(text: str) -> tuple[frozenset[str], ...]:
+    """Return the words of each clause that says when a rule applies."""
+    return tuple(frozenset(terms(match[1])) for match in _CLAUSE.finditer(bare(text).strip()))
 
 
 def comes_up(board: MemoryBoard, item: MemoryItem, action: Action, words: AbstractSet[str]) -> bool:
     """Return whether an action is the situation of a rule.
 
-    It is if the rule's scope names its path, tool or topic, if it has the words of a clause of the rule
-    ("before each deploy"), or if it has half the weight of all its words.
+    It is if the rule's scope names its path, tool or topic, or if it has the words of a clause of the rule
+    ("before each deploy", "In the billing module, …"). Without such a clause, it needs half the weight of the
+    rule's words.
 
     Args:
         board: The indexed memory.
@@ -75,10 +66,9 @@ def comes_up(board: MemoryBoard, item: MemoryItem, action: Action, words: Abstra
     if scope.topic and about(scope.topic, action.said, action.task, *action.paths):
         return True
     own = board.words[item.id].keys()
-    clauses = [clause & own for clause in _clauses(item.text).every]
-    return any(board.share(clause, words) >= CLAUSE_ENOUGH for clause in clauses if clause) or (
-        bool(own) and board.share(own, words) >= WORDS_ENOUGH
-    )
+    if clauses := [said for clause in _clauses(item.text) if (said := clause & own)]:
+        return any(board.share(clause, words) >= CLAUSE_ENOUGH for clause in clauses)
+    return bool(own) and board.share(own, words) >= WORDS_ENOUGH
 
 
 def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bool:
@@ -87,7 +77,7 @@ def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bo
     Words never show that a prohibition was kept.
     """
     own = board.words[item.id].keys()
-    asked = own - _clauses(item.text).times or own
+    asked = own - frozenset[str]().union(*_clauses(item.text)) or own
     return bool(asked) and not meaning(item.text).denies and board.share(asked, words) >= KEPT_ENOUGH
 
 
@@ -111,11 +101,12 @@ def woken(
         vectors: Vectors of unit length of :func:`phrases`, as far as they are known.
     """
     words = action.words.keys()
+    near = board.having(words)
     own = vectors.get(_phrase(action.said))
     return [
         item
         for item in wakers(board)
-        if comes_up(board, item, action, words)
+        if (item.id in near and comes_up(board, item, action, words))
         or (own is not None and _means(item, own, vectors) and applies(item, action))
     ]
 

@@ -58,6 +58,7 @@ _PHRASES = tuple(
         (r"in case", "if"),
         (r"in writing", "written"),
         (r"get rid of", "remove"),
+        (r"keep(?:ing|s)? ((?:[\w'’-]+ ){1,5}?)out of", r"no \1in"),
         (r"(?:do not|don['’]t|never|not) (?:fail|forget|neglect|omit) to", ""),
         (r"(?:is|are|be|being) (?:strictly )?(?:forbidden|prohibited|banned|off[ -]limits|disallowed|taboo)", "not"),  # noqa: E501
         (r"at least|no fewer than|no less than|not less than|not fewer than", "atleast"),
@@ -279,6 +280,8 @@ def _read(tokens: list[str], plain: str) -> Statement:
     order, turned = _order(tokens, denies=denies)
     denies ^= turned
     dropped = {"only"} if order and "after" in tokens else set[str]()
+    if turned:
+        dropped.add("until")
     if "without" in tokens and not turned:
         denies = not denies
     bounds = [place for place, said in enumerate(tokens) if said in _BOUNDS]

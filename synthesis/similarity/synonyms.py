@@ -12,6 +12,7 @@ repair mend
 correct rectify
 dispatch despatch
 begin commence
+run execute execution
 finish complete completion
 buy purchase procure
 choose select selection pick

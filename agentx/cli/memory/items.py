@@ -152,7 +152,7 @@ def _check(check: Check) -> str:
     common = ("mode", "by_hand")
     settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
     words = [
-        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}".replace("_", " ", 1)
+        f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in settings.items()
         if value
     ]

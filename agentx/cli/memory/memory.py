@@ -223,7 +223,7 @@ def edit(
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The new text.")],
 ) -> None:
-    """Change the text of an item; its check is derived again."""
+    """Change the text of an item; its compiled checks are compiled again."""
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
     show_items(terminal, [item])

@@ -58,6 +58,13 @@ def test_what_is_shown_can_be_set_again(root, call, yaml_file, monkeypatch):
     assert checks(root, "c-3") == before
 
 
+def test_an_item_shows_its_checks_in_a_line_each(root, call, tmp_path):
+    path = tmp_path / "check.yaml"
+    path.write_text("kind: decorator\ndecorator: login_required\nmode: warn")
+    shown = call("memory", "check", "c-3", "--set", path, "-C", root).out
+    assert "decorator (warn, by hand): decorator login_required" in shown
+
+
 def test_the_mode_changes_and_decides(root, call):
     assert call("memory", "check", "c-3", "--mode", "observe", "-C", root).code == 0
     with Workspace.open(root) as ws:

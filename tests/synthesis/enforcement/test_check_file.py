@@ -1,5 +1,8 @@
 """Checks as YAML: what is read, what is written, and what a mistake is told as."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from agentx.synthesis.enforcement.check_file import KINDS, CheckFileInvalid, format_checks, parse_checks
@@ -82,3 +85,9 @@ def test_all_mistakes_are_told_at_once():
     with pytest.raises(CheckFileInvalid) as raised:
         parse_checks("- kind: siz\n- kind: path\n- kind: size\n  at_most: x", "rule.yaml")
     assert len(raised.value.faults) == 3
+
+
+def test_the_docs_have_one_check_of_each_kind():
+    page = Path(__file__).parents[3] / "docs" / "constraints.md"
+    (text,) = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert [type(check) for check in parse_checks(text, "constraints.md")] == list(KINDS.values())
