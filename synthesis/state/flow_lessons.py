@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from agentx.synthesis.language.words import is_weak
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem, sort_of
@@ -43,13 +44,13 @@ def lessons_before(items: Iterable[MemoryItem], flow: MemoryItem) -> Lessons:
     words = {name: shared for name, item in lessons.items() if (shared := _weighty(item.text) & about)}
     spread = Counter(word for own in (*steps.values(), *words.values()) for word in own)
     whole = len(steps) + len(lessons)
-
-    def weigh(own: frozenset[str]) -> float:
-        return sum(math.log(1 + whole / spread[word]) for word in own)
-
+    weight = {word: math.log(1 + whole / count) for word, count in spread.items()}
+    total = {number: sum(weight[word] for word in step) or 1.0 for number, step in steps.items()}
     found: defaultdict[int, list[tuple[float, MemoryItem]]] = defaultdict(list)
     for name, own in words.items():
-        shares = {number: weigh(own & step) / (weigh(step) or 1.0) for number, step in steps.items()}
+        shares = {
+            number: sum(weight[word] for word in own & step) / total[number] for number, step in steps.items()
+        }
         nearest = max(shares, key=lambda number: shares[number])
         if shares[nearest] >= (ENOUGH_OF_SEVERAL if len(own & steps[nearest]) > 1 else ENOUGH):
             found[nearest].append((shares[nearest], lessons[name]))
@@ -64,5 +65,6 @@ def _is_lesson(item: MemoryItem, flow: MemoryItem) -> bool:
     return item.status == "active" and theirs and (item.kind == "rule" or sort_of(item) == "learning")
 
 
+@lru_cache(maxsize=4_096)
 def _weighty(text: str) -> frozenset[str]:
     return frozenset(term for term, own in terms_as_said(text) if not is_weak(own))
