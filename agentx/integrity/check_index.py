@@ -34,6 +34,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
     try:
         index = LanceIndex(place)
         try:
+            total = index.count()
             through, looked = int((index.read_meta("seq").split() or ["0"])[0]), 0
             for wanted in _groups(History(root, codec).read(0, told_already), through):
                 held = index.get(wanted)
@@ -48,7 +49,7 @@ def look_at_index(root: Path, codec: Codec, reader: ObjectReader, found: Found, 
     except AgentXError as error:
         found(Finding("index", "Index:", str(error).rstrip("."), _TODO))
         return "not compared"
-    return f"{looked:,} passages, up to event {through:,}"
+    return f"{total:,} passages; the first of {looked:,} texts was looked up; up to event {through:,}"
 
 
 def _groups(events: Iterator[Event], through: int) -> Iterator[dict[str, Event]]:

@@ -188,6 +188,8 @@ class Gates:
             agent=agent.strip(),
             task=self.engine.last_user_message(),
             changes=tool not in READING_TOOLS and not (tool and command and looks_only(command)),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
@@ -228,6 +230,8 @@ class Gates:
             agent=agent,
             task=message,
             changes=can_change(tool, command),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
         memory = self._memory(run)
         flows = self._flows(board, what, message, memory.granted)

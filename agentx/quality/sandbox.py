@@ -22,20 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from agentx.quality import bubblewrap, confine, runner_reports
+from agentx.quality import bubblewrap, confine, runner_reports, toolchains
 from agentx.quality.bubblewrap import IsolationUnavailableError
 from agentx.quality.process import run_process
 from agentx.quality.runner_reports import RunnerReport
 from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
 
-PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
-TOOLCHAINS = (*PLACES, "CARGO_HOME", "GOFLAGS", "GOPATH")
-"""Variables with the location of a toolchain: passed on if set, because they hold paths, not secrets.
-
-An isolated command may read the directories of ``PLACES`` only. The others lead to credentials or to the
-user's code.
-"""
 NOT_FOUND = 127
 """The exit status of a shell for a missing program (POSIX, Shell Command Language, 2.8.2)."""
 _SIGNALS = "this kernel is older than Linux 6.12: the command could send signals to your other processes"
@@ -183,6 +176,7 @@ def run_in_copy(
         try:
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
             env = _environment(policy, box)
+            toolchains.link(policy.environ, box / "home")
             if ask_for_reports:
                 env |= runner_reports.variables(shown, tree, box / runner_reports.FOLDER, env)
                 _, argv = _shell_command(
@@ -249,7 +243,7 @@ def _readable(policy: SandboxPolicy) -> list[Path]:
     home = Path(policy.environ.get("HOME") or "/nonexistent")
     hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
     kept = [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
-    kept += [Path(place) for name in PLACES if (place := policy.environ.get(name, "")).startswith("/")]
+    kept += toolchains.readable(policy.environ)
     # A PATH that names the home directory itself, or the root, does not make its contents readable.
     kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
     needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
@@ -321,9 +315,10 @@ def _user_path(policy: SandboxPolicy) -> str:
 
 
 def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
-    names = {*TOOLCHAINS, *policy.env_allow, "LANG", "LANGUAGE", "TZ"}
+    names = {*policy.env_allow, "LANG", "LANGUAGE", "TZ"}
     env = {
         "LANG": "C.UTF-8",
+        **toolchains.variables(policy.environ),
         **{name: value for name, value in policy.environ.items() if name in names or name[:3] == "LC_"},
         "PATH": _search_path(policy, box),
         "HOME": str(box / "home"),

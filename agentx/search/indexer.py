@@ -19,6 +19,7 @@ from typing import TypeVar
 from agentx.recording.write_path import WritePath
 from agentx.search.background_worker import WORKERS, Background, Ownership, SearchLate
 from agentx.search.event_chunks import CHUNKING_VERSION, Passages
+from agentx.search.kept_vectors import KeptVectors
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import Event, changes_of
 from agentx.storage.files import nofollow
@@ -44,6 +45,9 @@ _EMBED_AHEAD = 4
 _VECTORS_KEPT = 4_096
 """Number of latest vectors kept, by embedded text: 6 MB. When a file is edited, most of its passages do not
 change."""
+
+_KEPT = "vectors"
+"""File beside the index with all vectors by embedded text."""
 
 _CLOSE_S = 30.0
 """Longest wait of :meth:`Indexer.close` for a search, in seconds."""
@@ -102,6 +106,7 @@ class Indexer:
         self._reading = threading.RLock()
         self._embedding = threading.Lock()
         self._vectors: dict[bytes, Vector] = {}
+        self._kept: KeptVectors | None = None
         self._idle = threading.Condition()
         self._searches = 0
         self._closing = False
@@ -237,6 +242,7 @@ class Indexer:
         def clear() -> None:
             with self._reading, self._feeding():
                 self.index.clear()
+                self._kept = None  # read again, with what was added since
                 self._match_versions(self.index)
 
         self._mending(clear)
@@ -275,7 +281,7 @@ class Indexer:
     def _embed_batch(self, embedder: Embedder, chunks: Sequence[Chunk]) -> None:
         texts = {_digest(text): text for text in map(to_embed, chunks)}
         with self._embedding:
-            missing = [name for name in texts if name not in self._vectors]
+            missing = self._take_kept(embedder, [name for name in texts if name not in self._vectors])
             for start in range(0, len(missing), embedder.batch):
                 some = missing[start : start + embedder.batch]
                 made = embedder.embed_passages([texts[name] for name in some])
@@ -284,9 +290,27 @@ class Indexer:
             # Least recently used first: what was used now moves to the end, and the oldest are dropped.
             self._vectors |= {name: self._vectors.pop(name) for name in texts}
             vectors = [self._vectors[_digest(to_embed(chunk))] for chunk in chunks]
-            self.index.embed([chunk.id for chunk in chunks], vectors)
+            index = self.index
+            with self._feeding():  # a purge empties the caches meanwhile, or before
+                index.embed([chunk.id for chunk in chunks], vectors)
+                if missing and not self._in_memory and nofollow.exists(self._place):
+                    kept = self._kept_vectors(embedder, len(vectors[0]))
+                    kept.add({name: self._vectors[name] for name in missing})
             for name in list(self._vectors)[:-_VECTORS_KEPT]:
                 del self._vectors[name]
+
+    def _take_kept(self, embedder: Embedder, names: list[bytes]) -> list[bytes]:
+        """Take vectors from the file beside the index; return the names of those that it lacks."""
+        if names and embedder.dimensions:
+            kept = self._kept_vectors(embedder, embedder.dimensions)
+            self._vectors |= {name: vector for name in names if (vector := kept.get(name)) is not None}
+        return [name for name in names if name not in self._vectors]
+
+    def _kept_vectors(self, embedder: Embedder, dimensions: int) -> KeptVectors:
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = KeptVectors(self._place.with_name(_KEPT), embedder.name, dimensions)
+        return kept
 
     # --- in the background ----------------------------------------------------------------------------------
 
@@ -361,11 +385,12 @@ class Indexer:
         self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, find: _Find
     ) -> list[SearchHit]:
         unread = self.catch_up(deadline=deadline)
-        if embed_s > 0 and not unread:
-            self.embed(deadline_s=embed_s)
         self.start()
         # If most passages have no vector yet, the few that have one would rank before all others.
         self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
+        if embed_s > 0 and not unread and (self._in_memory or not self.behind):
+            self.embed(deadline_s=embed_s)  # more than a few are left to the background
+            self.behind = self.behind and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None
         if self._embedder is not None and query.strip() and not self.behind:
             vector = self._embedder.embed_query(query)
@@ -413,10 +438,13 @@ class Indexer:
                 self._index.close()
             if nofollow.exists(self._place):
                 set_aside(self._place)
-            self._index = None
+            self._index = self._kept = None
 
     def start_over(self) -> None:
         """Close what was open after the caches were deleted, so that the next access fills a new index."""
+        with self._embedding:
+            self._vectors.clear()
+            self._kept = None
         with self._reading:
             if self._index is not None:
                 self._index.close()

@@ -27,17 +27,21 @@ _SUMMARY_BYTES = 200_000
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """The hits of a search, best first."""
+    """The hits of a search, best first.
+
+    Attributes:
+        note: Why the search was limited to words; empty if it was not.
+    """
 
     query: str
     hits: tuple[SearchHit, ...]
+    note: str = ""
 
     def render(self) -> str:
         """Return each passage with its location."""
-        if not self.hits:
-            return f"Nothing was found for {self.query!r}."
+        found = [f"{n}. {place(hit)}\n{hit.text}{_also(hit)}" for n, hit in enumerate(self.hits, start=1)]
         return "\n\n".join(
-            f"{number}. {place(hit)}\n{hit.text}{_also(hit)}" for number, hit in enumerate(self.hits, start=1)
+            [*(found or [f"Nothing was found for {self.query!r}."]), *filter(None, [self.note])]
         )
 
 
@@ -78,7 +82,9 @@ class MemoryTools(QualityTools):
         """Search everything that was written, said and printed in this task, and the sources beside it."""
         del job
         where = Filter(kinds=(kind,) if kind else (), path=path, source=source, since=since, before=before)
-        return Hits(query, tuple(self.engine.search(query, k, where, grouped=True)))
+        hits = self.engine.search(query, k, where, grouped=True)
+        note = "Many passages are not embedded yet, so only words were compared; ask again in a minute."
+        return Hits(query, tuple(hits), note if self.engine.indexer.behind else "")
 
     @tool
     def summarize_directory_purpose(
@@ -88,7 +94,7 @@ class MemoryTools(QualityTools):
     ) -> Summary:
         """Describe a directory: a README made from its files, docstrings and symbols, with its rules."""
         del job
-        folder = check_folder(path)
+        folder = check_folder(path.strip().lstrip("/"))
         rules = self.engine.demands()
         write_path = self.engine.write_path
         tree = write_path.git.repo.subtree(write_path.git.tree, f"{ARTIFACTS}/{folder}".rstrip("/"))

@@ -1,4 +1,4 @@
-"""Parsers for TAP, JUnit XML, node's own runner and RSpec.
+"""Parsers for TAP, JUnit XML, node's own runner, RSpec, Maven, Gradle, dotnet and PHPUnit.
 
 JUnit XML is read with patterns, not with an XML parser. So a truncated report still names the failures, and
 no entity is ever expanded.
@@ -53,6 +53,33 @@ _RSPEC = re.compile(
     r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$"
 )
 _RSPEC_FAIL = re.compile(r"^rspec (\./\S+?):(\d+|'[^']*') # (.+)$|^rspec (\./\S+?)(\[[\d:]+\]) # (.+)$")
+_SUREFIRE = re.compile(
+    r"^(?:\[\w+\] +)?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)"
+    r"(?P<own>, Time elapsed: .*?(?: in (?P<suite>\S+))?)?$"
+)
+_SUREFIRE_CLASS = re.compile(r"^(?:\[INFO\] +)?Running (\S+)$")
+_SUREFIRE_FAIL = re.compile(
+    r"^(?:\[ERROR\] +)?(?!Tests run: )(\S.*?)(?: --)? +Time elapsed: \S+ s(?:ec)? +<<< (?:FAILURE|ERROR)!$"
+)
+_JAVA_FRAME = re.compile(r"^\s+at (?:\S+/)?([\w.$]+)\.[\w$<>]+\((\w+\.\w+):(\d+)\)$")
+_GRADLE_FAIL = re.compile(r"^(\S.*? > .*\S) FAILED$")
+_GRADLE_TOTAL = re.compile(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
+_GRADLE_PLACE = re.compile(r"^ {4}(\S.*?)(?: at (\w+\.\w+):(\d+))?$")
+_DOTNET_FAIL = re.compile(r"^  Failed (\S.*?) \[.{1,30}\]$")
+_DOTNET_LOGGED = re.compile(r"^ +(\S.*?) \([\d.]+ ?m?s\): Error Message: (.*)$")
+_DOTNET_PLACE = re.compile(r"^\s+at .* in (\S.*?):line (\d+)$")
+_DOTNET_TOTAL = re.compile(
+    r"^(?:Failed|Passed|Skipped)! +- Failed: +(?P<failed>\d+), Passed: +(?P<passed>\d+), "
+    r"Skipped: +(?P<skipped>\d+), Total: "
+    r"|^Test summary: total: \d+, failed: (?P<failed2>\d+), succeeded: (?P<passed2>\d+), "
+    r"skipped: (?P<skipped2>\d+)"
+)
+_PHPUNIT_TOTAL = re.compile(r"^(?:OK \((\d+) tests?, \d+ assertions?\)|Tests: (\d+), Assertions: \d+(.*)\.)$")
+_PHPUNIT_COUNT = re.compile(r", (Errors|Failures|Skipped|Incomplete): (\d+)")
+_PHPUNIT_SECTION = re.compile(r"^There (?:was|were) \d+ ([\w ]+):$")
+_PHPUNIT_TITLE = re.compile(r"^\d+\) (\S+::\S.*?)(?: \(.*\))?$")
+_PHPUNIT_PLACE = re.compile(r"^(/\S+\.php):(\d+)$")
+
 _RSPEC_TITLE = re.compile(r"^  \d+\) (\S.*)$")
 
 
@@ -288,5 +315,131 @@ def parse_rspec(output: Output) -> CheckReport | None:
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,
         names_all_failing=len(unique) >= failed and not outside,
+        error=error_of(unique),
+    )
+
+
+def parse_maven(output: Output) -> CheckReport | None:
+    """Parse the output of Surefire and Failsafe; return ``None`` if there is none."""
+    totals, suites = [], list[str]()
+    found, suite = list[FailedCheck](), ""
+    for index, line in enumerate(output.lines):
+        if match := _SUREFIRE.match(line):
+            counts = [int(number[:9]) for number in match.groups()[:4]]
+            suite = match["suite"] or suite
+            if not match["own"]:
+                totals.append(counts)
+            elif not sum(counts[1:]):
+                suites.append(suite)
+        elif "<<< " in line and (match := _SUREFIRE_FAIL.match(line)):
+            found.append(_surefire_failure(output.lines[index + 1 : index + 60], match[1], suite))
+        elif match := _SUREFIRE_CLASS.match(line):
+            suite = match[1]
+    if not totals and not found:
+        return None
+    ran, failures, errors, skipped = (sum(counts[place] for counts in totals) for place in range(4))
+    tally = Tally(ran - skipped, skipped) if totals else None
+    return _of_build("maven", output, found, failures + errors, tally, tuple(dict.fromkeys(suites)))
+
+
+def _surefire_failure(lines: list[str], name: str, suite: str) -> FailedCheck:
+    if name.endswith(f"({suite})"):
+        name = name.removesuffix(f"({suite})")
+    own = name if not suite or f"{name}.".startswith(f"{suite}.") else f"{suite}.{name}"
+    path = number = ""
+    for line in lines:
+        if not line.strip():
+            break
+        if (match := _JAVA_FRAME.match(line)) and suite and match[1].startswith(suite):  # not a library
+            path, number = match[2], match[3]
+            break
+    return finding(own, suite=suite, path=path, line=number, message=next(iter(lines), ""))
+
+
+def parse_gradle(output: Output) -> CheckReport | None:
+    """Parse the failures and counts that Gradle prints for tests; return ``None`` if there are none."""
+    found = []
+    for index, line in enumerate(output.lines):
+        if line.endswith(" FAILED") and not line.startswith(">") and (match := _GRADLE_FAIL.match(line)):
+            first, _, rest = match[1].partition(" > ")
+            suite = first.rpartition(".")[2]
+            place = _GRADLE_PLACE.match((output.lines[index + 1 : index + 2] or [""])[0])
+            message, path, number = place.groups() if place else ("", "", "")
+            found.append(
+                finding(f"{suite} > {rest}", suite=suite, path=path or "", line=number or 0, message=message)
+            )
+    totals = [match for line in output.lines if (match := _GRADLE_TOTAL.match(line))]
+    if not totals and not (found and any("BUILD " in line for line in output.lines)):
+        return None
+    ran, failed, skipped = (sum(int((t[place] or "0")[:9]) for t in totals) for place in (1, 2, 3))
+    return _of_build("gradle", output, found, failed, Tally(ran - skipped, skipped) if totals else None)
+
+
+def parse_dotnet(output: Output) -> CheckReport | None:
+    """Parse the output of ``dotnet test``; return ``None`` if there is none."""
+    lines, found = output.lines, list[FailedCheck]()
+    for index, line in enumerate(lines):
+        if match := _DOTNET_FAIL.match(line):
+            below = lines[index + 1 : index + 40]
+            told = takewhile(lambda line: line.strip() != "Stack Trace:", below)
+            message = _joined(line for line in told if line.strip() != "Error Message:")
+            place = next(filter(None, map(_DOTNET_PLACE.match, below)), None)
+            path, number = (place[1], place[2]) if place else ("", "")
+            found.append(finding(match[1], path=path, line=number, message=message))
+        elif match := _DOTNET_LOGGED.match(line):
+            found.append(finding(match[1], message=match[2]))
+    totals = [match for line in lines if (match := _DOTNET_TOTAL.match(line))]
+    if not totals:
+        return None
+    summary = [match for match in totals if match["failed2"]][-1:]  # it repeats the counts of each project
+    number = "2" if summary else ""
+    failed, passed, skipped = (
+        sum(int(match[f"{word}{number}"][:9]) for match in summary or totals)
+        for word in ("failed", "passed", "skipped")
+    )
+    return _of_build("dotnet", output, found, failed, Tally(passed + failed, skipped))
+
+
+def parse_phpunit(output: Output) -> CheckReport | None:
+    """Parse the output of PHPUnit; return ``None`` if there is none."""
+    total = next((match for line in reversed(output.lines) if (match := _PHPUNIT_TOTAL.match(line))), None)
+    if total is None:
+        return None
+    found, section = list[FailedCheck](), ""
+    for index, line in enumerate(output.lines):
+        if match := _PHPUNIT_SECTION.match(line):
+            section = match[1]
+        elif section.startswith(("error", "failure")) and (match := _PHPUNIT_TITLE.match(line)):
+            below = output.lines[index + 1 : index + 40]
+            message = _joined(takewhile(lambda line: line.strip() and not _PHPUNIT_PLACE.match(line), below))
+            place = next(filter(None, map(_PHPUNIT_PLACE.match, below)), None)
+            path, number = (place[1], place[2]) if place else ("", "")
+            suite = match[1].partition("::")[0]
+            found.append(finding(match[1], suite=suite, path=path, line=number, message=message))
+    counts = {word: int(number[:9]) for word, number in _PHPUNIT_COUNT.findall(total[3] or "")}
+    ran, skipped = int((total[1] or total[2])[:9]), counts.get("Skipped", 0) + counts.get("Incomplete", 0)
+    failed = counts.get("Errors", 0) + counts.get("Failures", 0)
+    return _of_build("phpunit", output, found, failed, Tally(ran - skipped, skipped))
+
+
+def _of_build(
+    runner: str,
+    output: Output,
+    found: list[FailedCheck],
+    failed: int,
+    tally: Tally | None,
+    suites: tuple[str, ...] = (),
+) -> CheckReport:
+    unique, ran = distinct(found), tally.ran if tally else 0
+    return CheckReport(
+        runner=runner,
+        outcome="failed" if failed or unique else "passed" if ran else "unknown",
+        failing=unique,
+        suites=suites,
+        tally=tally,
+        ran=ran if tally else None,
+        failed=failed if tally else None,
+        complete=output.selected.whole and ran > 0,
+        names_all_failing=tally is not None and len(unique) >= failed,
         error=error_of(unique),
     )

@@ -12,7 +12,16 @@ from agentx.synthesis.checks.cargo_output import parse_cargo
 from agentx.synthesis.checks.check_report import NO_TESTS, CheckReport, Outcome, printable
 from agentx.synthesis.checks.command import normal_form
 from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_generic
-from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
+from agentx.synthesis.checks.formats import (
+    parse_dotnet,
+    parse_gradle,
+    parse_junit,
+    parse_maven,
+    parse_node,
+    parse_phpunit,
+    parse_rspec,
+    parse_tap,
+)
 from agentx.synthesis.checks.fragments import parse_fragments
 from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
@@ -54,6 +63,10 @@ PARSERS: tuple[Parser, ...] = (
     Parser("mocha", (" passing",), parse_mocha),
     Parser("rspec", (" example",), parse_rspec),
     Parser("node", ("ℹ pass ",), parse_node),
+    Parser("maven", ("Tests run: ",), parse_maven),
+    Parser("gradle", (" FAILED", " completed, "), parse_gradle),
+    Parser("dotnet", ("! ", "Test summary: "), parse_dotnet),
+    Parser("phpunit", ("Assertions: ", " assertion"), parse_phpunit),
     Parser("tap", ("1..", "TAP version "), parse_tap),
 )
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""

@@ -164,8 +164,8 @@ def _read_surefire(text: str) -> _Tests | None:
 
 def _read_gradle(text: str) -> _Tests | None:
     def named(values: Mapping[str, str]) -> tuple[str, str]:
-        suite = values.get("classname", "").rpartition(".")[2]
-        return f"{suite} > {values.get('name', '')}", suite
+        suite, *inner = values.get("classname", "").rpartition(".")[2].split("$")
+        return " > ".join([suite, *inner, values.get("name", "")]), suite
 
     return _read_junit(text, named)
 

@@ -13,7 +13,7 @@ import msgspec
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
 from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
-from agentx.synthesis.enforcement.dependencies import broken_dependencies
+from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
 from agentx.synthesis.enforcement.paths import forbidden_paths, matches
 from agentx.synthesis.enforcement.runs import RunStep, TryProgram, failing_program, missing_follow_up
 from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
@@ -52,7 +52,10 @@ _OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
 }
 """By kind of check, the function that yields its breaches by an answer."""
 
-_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_command}
+_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
+    TextCheck: forbidden_in_command,
+    DependencyCheck: installed_dependencies,
+}
 """By kind of check, the function that yields its breaches by a command line."""
 
 STOPPING: frozenset[Mode] = frozenset(("deny", "fix"))

@@ -19,6 +19,7 @@ from agentx.synthesis.gates.action_relevance import (
     MemoryBoard,
     Touch,
     applies,
+    refused_before,
     ruled_out,
     touching,
 )
@@ -168,12 +169,13 @@ def judge(
     found = ruled_out(board, action)
     against = [item for item in found if not item.perhaps_ended_by]
     doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
+    refused = [item for item in refused_before(board, action) if item.id not in granted]
     awake = woken(board, action, vectors)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
-    touched = _touched(board, action, violations, awake)
+    touched = _touched(board, action, violations, awake, refused)
     sections = [*_flow_part(board, flows), *_parts(touched), *_standing(board, action, touched)]
     if existing := tools():
         title = "What exists already: use it before you make another"
@@ -190,6 +192,10 @@ def judge(
         reason = (
             f"The user ruled this out ({doubted[0].id}: “{doubted[0].text}”), {perhaps_ended(doubted[0])}."
         )
+    if refused:
+        decision = "ask"
+        latest = refused[0]
+        reason = f"The user refused such a call on {latest.created_at[:10]} ({latest.id}: “{latest.text}”)."
     if asking or needs_word:
         decision = "ask"
         reason = (
@@ -199,28 +205,33 @@ def judge(
     if denied:
         decision = "deny"
         breaks = (f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
-        refused = (
+        ruled = (
             f"The user ruled this out ({one.item_id}): “{one.sentence}”" for one in map(violation_of, against)
         )
-        reason = " ".join((*breaks, *refused))
+        reason = " ".join((*breaks, *ruled))
     return GateVerdict(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
         denied_by=denied,
-        asked_by=tuple(item.id for item in (*asking, *doubted)),
+        asked_by=tuple(dict.fromkeys(item.id for item in (*asking, *doubted, *refused))),
         sections=tuple(sections),
         woken=tuple(item.id for item in awake),
     )
 
 
 def _touched(
-    board: MemoryBoard, action: Action, violations: Sequence[Violation], awake: Sequence[MemoryItem]
+    board: MemoryBoard,
+    action: Action,
+    violations: Sequence[Violation],
+    awake: Sequence[MemoryItem],
+    refused: Sequence[MemoryItem],
 ) -> list[Touch]:
     """Return the items that concern an action, each once: the rules that it would break come first."""
     broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
     touched = [
         *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
         *(Touch(item, 1.0, "its situation is back") for item in awake),
+        *(Touch(item, 1.0, "a person refused this call before") for item in refused),
     ]
     known = {one.item.id for one in touched}
     return touched + [one for one in touching(board, action) if one.item.id not in known]

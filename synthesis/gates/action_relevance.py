@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,8 @@ from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
-from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
+from agentx.synthesis.memory.items import MemoryItem, RefusedCall, RejectionDetail, sort_of
+from agentx.synthesis.scribe.refused_calls import repeats_call
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
 from agentx.synthesis.similarity.statement import bare
@@ -99,6 +101,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         task: The user's request, which may name the topic.
         changes: Whether it changes something. A read-only action is never stopped by a rejected idea or a
             flow.
+        arguments: The tool's arguments, as given.
+        root: The directory of the artifacts; empty if unknown.
     """
 
     text: str
@@ -109,6 +113,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     task: str = ""
     changes: bool = True
+    arguments: Mapping[str, Any] = {}
+    root: str = ""
 
     @property
     def said(self) -> str:
@@ -166,6 +172,7 @@ class MemoryBoard:
         for name, words in self.words.items():
             for word in words:
                 self._holding[word].append(name)
+        self.refused = [item for item in self.items.values() if _refused_call(item)]
         self.critical = [item for item in boot_rules(self.state) if item.pinned or is_critical(item)]
         self.issues = list(self.state.active("hot_issue"))
         standing = (item for item in reversed(self.items.values()) if sort_of(item) in STATE_SORTS)
@@ -201,6 +208,10 @@ class MemoryBoard:
     def share(self, wanted: AbstractSet[str], words: AbstractSet[str]) -> float:
         """Return the share of the weight of an item's words that occurs among others."""
         return sum(self.weight[word] for word in wanted & words) / sum(self.weight[word] for word in wanted)
+
+
+def _refused_call(item: MemoryItem) -> RefusedCall | None:
+    return item.detail.call if isinstance(item.detail, RejectionDetail) else None
 
 
 def _weight(items: int, having: int) -> float:
@@ -288,6 +299,17 @@ def ruled_out(board: MemoryBoard, action: Action) -> list[MemoryItem]:
             names_exactly(idea := item.detail.idea or item.text, action.text)
             or (action.command and carries_out(idea, action.command))
         )
+    ]
+
+
+def refused_before(board: MemoryBoard, action: Action) -> list[MemoryItem]:
+    """Return the rejections that are a refused call which this action makes again, the latest first."""
+    if not (action.changes and action.arguments):
+        return []
+    return [
+        item
+        for item in reversed(board.refused)
+        if (call := _refused_call(item)) and repeats_call(call, action.tool, action.arguments, action.root)
     ]
 
 

@@ -408,7 +408,8 @@ def _of_noun(piece: _Piece, start: int) -> Act | None:
             del low[0], words[0]
     if not low or low[0] in _NEGATIONS or low[0] in _QUESTIONS:
         return None
-    end = next((number for number, word in enumerate(low) if word in _PREPOSITIONS), len(low))
+    ends = _PREPOSITIONS | _QUESTIONS  # "write down in the manual how we deploy"
+    end = next((number for number, word in enumerate(low) if word in ends), len(low))
     if not end:
         return None
     at = piece.span.start

@@ -114,12 +114,29 @@ class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defau
     checks: tuple[Check, ...] = ()
 
 
+class RefusedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call that the user refused, as recorded: without secrets, with long arguments cut.
+
+    Attributes:
+        tool: Its tool.
+        arguments: Its arguments as text; a command line is named ``command``, a file ``path``.
+    """
+
+    tool: str
+    arguments: dict[str, str] = {}
+
+
 class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
-    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it."""
+    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it.
+
+    Attributes:
+        call: The call that was refused; ``None`` for words alone, and once such a call was approved.
+    """
 
     idea: str
     reason: str = ""
     checks: tuple[Check, ...] = ()
+    call: RefusedCall | None = None
 
 
 Priority = Literal["critical", "high", "normal"]
@@ -146,9 +163,7 @@ class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ran + self.skipped + self.expected
 
 
-Silenced = Literal[
-    "", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "suppressed", "unproved"
-]
+Silenced = Literal["", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved"]
 """Why a check that no longer fails is not known to pass."""
 
 
@@ -158,7 +173,6 @@ _NOT_PASSED: dict[Silenced, str] = {
     "unexpected pass": "passing now, but still marked as expected to fail",
     "deselected": "not run any more: deselected",
     "removed": "not run any more: removed, renamed or not collected",
-    "suppressed": "not reported any more: suppressed",
     "unproved": "not known to pass: a later run passes, but does not show that it ran",
 }
 

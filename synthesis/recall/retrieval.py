@@ -181,6 +181,7 @@ def retrieve(
             short = len(needle.split()) <= QUOTED_WORDS
             quoted += index.search_text(needle, max(depth, QUOTED_DEPTH) if short else depth, where)
     asks = wanted(query)
+    everything = of_files = lexical, by_meaning
     if asks.first and not where.kinds:  # or other files could take all places
         narrowed = msgspec.structs.replace(where, kinds=(asks.first,))
         most_words, nearest = (_of_kind(ranked, asks.first) for ranked in (lexical, by_meaning))
@@ -188,13 +189,13 @@ def retrieve(
             most_words = index.search_text(query, depth, narrowed)
         if vector is not None and len(by_meaning) >= depth:
             nearest = index.search_vector(vector, depth, narrowed)
-        by_kind = {kind: weights or balance(most_words, nearest, gain) for kind, gain in MEANING_GAIN.items()}
-        lexical, by_meaning = _merged(lexical, most_words), _merged(by_meaning, nearest)
-        tops = (most_words, nearest)
-    else:
-        by_kind = {kind: weights or balance(lexical, by_meaning, gain) for kind, gain in MEANING_GAIN.items()}
-        tops = (lexical, by_meaning)
-    hits = _fuse(lexical, by_meaning, quoted, by_kind, (depth, tops, asks))
+        if most_words or nearest:
+            of_files = most_words, nearest
+    by_kind = {
+        kind: weights or balance(*(of_files if kind in _FILES else everything), gain)
+        for kind, gain in MEANING_GAIN.items()
+    }
+    hits = _fuse(everything, of_files, quoted, by_kind, (depth, asks))
     hits = _without_symbols(hits)
     wholes = list(map(_with_words, needles))
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
@@ -290,17 +291,29 @@ def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
     return sum(needle in plain for needle in likely)
 
 
+_Rankings = tuple[Sequence[Ranked], Sequence[Ranked]]
+"""By words and by meaning."""
+
+
 def _fuse(
-    lexical: Sequence[Ranked],
-    by_meaning: Sequence[Ranked],
+    everything: _Rankings,
+    of_files: _Rankings,
     quoted: Sequence[Ranked],
     weights: Mapping[ChunkKind, FusionWeights],
-    scale: tuple[int, tuple[Sequence[Ranked], Sequence[Ranked]], Wanted],
+    by: tuple[int, Wanted],
 ) -> list[SearchHit]:
-    depth, (most_words, nearest), asks = scale
+    """Fuse the rankings; ``of_files`` are those of the kind of files that is asked for, or the same."""
+    depth, asks = by
+    lexical, by_meaning = (
+        _merged(one, other) if other is not one else one
+        for one, other in zip(everything, of_files, strict=True)
+    )
     lexical_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(lexical, 1)}
     vector_rank = {ranked.chunk.id: rank for rank, ranked in enumerate(by_meaning, 1)}
-    by_words, by_sense = _levels(lexical, most_words, depth), _levels(by_meaning, nearest, depth)
+    by_words, by_sense = (
+        _levels(merged, one, other, depth)
+        for merged, one, other in zip((lexical, by_meaning), everything, of_files, strict=True)
+    )
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
     hits = []
     for i, chunk in chunks.items():
@@ -316,13 +329,27 @@ def _fuse(
     return hits
 
 
-def _levels(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> dict[str, float]:
+def _levels(
+    ranked: Sequence[Ranked], everything: Sequence[Ranked], of_files: Sequence[Ranked], depth: int
+) -> dict[str, float]:
     """Normalise scores between the best, 1, and the floor, 0.
 
-    The floor is the most that the first chunk outside the list can have. Both are those of ``scale``: of the
-    passages that are asked for.
+    Files are compared with the files that are asked for, other passages with all. If these files are worse
+    than the best other passage, so are their levels.
     """
-    scale = scale or ranked
+    files: list[Ranked] = []
+    others: list[Ranked] = []
+    for one in ranked:
+        (files if one.chunk.file_kind else others).append(one)
+    levels = _between(others, everything, depth)
+    best_other = max((one.score for one in others), default=0.0)
+    share = min(of_files[0].score / best_other, 1.0) if of_files and best_other > 0 else 1.0
+    levels |= {i: share * level for i, level in _between(files, of_files or everything, depth).items()}
+    return levels
+
+
+def _between(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> dict[str, float]:
+    """Return levels between the best score of ``scale`` and the most that a chunk outside it can have."""
     if not ranked:
         return {}
     top, last = scale[0].score, scale[-1].score

@@ -41,6 +41,13 @@ _ENTRY_POINTS = (
     *("__init__.py", "__main__.py", "main", "index", "app", "lib", "mod"),
     *("pyproject.toml", "package.json"),
 )
+_PACKAGE = re.compile(
+    r"__init__\.pyi?|package-info\.java|(?:mod|lib)\.rs|doc\.go|package\.json|(?:pyproject|Cargo)\.toml|index\.\w+"
+)
+"""Files whose description is that of their directory."""
+
+_DESCRIPTION = re.compile(r"""^\s*"?description"?\s*[:=]\s*"((?:[^"\\\n]|\\.)*)\"""", re.MULTILINE)
+_DIRECTIVE = re.compile(r"""['"]use \w+['"];?$""")
 _RULES: tuple[Kind, ...] = ("constraint", "rejection", "rule")
 _NO_PROSE = re.compile(r"^(?:#|=|-{3}|\*{3}|```|~~~|\||>|<|!\[|\[!|\.\. |:|\[[^\]]*\]:|[-*+] )")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -171,16 +178,23 @@ def _reaches(pattern: str, directory: str) -> bool:
 
 
 def _purpose(files: Mapping[str, str | None]) -> str:
-    """Return the first paragraph of the README, else the docstring of the package, else of the best file."""
+    """Return what describes a directory best.
+
+    That is the first paragraph of the README, the description of the package or of the best file, or else
+    the names of its files and directories.
+    """
     own = {name: text for name, text in files.items() if text and "/" not in name}
     for name in sorted(filter(_README.match, own), key=lambda name: (len(name), name)):
         title, paragraph = _first_words(name, own[name][:READ_CHARACTERS])
         if title or paragraph:
             return ": ".join(part for part in (title, paragraph) if part)
-    for name in sorted(own, key=_prominence):
+    for name in sorted(own, key=lambda name: (not _PACKAGE.fullmatch(name), _prominence(name))):
         if words := _describe(name, own[name]):
-            return f"{name}: {words}" if name != "__init__.py" else words
-    return ""
+            return words if _PACKAGE.fullmatch(name) else f"{name}: {words}"
+    parts = (PurePosixPath(name).parts[0].partition(".")[0] for name in files)
+    names = [name[:60] for name in dict.fromkeys(parts) if name and not _PACKAGE.match(f"{name}.py")]
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"Nothing describes it; its parts are {', '.join(names[:_LISTED])}{more}." if names else ""
 
 
 def _first_words(path: str, text: str) -> tuple[str, str]:
@@ -204,6 +218,10 @@ def _describe(path: str, text: str) -> str:
     if suffix in {".md", ".markdown", ".rst", ".txt"}:
         title, paragraph = _first_words(path, text)
         return _sentences(title or paragraph, 160)
+    if suffix in {".json", ".toml"}:
+        found = _DESCRIPTION.search(text) if _PACKAGE.fullmatch(PurePosixPath(path).name) else None
+        if found:
+            return _sentences(found[1].replace('\\"', '"'), 160)
     if suffix in {".py", ".pyi"}:
         code = dropwhile(lambda line: not line.strip() or line.startswith("#"), text.split("\n"))
         if docstring := _QUOTES.match("\n".join(islice(code, 60))):
@@ -217,7 +235,7 @@ def _leading_comment(text: str, suffix: str) -> str:
     words: list[str] = []
     for line in text.split("\n")[:30]:
         bare = line.strip()
-        if bare.startswith("#!") or (not bare and not words):
+        if bare.startswith("#!") or (not words and (not bare or _DIRECTIVE.match(bare))):
             continue
         if not bare.startswith("#" if hashed else ("//", "/*", "*")):
             break

@@ -8,6 +8,7 @@ import pytest
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.run_types import Approval, Observer
+from agentx.config import Config
 from agentx.memory.maintenance import maintain
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -313,6 +314,30 @@ class OwnTools(Toolbox):
     def post_tweet(self, job: Job, text: str) -> Written:
         """Post a tweet."""
         raise AssertionError(f"{job.tool} was called: {text}")
+
+
+def test_a_call_like_one_that_the_user_refused_asks_until_such_a_call_is_approved(configured):
+    ws = configured("\n[tools]\nrun_command = true\napprove = ['run_command', 'write_file']\n")
+    ws.tools.call("run_command", {"command": "rm -rf build"}, call_id="c-1")
+    ws.approve("c-1", approved=False, reason="I still need it")
+    ws.tools.call("write_file", {"path": "a.md", "content": "One line."}, call_id="c-2")
+    ws.approve("c-2", approved=False)
+
+    def before(tool, **arguments):
+        return ws.gates.before("clean up", tool=tool, arguments=arguments)
+
+    ws.engine.config = Config()
+    asked = before("Bash", command="cd . && sudo rm -r -f ./build/")
+    assert (asked.verdict, "I still need it" in asked.reason) == ("ask", True)
+    assert before("delete_file", path="build").verdict == "ask"
+    assert before("write_file", path="a.md", content="One line!").verdict == "ask"
+    assert before("write_file", path="a.md", content="Something else altogether.").verdict != "ask"
+    assert before("Bash", command="ls build").verdict != "ask"
+    again = ws.tools.call("write_file", {"path": "a.md", "content": "One line."}, call_id="c-3")
+    assert again.approval_needed
+    ws.approve("c-3")
+    assert before("write_file", path="a.md", content="One line.").verdict != "ask"
+    assert before("Bash", command="rm -rf build").verdict == "ask"
 
 
 def test_the_gate_stands_before_a_tool_of_ones_own_too(ws):

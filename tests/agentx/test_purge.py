@@ -9,6 +9,7 @@ import sys
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agentx import Workspace
@@ -258,6 +259,29 @@ def test_sealed_segments_snapshots_packs_and_the_index_hold_nothing_of_it(ws, mo
     assert ws.search("word")
     assert sorted(path.name for path in (ws.root / ".git/objects/pack").iterdir() if "pack-" in path.name)
     is_sound(ws, said.seq)
+
+
+def test_the_vector_of_what_is_purged_is_not_kept(ws):
+    class Length:
+        name, dimensions, batch = "length", 8, 8
+
+        def embed_query(self, text):
+            return np.eye(8, dtype=np.float32)[len(text) % 8]
+
+        def embed_passages(self, texts):
+            return list(map(self.embed_query, texts))
+
+    ws.engine.indexer._embedder = Length()
+    text = f"Where is this: {ADDRESS}?"
+    said = ws.say(text)
+    assert ws.settle()
+    names = set(ws.engine.indexer._vectors)
+    kept = ws.root / ".agentx/vectors"
+    assert any(name in kept.read_bytes() for name in names)
+    ws.purge(said.seq)
+    ws.say("Another message.")
+    assert ws.settle()
+    assert not any(name in kept.read_bytes() for name in names)
 
 
 # --- Git beside the branch -----------------------------------------------------------------------------------------------

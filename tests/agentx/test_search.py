@@ -11,6 +11,7 @@ import pytest
 from agentx import Workspace
 from agentx.search import indexer
 from agentx.search.background_worker import SearchLate, done_by
+from agentx.search.kept_vectors import KeptVectors
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.synthesis.embedding.choose import open_embedder
@@ -298,3 +299,53 @@ def test_three_processes_write_and_search_at_once_and_each_finds_everything(ws, 
     assert sum(hit.kind == "artifact" for hit in ws.search("number3", k=50)) == 3
     assert "gone.md" not in paths(ws.search("walrus", k=50))
     assert ws.engine.indexer.index.count() == 2 + 3 * 8
+
+
+def test_a_rebuild_embeds_nothing_again_nor_does_a_new_index(ws):
+    ws.tools.write_file("many.py", "\n\n".join(f"def part_{n}():\n    return {n}\n" for n in range(9)))
+    ws.engine.indexer._embedder = embedder = Counting()
+    assert ws.settle()
+    embedder.given.clear()
+    ws.rebuild()
+    assert ws.settle()
+    assert ws.search("part", kind="artifact")[0].vector_rank
+    ws.close()
+    shutil.rmtree(ws.root / ".agentx" / "index")
+    with Workspace.open(ws.root) as again:
+        again.engine.indexer._embedder = embedder
+        assert again.settle()
+        assert again.search("part", kind="artifact")[0].vector_rank
+        assert embedder.given == []
+
+
+def test_vectors_that_were_kept_are_read_again_after_a_torn_write_or_by_another_model(tmp_path):
+    place, rows = tmp_path / "vectors", np.eye(8, dtype=np.float32)
+    KeptVectors(place, "one", 8).add({b"a" * 16: rows[0]})
+    with place.open("ab") as file:
+        file.write(b"half a record")
+    kept = KeptVectors(place, "one", 8)
+    assert (kept.get(b"a" * 16) == rows[0]).all()
+    kept.add({b"b" * 16: rows[1]})
+    assert (KeptVectors(place, "one", 8).get(b"b" * 16) == rows[1]).all()
+    assert KeptVectors(place, "two", 8).get(b"b" * 16) is None
+    KeptVectors(place, "two", 8).add({b"c" * 16: rows[2], b"d" * 16: rows[3] * 5})
+    assert (kept.get(b"a" * 16) == rows[0]).all()
+    again = KeptVectors(place, "two", 8)
+    assert (again.get(b"c" * 16) == rows[2]).all()
+    assert again.get(b"d" * 16) is None
+    assert again.get(b"a" * 16) is None
+
+
+def test_a_search_leaves_many_passages_without_a_vector_to_the_background(ws, monkeypatch):
+    indexer = ws.engine.indexer
+    indexer._embedder = embedder = Counting()
+    monkeypatch.setattr(indexer, "start", lambda: None)
+    ws.tools.write_file("many.py", "\n\n".join(f"def part_{n}():\n    return {n}\n" for n in range(90)))
+    assert ws.search("part_7")[0].path == "many.py"
+    assert indexer.behind
+    assert embedder.given == []
+    assert "not embedded yet" in ws.tools.call("search_memory", {"query": "part_7"}).output
+    assert ws.settle()
+    assert ws.search("part_7")
+    assert "not embedded yet" not in ws.tools.call("search_memory", {"query": "part_7"}).output
+    assert not indexer.behind

@@ -330,6 +330,15 @@ def test_an_index_that_lacks_something_is_found_and_none_is_no_finding(root, lex
     assert checks == {"index"}
 
 
+def test_the_passages_of_the_index_are_counted(root, lexical):
+    with Workspace.open(root, settings=lexical) as ws:
+        ws.tools.write_file("many.py", "\n\n".join(f"def part_{n}():\n    return {n}\n" for n in range(40)))
+        ws.search("word")
+        total = ws.engine.indexer.index.count()
+    assert total > 40
+    assert f"{total:,} passages; " in verify(root).checks[-1].what
+
+
 def test_a_line_that_the_engine_set_aside_is_no_finding(root, lexical):
     other = (root / LIVE).read_bytes().splitlines(keepends=True)[-1]
     with (root / LIVE).open("ab") as file:

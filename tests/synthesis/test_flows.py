@@ -251,6 +251,7 @@ def test_a_flow_is_found_by_the_act_that_is_asked_for_in_any_form(text, name):
         "don't publish the newsletter yet",
         "how long did it take to publish the newsletter?",
         "write a note about publishing the newsletter",
+        "write down in the manual how we send the newsletter",
         "publish a note about the newsletter",
         "why did the deploy fail",
         "the deploy yesterday went well",

@@ -389,3 +389,25 @@ def test_a_definition_found_by_its_signature_is_shown_with_its_body():
 def test_a_filter_names_a_kind_of_files():
     index = files_of(("a.py", "source", "retry", ""), ("test_a.py", "test", "retry it", ""))
     assert [hit.path for hit in retrieve(index, "retry", None, 5, Filter(kinds=("test",)))] == ["test_a.py"]
+
+
+def test_a_question_about_a_conversation_is_not_answered_by_whatever_file_there_is():
+    said = [
+        Chunk(id=f"m:{n}:0", kind="message", text=f"Ann went on a holiday in Rome, day {n}")
+        for n in range(2 * DEPTH)
+    ]
+    file = Chunk(
+        id="a:1:day.py:0",
+        kind="artifact",
+        path="day.py",
+        file_kind="source",
+        text="def day_of_week(n): return n",
+    )
+    question, vector = "where did Ann go on her holiday?", np.array([1, 0], dtype=np.float32)
+    near, far = (np.array(v, dtype=np.float32) for v in ((0.9, 0.1), (0.2, 0.9)))
+    alone, beside = InMemoryIndex(), InMemoryIndex()
+    alone.put(said, [near] * len(said))
+    beside.put([*said, file], [near] * len(said) + [far])
+    hits = retrieve(beside, question, vector, 5, ALL)
+    assert "a:1:day.py:0" not in ids(hits)
+    assert ids(hits) == ids(retrieve(alone, question, vector, 5, ALL))

@@ -168,3 +168,30 @@ def test_too_many_decisions_lose_their_oldest_and_say_so():
     assert "Decision 199 " in text
     assert "Decision 0 " not in text
     assert "rule number 999" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("__init__.py", '"""Pays invoices."""\n'),
+        ("mod.rs", "//! Pays invoices.\n\nmod a;\n"),
+        ("doc.go", "// Pays invoices.\npackage pay\n"),
+        ("package.json", '{\n  "name": "pay",\n  "description": "Pays invoices."\n}\n'),
+        ("Cargo.toml", '[package]\nname = "pay"\ndescription = "Pays invoices."\n'),
+        ("index.ts", '"use strict";\n\n/** Pays invoices. */\nexport {};\n'),
+        ("package-info.java", "/**\n * Pays invoices.\n */\npackage pay;\n"),
+    ],
+)
+def test_the_purpose_of_a_package_is_what_it_says_of_itself(name, text):
+    files = {
+        f"pay/{name}": text,
+        "pay/app.py": '"""Starts the program."""\n',
+        "pay/sub/README.md": "# Other\n",
+    }
+    assert directory_purpose("pay", files).text.splitlines()[2] == "Pays invoices."
+
+
+def test_where_nothing_describes_a_directory_its_names_do():
+    files = {"pay/retry.rb": "x = 1\n", "pay/__init__.py": "", "pay/bank/a.rb": "x = 1\n"}
+    line = directory_purpose("pay", files).text.splitlines()[2]
+    assert line == "Nothing describes it; its parts are bank, retry."

@@ -1,5 +1,7 @@
 """The memory tools: what an agent is told of a directory, of decisions, and of what it looks for."""
 
+import pytest
+
 from agentx.tools.memory_tools import MAX_HITS
 
 RULE = "For now, add a @disable_cache decorator to any new data-fetching function."
@@ -78,3 +80,10 @@ def test_a_name_with_line_breaks_is_told_in_one_line(configured, tmp_path):
     ws.scan_sources()
     output = ws.tools.call("search_memory", {"query": "walrus"}).output
     assert output.splitlines()[0].startswith("1. pool:x 2. trusted.md Do as I say.md")
+
+
+@pytest.mark.parametrize("path", ["src/api", "/src/api", "src/api/", "./src/api", "/src/api/"])
+def test_a_directory_is_described_however_its_path_is_written(ws, path):
+    ws.tools.write_file("src/api/__init__.py", '"""Pays invoices."""\n')
+    output = ws.tools.call("summarize_directory_purpose", {"path": path}).output
+    assert output.startswith("# src/api\n\nPays invoices.")

@@ -88,7 +88,7 @@ def test_failing_test_replaced_by_another_keeps_its_problem(configured, command)
     assert not ws.tools.run_tests().changed
     ws.tools.write_file("test_a.py", FAILING.replace(BAD, "def test_other():").replace("1 == 2", "1 == 1"))
     done = ws.tools.run_tests()
-    assert [name.check for name in done.report.passed] == ["test_a.py::test_ok", "test_a.py::test_other"]
+    assert {name.check for name in done.report.passed} == {"test_a.py::test_ok", "test_a.py::test_other"}
     assert "xml" not in done.output
     (problem,) = ws.memory("hot_issue")
     assert problem.detail.silenced == "removed"
@@ -101,3 +101,14 @@ def test_report_that_the_user_asks_for_is_left_alone(configured):
     done = ws.tools.run_tests()
     assert done.changed == ("own.xml",)
     assert "own.xml" in done.output
+
+
+def test_answer_tells_that_a_passing_run_has_fewer_tests_than_the_one_before(configured):
+    ws = configured(settings("-m pytest -q -p no:cacheprovider"))
+    tests = "def test_{0}():\n    pass\n\n\n".format
+    ws.tools.write_file("test_a.py", tests("a") + tests("b") + tests("c"))
+    assert "before" not in ws.tools.run_tests().render()
+    ws.tools.write_file("test_a.py", f"import pytest\n\n\n{tests('a')}@pytest.mark.skip\n{tests('b')}")
+    told = "[1 test fewer than in the run before (2, was 3); 1 more skipped]"
+    assert told in ws.tools.run_tests().render()
+    assert "before" not in ws.tools.run_tests().render()

@@ -90,9 +90,9 @@ def test_printed_xml_is_not_a_result_and_a_long_message_is_a_failure():
 
 
 def test_reports_of_several_modules_are_one():
-    gradle = '<testsuite><testcase name="{0}()" classname="x.{0}Test"/></testsuite>'.format
+    gradle = '<testsuite><testcase name="{0}()" classname="x.{0}Test$In"/></testsuite>'.format
     recorded = recorded_form([("gradle", gradle("A")), ("gradle", gradle("B"))])
     report = parse_output("", recorded=recorded)
-    assert [name.check for name in report.passed] == ["ATest > A()", "BTest > B()"]
+    assert [name.check for name in report.passed] == ["ATest > In > A()", "BTest > In > B()"]
     php = '<testsuites><testsuite><testcase name="testA" class="ATest" classname="ATest"/></testsuite></testsuites>'
     assert read("phpunit", php).passed[0].check == "ATest::testA"
