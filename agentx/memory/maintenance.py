@@ -4,7 +4,7 @@ It runs on request, and automatically when work continues after a night. The tim
 not a clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -94,15 +94,21 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
 
 def _find(log: RecordedLog, state: State, now: str) -> Upkeep:
     uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
-    events = list(log.history.read(max(0, state.maintained - _BEFORE), told_already))
-    for event in events:
-        if event.seq <= state.maintained:
-            continue
-        recalled = event.data.recalled if isinstance(event.data, ContextProvided) else ()
-        for name in {name.removeprefix(_MEMORY) for name in recalled if name.startswith(_MEMORY)}:
-            before = uses.get(name, Use(0, ""))
-            uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
-    return upkeep(state, max(now or stamp(), state.at), uses, outcomes(state, events))
+
+    def read() -> Iterator[Event]:
+        for event in log.history.read(max(0, state.maintained - _BEFORE), told_already):
+            if isinstance(event.data, ContextProvided) and event.seq > state.maintained:
+                _use(uses, event, event.data)
+            yield event
+
+    done = outcomes(state, read())
+    return upkeep(state, max(now or stamp(), state.at), uses, done)
+
+
+def _use(uses: dict[str, Use], event: Event, provided: ContextProvided) -> None:
+    for name in {name.removeprefix(_MEMORY) for name in provided.recalled if name.startswith(_MEMORY)}:
+        before = uses.get(name, Use(0, ""))
+        uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
 
 
 # --- of itself ----------------------------------------------------------------------------------------------

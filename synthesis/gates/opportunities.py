@@ -52,24 +52,25 @@ def outcomes(state: State, events: Iterable[Event]) -> list[Outcome]:
 
     Args:
         state: The memory.
-        events: The events since then. Of earlier ones, only the beginnings of tasks are read.
+        events: The events since then, read to the end. Of earlier ones, only the beginnings of tasks count.
     """
     rules = {
         item.id: item
         for item in state.items.values()
         if item.kind == "rule" and item.status in ("active", "dormant")
     }
-    if not rules:
-        return []
     board = MemoryBoard(State(items=rules))
     found = sorted(_tasks(events, state.maintained), key=lambda task: task.seq)
-    return [outcome for task in found for outcome in _outcomes(board, task)]
+    return [outcome for task in found for outcome in _outcomes(board, task)] if rules else []
 
 
 def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
     kept, broke = (task.grade.kept, task.grade.broke) if task.grade else ((), ())
-    actions = [(action, action.words.keys()) for action in (*task.said, *task.done)]
-    done = frozenset[str]().union(*(words for _, words in actions[len(task.said) :]))
+    said, acted = (
+        [(action, action.words.keys()) for action in dict.fromkeys(part)] for part in (task.said, task.done)
+    )
+    actions = [*said, *acted]
+    done = frozenset[str]().union(*(words for _, words in acted))
     if task.grade:
         done |= Action(text=task.grade.task).words.keys()
     every = frozenset[str]().union(*(words for _, words in actions))

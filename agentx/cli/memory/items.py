@@ -103,6 +103,15 @@ def origin(item: MemoryItem) -> list[tuple[str, str | Text]]:
     return rows
 
 
+def _score(item: MemoryItem) -> str:
+    score = f"{item.score:g}{', critical' * is_critical(item)}"
+    if isinstance(item.detail, RuleDetail):
+        broken, over = item.detail.violations, item.detail.passed_over
+        score += f", broken {counted(broken, 'time')}" if broken else ""
+        score += f", passed over by the last {counted(over, 'task')}" if over else ""
+    return score
+
+
 def _facts(
     item: MemoryItem, also: Sequence[tuple[str, str | Text]], lessons: Lessons
 ) -> list[tuple[str, str | Text]]:
@@ -126,9 +135,7 @@ def _facts(
             ("ended", detail.ended),
         ]
     if item.kind == "rule":
-        broken = detail.violations if isinstance(detail, RuleDetail) else 0
-        times = f", broken {counted(broken, 'time')}" if broken else ""
-        rows.append(("score", f"{item.score:g}{', critical' * is_critical(item)}{times}"))
+        rows.append(("score", _score(item)))
     rows += [
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),

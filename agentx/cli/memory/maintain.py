@@ -20,7 +20,7 @@ _CHANGES: dict[What, tuple[str, str]] = {
     "woken": ("woken", "green"),
     "stronger": ("stronger", "green"),
     "merged": ("merged", "cyan"),
-    "faded": ("faded", "yellow"),
+    "faded": ("passed over", "yellow"),
     "asleep": ("asleep", "yellow"),
     "retired": ("retired", "red"),
     "archived": ("laid aside", "dim"),

@@ -72,6 +72,16 @@ def test_a_rule_shows_its_score_and_how_often_it_was_broken(call, ruled, broken_
     assert "9.5, critical, broken 2 times" in shown
 
 
+def test_a_rule_shows_how_many_tasks_in_a_row_passed_it_over(call, ruled):
+    call("memory", "maintain", "-C", ruled)
+    rules = call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json
+    (rule,) = (one["id"] for one in rules if "deploy" in one["text"])
+    for _ in range(2):
+        assert call("gate", "post", "Deployed it to production.", "--pass", "-C", ruled).code == 0
+    assert "1 passed over" in call("memory", "maintain", "-C", ruled).out.replace("\n", " ")
+    assert "passed over by the last 2 tasks" in call("memory", "show", rule, "-C", ruled).out
+
+
 def test_flows_that_do_not_work_are_told(call, ruled):
     detail = FlowDetail(("Copy it.",), failed=12)
     item = MemoryItem(id="f-91", kind="flow", text="deploy", trust="user", detail=detail)
