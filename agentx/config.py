@@ -178,6 +178,13 @@ class LinkSection(_Section):
     max_age_hours: float = Field(default=24.0, gt=0)
 
 
+class ReportSection(_Section):
+    """Where ``agentx schedule audit --deliver`` sends its report: a shell command that reads it on stdin."""
+
+    command: Annotated[str, Effect.RUNS] = ""
+    timeout_s: Annotated[float, Effect.HARMLESS] = Field(default=60.0, gt=0)
+
+
 class Config(_Section):
     """Everything that ``agentx.toml`` can say; what it leaves out has these values."""
 
@@ -192,6 +199,7 @@ class Config(_Section):
     scribe: ScribeSection = ScribeSection()
     cognition: ExecutorConfig = ExecutorConfig()
     secrets: SecretsSection = SecretsSection()
+    report: ReportSection = ReportSection()
     sources: Annotated[tuple[SourceSection, ...], Effect.READS] = ()
     links: Annotated[tuple[LinkSection, ...], Effect.READS] = ()
 

@@ -51,6 +51,7 @@ from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.judgement.settling import SettleVerdict
+from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
@@ -437,10 +438,13 @@ class Workspace:
         scope: Scope | None = None,
         until: str = "",
         score: float = 5.0,
+        checks: Sequence[Check] | None = None,
     ) -> MemoryItem:
-        """Add a memory item in the user's own words."""
+        """Add a memory item in the user's own words; its checks are compiled unless they are given."""
         scope, actor = scope or Scope(), self.settings.actor
-        return editing.add(self.engine, kind, text, scope=scope, until=until, score=score, actor=actor)
+        return editing.add(
+            self.engine, kind, text, scope=scope, until=until, score=score, actor=actor, checks=checks
+        )
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:
         """Replace an item's text."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.agents.answer_checks import CheckedAnswer, check_answer
 from agentx.agents.bounds import RunLimiter, RunStops
 from agentx.agents.conversation import ANSWER, Conversation
 from agentx.agents.run_types import AskPerson, Limits, Observer, RunResult
@@ -44,7 +45,6 @@ from agentx.storage.events.types import (
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall, ToolSchema
-from agentx.synthesis.state.flows import match
 from agentx.synthesis.state.state import PendingCall
 
 if TYPE_CHECKING:
@@ -182,12 +182,13 @@ class _AgentRun:
             if reply.tool_calls:
                 self.act(reply)
                 continue
-            violations = () if reply.cut_off else self.ws.check_answer(reply.text, self.conversation.message)
-            objection = self.objection(reply, violations)
+            whole = bool(reply.text.strip()) and not reply.cut_off
+            checked = check_answer(self.ws, reply.text, self.conversation) if whole else CheckedAnswer()
+            objection = self.objection(reply, checked.violations)
             if not objection:
                 self.settle_candidates(reply)
-                return self.deliver(reply, violations)
-            self.send_back(reply, violations, objection)
+                return self.deliver(reply, checked)
+            self.send_back(reply, checked.violations, objection)
 
     # --- start and end --------------------------------------------------------------------------------------
 
@@ -264,13 +265,16 @@ class _AgentRun:
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
         opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
-        # By its words: similarity alone is not a record
-        flows = match(state, task) if status != "FAILED" else []
-        self.ws.gates.after(
+        calls = [
+            event.data
+            for event in self.recorded(state.last_run.seq)
+            if event.run == self.id and isinstance(event.data, ToolCallExecuted)
+        ]
+        self.ws.gates.after_run(
             task,
+            calls,
             passed=status == "COMPLETED" and not opened and not violations,
-            flow=flows[0].item.id if flows else "",
-            actor="engine:gates",
+            flows=status != "FAILED",
             run=self.id,
         )
 
@@ -439,7 +443,7 @@ class _AgentRun:
             broken = "\n".join(f"- {v.rule} (the user said: “{v.sentence}”): {v.reason}" for v in violations)
             return (
                 "Denied. This answer was not delivered, because it breaks what the user demands:\n"
-                f"{broken}\nAnswer again."
+                f"{broken}\nPut it right and answer again."
             )
         return ""
 
@@ -461,15 +465,21 @@ class _AgentRun:
         self.conversation.answer(reply.text, objection)
         self.observer.answer_sent_back(violations, objection)
 
-    def deliver(self, reply: Reply, violations: tuple[Violation, ...]) -> RunResult:
+    def deliver(self, reply: Reply, checked: CheckedAnswer) -> RunResult:
         """Deliver the answer to the user, and report where it still breaks a rule."""
-        answer = AgentMessageSent(body=self.ws.body(reply.text), final=True, model=reply.model)
+        answer = AgentMessageSent(
+            body=self.ws.body(reply.text),
+            final=True,
+            model=reply.model,
+            kept=checked.kept,
+            broke=checked.broke,
+        )
         self.record(answer, cause=self.sent_back)
-        reason = ""
-        if violations:
-            broken = "; ".join(f"{violation.item_id}: {violation.reason}" for violation in violations)
-            reason = f"The answer was sent back once and still breaks {broken}."
-        return self.end("COMPLETED", reason, answer=reply.text, violations=violations)
+        reasons = list(checked.notes)
+        if checked.violations:
+            broken = "; ".join(f"{one.item_id}: {one.reason}" for one in checked.violations)
+            reasons.insert(0, f"The answer was sent back once and still breaks {broken}.")
+        return self.end("COMPLETED", " ".join(reasons), answer=reply.text, violations=checked.violations)
 
     # --- recording ------------------------------------------------------------------------------------------
 

@@ -119,6 +119,7 @@ COMMANDS: dict[str, Entry] = {
     "memory show": Entry("memory.memory:show", "memory show c-3", _READS),
     "memory add": Entry("memory.memory:add", 'memory add "Never create a setup.py." --until June'),
     "memory edit": Entry("memory.memory:edit", 'memory edit c-3 "Never create a requirements.txt file."'),
+    "memory check": Entry("memory.checks:check", "memory check c-3 --try"),
     "memory retire": Entry("memory.memory:retire", "memory retire c-5"),
     "memory pin": Entry("memory.memory:pin", "memory pin c-3"),
     "memory review": Entry("memory.review:review", "memory review --accept c-5"),

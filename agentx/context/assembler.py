@@ -35,6 +35,7 @@ from agentx.storage.errors import AgentXError
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.recall.recall import recollect
 from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import FlowMatch
 from agentx.synthesis.state.state import Message, State
 
@@ -251,7 +252,8 @@ class _Draft(WorkPage):
                 self.omit(found.item.id, "flow", found.item.text, "another flow matches the message better")
                 continue
             shown = memory_line(found.item, "flow", self.message)
-            self.fit(reworded(shown, flow_text(found.item), why=found.why), found.item.text)
+            text = flow_text(found.item, lessons_before(self.state.items.values(), found.item))
+            self.fit(reworded(shown, text, why=found.why), found.item.text)
 
     def recall(self, recall: Recall) -> None:
         """Add the memories that matter most for the message, and the passages nearest to it."""

@@ -16,9 +16,17 @@ from agentx.search.event_chunks import place
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import ConstraintDetail, FlowDetail, HotIssueDetail, MemoryItem, sort_of
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    FlowDetail,
+    HotIssueDetail,
+    MemoryItem,
+    is_shown_only,
+    sort_of,
+)
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.flow_lessons import Lessons
 from agentx.synthesis.state.flows import told as record_of
 from agentx.synthesis.state.rule_lifecycle import is_critical
 from agentx.synthesis.state.state import Message, PendingCall, RunRecord
@@ -154,9 +162,10 @@ def collapsed(issues: Sequence[MemoryItem]) -> list[ContextItem]:
     lines = []
     for runner, found in by_runner.items():
         names = [cut(on_one_line(check), _CHECK_TOKENS) for _, check in found[:2]]
+        what = "fail or are not run" if any(_is_silenced(item) for item, _ in found) else "fail"
         lines.append(
             _item(
-                f"- {on_one_line(runner)}: {len(found)} checks fail, like {' and '.join(names)}",
+                f"- {on_one_line(runner)}: {len(found)} checks {what}, like {' and '.join(names)}",
                 id=f"runner-{runner}",
                 kind="hot_issue",
                 section="problems",
@@ -189,25 +198,37 @@ def in_scope(item: MemoryItem, message: str) -> bool:
     return any(word.removesuffix("'s") in topic for word in words)
 
 
-def flow_text(item: MemoryItem) -> str:
-    """Render a flow: its name, its record, and its steps."""
+def flow_text(item: MemoryItem, lessons: Lessons) -> str:
+    """Render a flow: its name, its record, and its steps, each after the lessons that concern it."""
     head = f"- [{item.id}] {on_one_line(item.text)}"
     if not isinstance(item.detail, FlowDetail):
         return head
     approval = "; ask the user for approval before you begin" if item.detail.needs_approval else ""
-    steps = (f"  {number}. {on_one_line(step)}" for number, step in enumerate(item.detail.steps, start=1))
+    steps = (
+        line
+        for number, step in enumerate(item.detail.steps, start=1)
+        for line in (
+            *(f"  before {number}: [{one.id}] {on_one_line(one.text)}" for one in lessons.get(number, ())),
+            f"  {number}. {on_one_line(step)}",
+        )
+    )
     record = record_of(item.detail)
     works = "" if record == "never used" else "works in "
     return "\n".join((f"{head} ({works}{record}{approval})", *steps))
 
 
 def marks(item: MemoryItem) -> str:
-    """Return what an agent must know besides the text: until when, in whose words, what may have ended it."""
+    """Return what an agent must know besides the text: until when, in whose words, what may have ended it.
+
+    A rule that no check enforces is marked as shown only.
+    """
     notes = [_duration(item)]
     if item.worded_by and item.evidence:
         notes.append(f"the user: {_quoted(item.evidence[0].quote)}")
     if item.perhaps_ended_by:
         notes.append(f"perhaps ended by {_quoted(item.perhaps_ended_by[-1].quote)}")
+    if is_shown_only(item):
+        notes.append("shown only")
     return "".join(f" ({note})" for note in notes if note)
 
 
@@ -253,7 +274,7 @@ def why(item: MemoryItem, message: str) -> str:
     reason = {
         "constraint": "the user demands it",
         "rejection": "the user ruled it out",
-        "hot_issue": "the check still fails",
+        "hot_issue": "no run shows that the check passes" if _is_silenced(item) else "the check still fails",
         "rule": "it is critical" if is_critical(item) else "it is among the 20 strongest rules",
     }.get(item.kind, "it stands now")
     if item.pinned:
@@ -261,6 +282,10 @@ def why(item: MemoryItem, message: str) -> str:
     if item.scope.topic and in_scope(item, message):
         reason += f"; its topic is {item.scope.topic}"
     return reason
+
+
+def _is_silenced(item: MemoryItem) -> bool:
+    return isinstance(item.detail, HotIssueDetail) and bool(item.detail.silenced)
 
 
 def unknown(call: PendingCall) -> ContextItem:

@@ -210,6 +210,11 @@ class Engine:
         """Return the active items with checks; cached until memory changes."""
         return [item for item in self._standing() if checks_of(item)]
 
+    @property
+    def standing_rules(self) -> int:
+        """The number of active demands, rejections and rules."""
+        return len(self._standing())
+
     def _standing(self) -> tuple[MemoryItem, ...]:
         with self.write_path.exclusive():
             state = self.log.state

@@ -8,7 +8,7 @@ from agentx.synthesis.learning.past_runs import Run, RunReader
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
-VERSION = 1
+VERSION = 2
 """Increase it if the same events would be read differently; a cache with another version is ignored."""
 
 

@@ -6,6 +6,9 @@ from agentx.engine.engine import Engine
 from agentx.storage.events.types import FileChange
 from agentx.storage.log.history import Damage
 from agentx.storage.progress import Progress
+from agentx.synthesis.memory.checks import MODES
+from agentx.synthesis.memory.items import checks_of, is_shown_only
+from agentx.synthesis.state.state import State
 
 
 class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +20,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
         outside: Files that the user changed since the last scan; the changes are recorded now.
         damage: Damaged lines of the history.
         notes: Messages for the user: what was restored, what was left out.
+        rules: Rules by how they are enforced: by the mode of their strictest check, or ``shown_only``.
         restricted: Why nothing that the workspace brings along runs; empty if it is trusted.
     """
 
@@ -34,6 +38,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[FileChange, ...]
     damage: tuple[Damage, ...]
     notes: tuple[str, ...]
+    rules: dict[str, int] = {}
     restricted: str = ""
 
 
@@ -79,8 +84,18 @@ def status(engine: Engine) -> WorkspaceStatus:
         outside=outside,
         damage=tuple(write_path.log.damage),
         notes=tuple(write_path.notes),
+        rules=_rules(state),
         restricted=engine.trust.why_restricted(),
     )
+
+
+def _rules(state: State) -> dict[str, int]:
+    rules: dict[str, int] = {}
+    for item in state.active("constraint", "rule"):
+        modes = [check.mode for check in checks_of(item)]
+        how = max(modes, key=MODES.index) if modes else "shown_only" if is_shown_only(item) else "elsewhere"
+        rules[how] = rules.get(how, 0) + 1
+    return rules
 
 
 def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:

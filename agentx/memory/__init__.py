@@ -1,4 +1,4 @@
 """Change memory: editing by users, note taking by code and models, maintenance over time, flows.
 
-May import: engine, recording, storage, synthesis.
+May import: core, engine, recording, storage, synthesis.
 """

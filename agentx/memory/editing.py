@@ -1,6 +1,7 @@
 """Edit memory by hand: add, edit, retire, pin, review. Each change is recorded with its author."""
 
-from typing import Any, get_args
+from collections.abc import Sequence
+from typing import Any, cast, get_args
 
 import msgspec
 
@@ -8,6 +9,7 @@ from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
     FORMER_KINDS,
@@ -19,8 +21,10 @@ from agentx.synthesis.memory.items import (
     NoteDetail,
     NoteSort,
     RejectionDetail,
+    RuleDetail,
     Scope,
     Status,
+    checks_of,
     item_id,
     joined,
     sort_of,
@@ -31,6 +35,10 @@ from agentx.synthesis.state.state import State
 
 BY_HAND: tuple[Kind, ...] = tuple(kind for kind, policy in POLICIES.items() if policy.by_hand)
 """Kinds that the user may add; the others are measured."""
+
+
+CHECKED_KINDS: tuple[Kind, ...] = ("constraint", "rejection", "rule")
+"""Kinds whose items can have checks."""
 
 
 class NoSuchItem(UsageError):
@@ -72,13 +80,31 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
 
 
 def add(
-    engine: Engine, kind: str, text: str, *, scope: Scope, until: str, score: float, actor: str
+    engine: Engine,
+    kind: str,
+    text: str,
+    *,
+    scope: Scope,
+    until: str,
+    score: float,
+    actor: str,
+    checks: Sequence[Check] | None = None,
 ) -> MemoryItem:
     """Add an item in the user's words; a constraint is compiled to a check if possible.
 
+    Args:
+        engine: The workspace's engine.
+        kind: The kind.
+        text: The words.
+        scope: Where it applies.
+        until: What ends it.
+        score: Importance from 1 to 10.
+        actor: Who adds it.
+        checks: The checks that enforce it; ``None`` to compile the words.
+
     Raises:
-        UsageError: The kind cannot be added by hand, the text is empty or too long, or the score is out of
-            range.
+        UsageError: The kind cannot be added by hand or cannot have checks, the text is empty or too long, or
+            the score is out of range.
     """
     text = one_line(text)
     sort: NoteSort = ""
@@ -92,7 +118,10 @@ def add(
         raise UsageError(f"A score must be from 1 to 10, not {score:g}.")
     with engine.write_path.exclusive():
         status = standing_as(score) if kind == "rule" else "active"
-        detail = _detail(kind, text, scope, until, sort)
+        detail = detail_of(kind, text, scope, until, sort)
+        if checks is not None:
+            by_hand = [msgspec.structs.replace(check, by_hand=True) for check in checks]
+            detail = with_checks(kind, detail, by_hand)
         return write_down(
             engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
         )
@@ -117,7 +146,34 @@ def write_down(
     return _record(engine, item.id, Add(item), actor)
 
 
-def _detail(kind: str, text: str, scope: Scope, until: str, sort: NoteSort) -> Detail:
+def proposed(kind: str, text: str, scope: Scope, checks: Sequence[Check] | None) -> MemoryItem:
+    """Return an item as :func:`add` would make it, without recording it.
+
+    Raises:
+        UsageError: Items of this kind cannot have checks.
+    """
+    text = one_line(text)
+    detail = detail_of(kind, text, scope)
+    if checks is not None or kind not in CHECKED_KINDS:
+        detail = with_checks(kind, detail, checks or ())
+    return MemoryItem(id="", kind=cast("Kind", kind), text=text, scope=scope, detail=detail)
+
+
+def with_checks(kind: str, detail: Detail, checks: Sequence[Check]) -> Detail:
+    """Return the detail of an item with other checks.
+
+    Raises:
+        UsageError: Items of this kind cannot have checks.
+    """
+    if kind not in CHECKED_KINDS:
+        raise UsageError(f"A {kind} cannot have checks; what can: {', '.join(CHECKED_KINDS)}.")
+    if not isinstance(detail, ConstraintDetail | RejectionDetail):
+        detail = detail if isinstance(detail, RuleDetail) else RuleDetail()
+    return msgspec.structs.replace(detail, checks=tuple(checks))
+
+
+def detail_of(kind: str, text: str, scope: Scope, until: str = "", sort: NoteSort = "") -> Detail:
+    """Return the detail of a new item, with the checks that its words compile to."""
     if kind == "rejection":
         return RejectionDetail(idea=text)
     if kind != "constraint":
@@ -136,30 +192,40 @@ def _detail(kind: str, text: str, scope: Scope, until: str, sort: NoteSort) -> D
 
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
-    """Replace an item's text; its check is compiled again."""
+    """Replace an item's text; its checks are compiled again, except those that the user wrote."""
     text = one_line(text)
     if not text:
         raise UsageError("A memory item needs text; to end the item, use `agentx memory retire`.")
     with engine.write_path.exclusive():
         item = find(engine, name)
-        detail = item.detail
+        detail, former = item.detail, checks_of(item)
+        checks = tuple(check for check in former if check.by_hand)
         if isinstance(detail, ConstraintDetail):
-            detail = msgspec.structs.replace(detail, checks=compile_checks(text, detail.modality, item.scope))
+            checks = checks or in_mode(former, compile_checks(text, detail.modality, item.scope))
+            detail = msgspec.structs.replace(detail, checks=checks)
         elif isinstance(detail, RejectionDetail):
-            detail = msgspec.structs.replace(detail, idea=text, checks=())
-        return _patch(
+            detail = msgspec.structs.replace(detail, idea=text, checks=checks)
+        return change(
             engine, Patch(id=name, text=text, short=shorten(text), detail=detail, worded_by=""), actor
         )
 
 
+def in_mode(former: Sequence[Check], checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return checks in the mode of the former ones if those had one mode."""
+    modes = {check.mode for check in former}
+    if len(modes) != 1:
+        return tuple(checks)
+    return tuple(msgspec.structs.replace(check, mode=former[0].mode) for check in checks)
+
+
 def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
     """Retire an item; it stays in the history."""
-    return _patch(engine, Patch(id=name, status="retired"), actor)
+    return change(engine, Patch(id=name, status="retired"), actor)
 
 
 def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
     """Show an item in every context, or stop doing so."""
-    return _patch(engine, Patch(id=name, pinned=pinned), actor)
+    return change(engine, Patch(id=name, pinned=pinned), actor)
 
 
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
@@ -177,20 +243,30 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
         if ended:
             evidence = item.evidence if accept else joined(item.evidence, item.perhaps_ended_by)
             patch = Patch(id=name, status=patch.status, evidence=evidence, perhaps_ended_by=())
-        return _patch(engine, patch, actor)
+        return change(engine, patch, actor)
 
 
-def _patch(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
+def change(engine: Engine, patch: Patch, actor: str) -> MemoryItem:
+    """Record a change of an item.
+
+    Raises:
+        NoSuchItem: The item does not exist.
+        UsageError: The new text or checks are too long.
+    """
     with engine.write_path.exclusive():  # includes what other processes recorded
-        find(engine, patch.id)
+        item = find(engine, patch.id)
+        detail = item.detail if isinstance(patch.detail, msgspec.UnsetType) else patch.detail
+        if isinstance(detail, RuleDetail) and detail.passed_over:
+            detail = msgspec.structs.replace(detail, passed_over=0, reached=0)
+            patch = msgspec.structs.replace(patch, detail=detail)
         return _record(engine, patch.id, patch, actor)
 
 
-def _record(engine: Engine, name: str, change: Change, actor: str) -> MemoryItem:
-    if not fits(change):
+def _record(engine: Engine, name: str, made: Change, actor: str) -> MemoryItem:
+    if not fits(made):
         raise UsageError(
             f"The text is too long: an item holds at most {MAX_ITEM_BYTES:,} bytes. Shorten it, or write "
             "it to a file."
         )
-    engine.synthesizer.record((change,), PERSON, actor=actor)
+    engine.synthesizer.record((made,), PERSON, actor=actor)
     return find(engine, name)

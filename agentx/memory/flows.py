@@ -8,6 +8,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.memory import editing
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.text import shorten
 from agentx.synthesis.memory.conclusions import PERSON, Patch
@@ -18,7 +19,8 @@ from agentx.synthesis.state.flows import (
     FlowMatch,
     called,
     match,
-    sentences,
+    requests,
+    rewritten,
     terms,
 )
 from agentx.synthesis.state.state import State
@@ -116,7 +118,7 @@ class Flows:
     ) -> MemoryItem:
         """Change the given fields of the flow with an ID or a name.
 
-        With other steps it is another procedure, so its counters are reset.
+        Other steps make a new version; the record of the earlier ones is kept.
 
         Raises:
             UsageError: It is not a flow, or a value is invalid.
@@ -126,12 +128,11 @@ class Flows:
             text = item.text if name is None else _line(name)
             new = msgspec.structs.replace(
                 old,
-                steps=old.steps if steps is None else _lines(steps),
                 triggers=old.triggers if triggers is None else _lines(triggers),
                 needs_approval=old.needs_approval if needs_approval is None else needs_approval,
             )
-            if new.steps != old.steps:
-                new = msgspec.structs.replace(new, succeeded=0, failed=0)
+            if steps is not None and _lines(steps) != old.steps:
+                new = rewritten(new, _lines(steps), stamp())
             _checked(text, new)
             if text != item.text:
                 self._refuse_same_name(text)
@@ -161,23 +162,30 @@ class Flows:
 
 
 def called_for(
-    engine: Engine, state: State, text: str, *, load: bool = True, meaning_enough: float = MEANING_ENOUGH
+    engine: Engine,
+    state: State,
+    text: str,
+    *,
+    command: str = "",
+    load: bool = True,
+    meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
-    """Return the flows that a message calls for, by words, or by meaning if words do not decide.
+    """Return the flows that a message asks for, by words, or by meaning if words do not decide.
 
     Args:
         engine: The workspace.
         state: The memory.
         text: The message.
+        command: A command line that is about to run, read by its words.
         load: Load the embedding model if needed; otherwise it is used only if it is already loaded.
         meaning_enough: Minimum cosine for a match by meaning.
     """
-    found = match(state, text)
+    found = match(state, text, command=command)
     flows = [] if found else list(state.active("flow"))
-    if not flows or not terms(text):
+    asked = requests(text) if flows else []
+    if not asked or not terms(text):
         return found
-    wanted = [*sentences(text)[:_SENTENCES_EMBEDDED], *map(called, flows)]
-    vectors = engine.meanings.of(wanted, load=load)
+    vectors = engine.meanings.of([*asked[:_SENTENCES_EMBEDDED], *map(called, flows)], load=load)
     return match(state, text, vectors, meaning_enough=meaning_enough) if vectors else []
 
 

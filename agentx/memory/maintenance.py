@@ -15,6 +15,7 @@ from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
 from agentx.storage.log.history import told_already
+from agentx.synthesis.gates.opportunities import outcomes
 from agentx.synthesis.learning.maintenance_plan import APART, PATCHED, Upkeep, Use, upkeep
 from agentx.synthesis.memory.conclusions import MAINTENANCE, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Link, MemoryItem
@@ -24,6 +25,10 @@ from agentx.synthesis.state.state import State
 
 _MEMORY = "i:"
 """Prefix of the ID of a passage that is a memory item."""
+
+
+_BEFORE = 16
+"""Number of events read before the last maintenance, to know the task that began just then."""
 
 
 class NothingToTakeBack(UsageError):
@@ -51,7 +56,7 @@ class Maintained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintained:
-    """Run overdue memory maintenance: nightly decay, and the merges, promotions and archivings that are due.
+    """Run overdue memory maintenance: what tasks did with rules, merges, promotions and archivings.
 
     A second call on the same day does nothing more. All changes are one conclusion. If they exceed one line
     of the history, the conclusion has several lines, which are appended together.
@@ -89,12 +94,15 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
 
 def _find(log: RecordedLog, state: State, now: str) -> Upkeep:
     uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
-    for event in log.history.read(state.maintained, told_already):
+    events = list(log.history.read(max(0, state.maintained - _BEFORE), told_already))
+    for event in events:
+        if event.seq <= state.maintained:
+            continue
         recalled = event.data.recalled if isinstance(event.data, ContextProvided) else ()
         for name in {name.removeprefix(_MEMORY) for name in recalled if name.startswith(_MEMORY)}:
             before = uses.get(name, Use(0, ""))
             uses[name] = Use(before.days + (before.at[:10] != event.at[:10]), max(before.at, event.at))
-    return upkeep(state, max(now or stamp(), state.at), uses)
+    return upkeep(state, max(now or stamp(), state.at), uses, outcomes(state, events))
 
 
 # --- of itself ----------------------------------------------------------------------------------------------
@@ -119,7 +127,7 @@ class Nightly:
         if ended and done.events:
             rules = f"the rule {ended[0]}" if len(ended) == 1 else f"{len(ended)} rules"
             self._engine.write_path.notes.append(
-                f"Maintenance retired {rules} that nothing reinforced; `agentx log --type Concluded` shows "
+                f"Maintenance retired {rules} that tasks passed over; `agentx log --type Concluded` shows "
                 "this, and `agentx memory maintain --undo` reverts it."
             )
 

@@ -5,6 +5,7 @@ The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at
 as ``agentx gate pre`` and ``post``.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,8 @@ from agentx.policy import resource_lookup
 from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import Draft, Event, TaskGraded
+from agentx.storage.events.types import Draft, Event, TaskGraded, ToolCallExecuted
+from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, why_asked
@@ -30,10 +32,17 @@ from agentx.synthesis.gates.action_relevance import (
     is_script,
     suggested,
 )
-from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.gates.situations import phrases
+from agentx.synthesis.learning.following import (
+    READING_TOOLS,
+    StepsSeen,
+    can_change,
+    observe,
+    only_denied,
+)
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
-from agentx.synthesis.memory.items import MemoryItem, sort_of
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, sort_of
 from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rule_lifecycle import triggered
@@ -51,16 +60,8 @@ NOTED_WORDS = 30
 MAX_WORDS = 400
 """Maximum number of characters of a task or a lesson."""
 
-_READS = vocabulary(
-    """
-    read_file list_directory search_memory summarize_directory_purpose summarize_decisions settle Read Glob
-    Grep LS NotebookRead WebSearch TodoWrite
-    """
-)
-"""Tools that change no artifact, of AgentX and of other agents."""
-
-_CHECKS = vocabulary("run_tests run_lint run_build check_document")
-"""Tools that check the work: no flow requires approval for them."""
+EMBED_S = 0.05
+"""Longest time that one look embeds phrases; the next look continues."""
 
 _RUNS_KEPT = 64
 
@@ -176,6 +177,7 @@ class Gates:
         if not text and not command.strip():
             raise UsageError("Describe the planned action: `agentx gate pre TEXT`.")
         self.engine.write_path.refresh()
+        began = time.perf_counter()
         board = self._known()
         what = Action(
             text=text[:ACTION_CHARACTERS],
@@ -185,9 +187,11 @@ class Gates:
             domain=domain.strip(),
             agent=agent.strip(),
             task=self.engine.last_user_message(),
-            changes=tool not in _READS and not (tool and command and looks_only(command)),
+            changes=tool not in READING_TOOLS and not (tool and command and looks_only(command)),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
-        flows = called_for(self.engine, board.state, what.said, load=False)
+        flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
         evaluation = self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else "")
@@ -198,7 +202,10 @@ class Gates:
             violations=evaluation.stopping,
             needs_word=f"{tool} needs approval (tools.approve)." if named else why_asked(evaluation),
             tools=lambda: self._existing(what),
+            vectors=self._vectors(board, what),
         )
+        took_ms = round((time.perf_counter() - began) * 1000, 1)
+        verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
         self._wake(board, verdict)
         return fitted(verdict)
 
@@ -222,7 +229,9 @@ class Gates:
             paths=paths_of(self.engine.artifacts, arguments),
             agent=agent,
             task=message,
-            changes=tool not in _READS | _CHECKS and not (command and looks_only(command)),
+            changes=can_change(tool, command),
+            arguments=arguments,
+            root=str(self.engine.artifacts.root),
         )
         memory = self._memory(run)
         flows = self._flows(board, what, message, memory.granted)
@@ -234,6 +243,7 @@ class Gates:
             flows,
             granted=granted,
             tools=(lambda: self._existing(what)) if looks and what.changes else tuple,
+            vectors=self._vectors(board, what),
         )
         self._wake(board, verdict)
         # A command, or the name of a tool, says what is done; a file's text and name can be about anything.
@@ -270,7 +280,7 @@ class Gates:
         The message counts only if the call changes something. A flow of the message that still needs approval
         always comes first, so that no wording of a call can avoid it.
         """
-        own = match(board.state, action.said)
+        own = match(board.state, action.text, command=action.command)
         asked = match(board.state, message) if message and action.changes else []
         waits = [one for one in asked[:1] if needs_approval(one) and one.item.id not in granted]
         known = {one.item.id for one in waits}
@@ -304,6 +314,11 @@ class Gates:
         )
         return tuple(line for line in found if line.id not in action.paths)
 
+    def _vectors(self, board: MemoryBoard, action: Action) -> dict[str, Vector]:
+        """Return what may wake a rule by meaning; nothing if the model is not loaded."""
+        asked = phrases(board, action) if action.changes else []
+        return self.engine.meanings.of(asked, load=False, within_s=EMBED_S) if asked else {}
+
     def _wake(self, board: MemoryBoard, verdict: GateVerdict) -> None:
         if not verdict.woken or self.engine.write_path.read_only:
             return
@@ -327,6 +342,7 @@ class Gates:
         domain: str = "",
         actor: str = "",
         run: str = "",
+        steps: StepsSeen | None = None,
     ) -> Graded:
         """Grade a task: update the counters of its flow and rules, and keep its lesson.
 
@@ -343,6 +359,7 @@ class Gates:
             domain: Its domain ("payments").
             actor: Who grades; the user by default. The trust in the lesson depends on this.
             run: The run that it belongs to.
+            steps: The steps of the flow that its run showed, if that was measured.
 
         Raises:
             UsageError: The task is empty, ``made`` has an unknown kind, or ``made`` is given without a
@@ -371,12 +388,55 @@ class Gates:
                 lesson=lesson,
                 made=made,
                 domain=one_line(domain)[:100],
+                followed=steps is None or steps.followed,
+                steps_seen=len(steps.seen) if steps else 0,
+                steps=len(steps.observable) if steps else 0,
             )
             (event,) = self.engine.write_path.record(
                 [Draft(data=graded, actor=actor or self.engine.settings.actor, run=run)]
             )
         told = _graded(event, graded, before, self.engine.snapshot())
         return msgspec.structs.replace(told, unknown=unknown, unmade=unmade)
+
+    def after_run(
+        self, task: str, calls: Sequence[ToolCallExecuted], *, passed: bool, flows: bool, run: str
+    ) -> Graded | None:
+        """Grade a run by what was measured: its outcome, and the steps of its flow that its calls show.
+
+        Args:
+            task: The message that it answered.
+            calls: Its tool calls.
+            passed: Whether it completed, and no check is left failing.
+            flows: Whether it can count for a flow.
+            run: Its ID.
+
+        Returns:
+            ``None`` if every change that it tried was denied: that proves nothing.
+        """
+        if only_denied(calls):
+            return None
+        flow, steps = self._followed(task, calls) if flows else ("", None)
+        failed = steps is not None and steps.followed and bool(steps.failed)
+        return self.after(
+            task, passed=passed and not failed, flow=flow, actor="engine:gates", run=run, steps=steps
+        )
+
+    def _followed(self, task: str, calls: Sequence[ToolCallExecuted]) -> tuple[str, StepsSeen | None]:
+        """Return the flow of which a run shows most, of those that its task calls for; else the best match.
+
+        Similarity alone is not a record: a flow found by meaning counts only if it was followed.
+        """
+        found = [
+            (one, observe(one.item.detail.steps, calls))
+            for one in called_for(self.engine, self.engine.snapshot(), task, load=False)
+            if isinstance(one.item.detail, FlowDetail)
+        ]
+        if not found:
+            return "", None
+        best, steps = max(found, key=lambda pair: (pair[1].followed, pair[1].share))
+        if not steps.followed:
+            best, steps = found[0]
+        return (best.item.id, steps) if steps.followed or best.by == "words" else ("", None)
 
     def lessons(self) -> list[UncheckedLesson]:
         """Return the lessons and rules without an automated check, the latest first."""

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,19 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from agentx.quality import bubblewrap, confine
+from agentx.quality import bubblewrap, confine, runner_reports, toolchains
 from agentx.quality.bubblewrap import IsolationUnavailableError
 from agentx.quality.process import run_process
+from agentx.quality.runner_reports import RunnerReport
 from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
 
-PLACES = ("GOMODCACHE", "GOROOT", "JAVA_HOME", "NVM_DIR", "RUSTUP_HOME")
-TOOLCHAINS = (*PLACES, "CARGO_HOME", "GOFLAGS", "GOPATH")
-"""Variables with the location of a toolchain: passed on if set, because they hold paths, not secrets.
-
-An isolated command may read the directories of ``PLACES`` only. The others lead to credentials or to the
-user's code.
-"""
 NOT_FOUND = 127
 """The exit status of a shell for a missing program (POSIX, Shell Command Language, 2.8.2)."""
 _SIGNALS = "this kernel is older than Linux 6.12: the command could send signals to your other processes"
@@ -72,6 +67,7 @@ class SandboxResult:
         isolation: What isolated it from the rest of the machine: ``bubblewrap``, ``landlock`` or ``none``.
         changes: What it wrote and deleted in the copy, except caches and ignored files.
         notes: What a reader should know: why commands are not isolated, what was left out, what was missing.
+        reports: The test runners' own reports, if they were asked for.
     """
 
     command: str
@@ -83,6 +79,7 @@ class SandboxResult:
     isolation: Isolation
     changes: tuple[ChangedFile, ...]
     notes: tuple[str, ...]
+    reports: tuple[RunnerReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +141,7 @@ def run_in_copy(
     max_output_bytes: int,
     policy: SandboxPolicy,
     collect_changes: bool = True,
+    ask_for_reports: bool = False,
 ) -> SandboxResult:
     r"""Run a command in a copy of a tree.
 
@@ -152,7 +150,9 @@ def run_in_copy(
     Python that runs AgentX, a private home and temporary directory, and no input. Without isolation it can
     still read what the user can read, write outside its copy by an absolute path, and use the network.
 
-    The tree is only read. After ``timeout_s``, the command is killed, with all it started.
+    The tree is only read. After ``timeout_s``, the command is killed, with all it started. With
+    ``ask_for_reports``, test runners are asked for a report outside the tree; the result names the command
+    without the options for this.
 
     Raises:
         UsageError: The command is empty, or a shell cannot accept it.
@@ -169,12 +169,19 @@ def run_in_copy(
         (0, 'hello\n', (ChangedFile(path='new.txt', content=b'made\n', executable=False),))
     """
     shown, argv = _shell_command(command)
+    started_ns = time.time_ns()
     isolation, limits = isolation_for(policy)
     with _box() as box:
         tree = box / "tree" / (root.name or "tree")
         try:
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
             env = _environment(policy, box)
+            toolchains.link(policy.environ, box / "home")
+            if ask_for_reports:
+                env |= runner_reports.variables(shown, tree, box / runner_reports.FOLDER, env)
+                _, argv = _shell_command(
+                    runner_reports.with_options(shown, tree, box / runner_reports.FOLDER)
+                )
             argv = _isolated(argv, isolation, policy, box, tree)
             outcome = run_process(
                 argv,
@@ -189,6 +196,9 @@ def run_in_copy(
         if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
             raise SandboxError(f"{shown!r} was not run: {outcome.output.strip()}")
         changes = copy.changes() if collect_changes else ()
+        reports = (
+            runner_reports.collect(box / runner_reports.FOLDER, tree, started_ns) if ask_for_reports else ()
+        )
     notes = list(limits)
     if outcome.leftovers:
         notes.append("it left processes running in the background; they were ended")
@@ -197,12 +207,13 @@ def run_in_copy(
         command=shown,
         exit_code=outcome.exit_code,
         timed_out=outcome.timed_out,
-        output=outcome.output,
+        output=runner_reports.without_mentions(outcome.output),
         output_bytes=outcome.output_bytes,
         truncated=outcome.truncated,
         isolation=isolation,
         changes=changes,
         notes=(*notes, *copy.notes),
+        reports=reports,
     )
 
 
@@ -232,7 +243,7 @@ def _readable(policy: SandboxPolicy) -> list[Path]:
     home = Path(policy.environ.get("HOME") or "/nonexistent")
     hidden = [place.resolve() for place in (home, *policy.hidden) if place.is_absolute()]
     kept = [Path(entry) for entry in _user_path(policy).split(":") if entry.startswith("/")]
-    kept += [Path(place) for name in PLACES if (place := policy.environ.get(name, "")).startswith("/")]
+    kept += toolchains.readable(policy.environ)
     # A PATH that names the home directory itself, or the root, does not make its contents readable.
     kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
     needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
@@ -275,7 +286,7 @@ def _box() -> Iterator[Path]:
     except OSError as error:
         raise SandboxError(f"cannot create a temporary directory: {error}") from error
     try:
-        for name in ("bin", "home", "tmp", "tree"):
+        for name in ("bin", "home", runner_reports.FOLDER, "tmp", "tree"):
             (box / name).mkdir()
         yield box
     finally:
@@ -304,9 +315,10 @@ def _user_path(policy: SandboxPolicy) -> str:
 
 
 def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
-    names = {*TOOLCHAINS, *policy.env_allow, "LANG", "LANGUAGE", "TZ"}
+    names = {*policy.env_allow, "LANG", "LANGUAGE", "TZ"}
     env = {
         "LANG": "C.UTF-8",
+        **toolchains.variables(policy.environ),
         **{name: value for name, value in policy.environ.items() if name in names or name[:3] == "LC_"},
         "PATH": _search_path(policy, box),
         "HOME": str(box / "home"),

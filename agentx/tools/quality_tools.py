@@ -24,13 +24,19 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Body, FileChange, ToolCallExecuted, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
+from agentx.storage.log.history import told_already
 from agentx.storage.secrets.redaction import clean
-from agentx.synthesis.checks import CheckReport, parse_output
+from agentx.synthesis.checks import CheckReport, parse_output, recorded_form
+from agentx.synthesis.checks.check_report import compared
+from agentx.synthesis.checks.command import normal_form
 from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.tools.toolset import Job, WriteDenied, tool
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record holds all of the captured output."""
+
+RECENT = 1_000
+"""Number of the latest events in which an earlier run of a command is looked for."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +164,7 @@ class QualityTools(StorageTools):
             timeout_s=section.timeout_s,
             max_output_bytes=section.max_output_bytes,
             policy=policy,
+            ask_for_reports=True,
         )
         notes = list(result.notes)
         if result.timed_out:
@@ -165,8 +172,13 @@ class QualityTools(StorageTools):
         job.command, job.exit_code = section.command, result.exit_code
         output = clean(result.output)  # once, before anything reads or truncates it
         job.printed = output
+        job.report = recorded_form((report.runner, clean(report.text)) for report in result.reports)
         changed = self._keep_changes(job, result, notes)
-        report = parse_output(output, command=section.command, exit_code=result.exit_code)
+        report = parse_output(
+            output, command=section.command, exit_code=result.exit_code, recorded=job.report
+        )
+        if left_out := self._left_out(job, report):
+            notes.append(left_out)
         made = CheckResult(
             tool=job.tool,
             command=section.command,
@@ -178,6 +190,25 @@ class QualityTools(StorageTools):
         )
         job.failed = made.failed
         return made
+
+    def _left_out(self, job: Job, report: CheckReport) -> str:
+        """Return what a run left out that the run of the same command before it ran; empty for nothing."""
+        engine, command = self.engine, normal_form(job.command)
+        before: ToolCallExecuted | None = None
+        for event in engine.log.history.read(max(0, engine.log.state.seq - RECENT), told_already):
+            call = event.data
+            if isinstance(call, ToolCallExecuted) and call.command and normal_form(call.command) == command:
+                before = call
+        if before is None or report.tally is None:
+            return ""
+        earlier = parse_output(
+            engine.read_body(before.output),
+            command=before.command,
+            exit_code=before.exit_code,
+            recorded=engine.read_body(before.report),
+        )
+        known = earlier.tally if earlier.runner == report.runner else None
+        return compared(report.tally, known) if known else ""
 
     def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
         """Apply what the command wrote in its copy, in a separate event before the call's event."""

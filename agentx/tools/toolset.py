@@ -36,6 +36,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.secrets.redaction import clean, clean_value
 from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, why_asked
+from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.port import ToolSchema
 from agentx.trust.trust import Restricted
 
@@ -113,6 +114,9 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     denied_by: tuple[str, ...] = ()
 
 
+MAX_CORRECTIONS = 3
+"""Maximum number of rounds in which a write is corrected; what is still wrong then is denied."""
+
 _NOTED_RULES = 32
 """Maximum number of rules of each list in the record of a call."""
 
@@ -126,6 +130,7 @@ class Job(msgspec.Struct):
         exit_code: Its exit status.
         failed: Whether the call counts as failed although it returns an answer.
         printed: The program's output, kept in full in place of the answer.
+        report: The test runners' own reports, as JSON.
         denied_by: IDs of the rules that kept some of its changes from being applied.
         event: The event that recorded the call, if it was recorded with a write.
         given: The original arguments; the record holds them truncated and redacted.
@@ -145,6 +150,7 @@ class Job(msgspec.Struct):
     exit_code: int | None = None
     failed: bool = False
     printed: str = ""
+    report: str = ""
     denied_by: tuple[str, ...] = ()
     event: Event | None = None
     given: Mapping[str, Any] = {}
@@ -164,6 +170,7 @@ class Job(msgspec.Struct):
             SecretRefused: It would put a secret into a file, and the settings deny that without asking.
         """
         tools = self.tools
+        contents = self.corrected(contents)
 
         def check() -> list[Draft]:
             evaluation = tools.engine.evaluate_write(contents, actor=tools.actor)
@@ -193,6 +200,24 @@ class Job(msgspec.Struct):
         )
         self.event = events[0]
         return tuple(made for event in events for made in changes_of(event))
+
+    def corrected(self, contents: Mapping[str, Content | None]) -> Mapping[str, Content | None]:
+        """Return the contents as checks in mode ``fix`` correct them, and tell the agent."""
+        engine = self.tools.engine
+        if not any(check.mode == "fix" for item in engine.checked() for check in checks_of(item)):
+            return contents
+        made = dict(contents)
+        for _ in range(MAX_CORRECTIONS):
+            evaluation = engine.evaluate_write(made, actor=self.tools.actor)
+            wrong = {one.path: one for one in reversed(evaluation.of("fix")) if one.correction}
+            if not wrong:
+                break
+            for path, one in wrong.items():
+                if (content := made[path]) is not None:
+                    made[path] = msgspec.structs.replace(content, data=one.correction.encode())
+                    told = f"[Corrected by rule {one.item_id}: {one.reason}]"
+                    self.noted = "\n".join(filter(None, (self.noted, told)))
+        return made
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """Keep for the record which rules were kept and broken, and tell the agent what it is warned of."""
@@ -248,6 +273,7 @@ class Job(msgspec.Struct):
             noted=self.noted,
             kept=self.kept,
             broke=self.broke,
+            report=self.tools.engine.write_path.body(self.report),
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 

@@ -164,11 +164,15 @@ class AgentMessageSent(Payload, frozen=True):
     Attributes:
         final: Whether this answers the user's message and ends the turn.
         model: Name of the model that produced it.
+        kept: IDs of the rules with a check that applied to it, or to the run that it ends, and was kept.
+        broke: IDs of the rules that it, or the run that it ends, broke.
     """
 
     body: Body
     final: bool = False
     model: str = ""
+    kept: tuple[str, ...] = ()
+    broke: tuple[str, ...] = ()
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} {'answered' if self.final else 'said'}: {shorten(self.body.text, WORDS)}"
@@ -231,6 +235,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         broke: IDs of the rules with a check that it broke without being stopped.
         duration_ms: Duration of the call.
         reverts: For undo and restore: the seq from which the content was taken.
+        report: For a check run: the test runners' own reports as JSON, if they wrote any.
     """
 
     call_id: str
@@ -247,6 +252,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     broke: tuple[str, ...] = ()
     duration_ms: int = 0
     reverts: int = 0
+    report: Body = Body("")
 
     def _line(self, _event: "Event", /) -> str:
         if self.status == "DENIED":
@@ -424,6 +430,9 @@ class TaskGraded(Payload, frozen=True):
         lesson: What was learned, in one sentence; empty for nothing.
         made: What the lesson was turned into: ``check``, ``flow``, ``script``, ``rule``; empty for nothing.
         domain: Domain of the task ("payments").
+        followed: Whether the flow was followed; otherwise the task only called for it.
+        steps_seen: Number of the flow's steps that the calls of the run show.
+        steps: Number of its steps that calls can show; 0 if that was not measured.
     """
 
     task: str
@@ -434,9 +443,14 @@ class TaskGraded(Payload, frozen=True):
     lesson: str = ""
     made: str = ""
     domain: str = ""
+    followed: bool = True
+    steps_seen: int = 0
+    steps: int = 0
 
     def _line(self, _event: "Event", /) -> str:
-        by = f" (by {self.flow})" if self.flow else ""
+        by = f"by {self.flow}" if self.followed else f"{self.flow} matched, not followed"
+        seen = f", steps seen {self.steps_seen} of {self.steps}" if self.steps else ""
+        by = f" ({by}{seen})" if self.flow else ""
         return f"Task {'passed' if self.passed else 'failed'}: {shorten(self.task, WORDS)}{by}"
 
     def _rank(self, event: "Event", /) -> int:

@@ -13,7 +13,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Priority
+from agentx.synthesis.memory.items import Priority, Tally
 
 _TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
 _NEXTEST = re.compile(
@@ -25,6 +25,7 @@ _RESULT = re.compile(
 _NEXTEST_RESULT = re.compile(
     r"^ +Summary \[ *[\d.]+s\] (\d+)(?:/\d+)? tests? run: (\d+) passed(?:.*?, (\d+) failed)?"
 )
+_SKIPPED = re.compile(r", (\d+) skipped$")
 _SUITE = re.compile(r"^ +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
 _SECTION = re.compile(r"^---- (\S.*?) (?:stdout|stderr) ----$")
 _LISTED = re.compile(r"^ {4}(\S.*)$")
@@ -95,6 +96,7 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         passed=names([(name, suite) for status, name, suite in verdicts if status in {"ok", "PASS"}]),
         skipped=names([(name, suite) for status, name, suite in verdicts if status.startswith(skips)]),
         suites=suite_names(suites),
+        tally=_tally(results, passed + failed, nextest=nextest),
         ran=passed + failed,
         failed=failed,
         # Not complete after a failure: cargo stops at the first target that fails.
@@ -103,6 +105,14 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         names_all_passed=sum(status in {"ok", "PASS"} for status, _, _ in verdicts) >= passed > 0,
         error=error_of(unique),
     )
+
+
+def _tally(results: list[re.Match[str]], ran: int, *, nextest: bool) -> Tally:
+    if nextest:
+        found = _SKIPPED.search(results[-1].string)
+        return Tally(ran=ran, skipped=int(found[1][:9]) if found else 0)
+    ignored, filtered = (sum(int(match[group][:9]) for match in results) for group in (4, 5))
+    return Tally(ran=ran, skipped=ignored, deselected=filtered)
 
 
 def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import Priority
+from agentx.synthesis.memory.items import Priority, Tally
 
 MAX_NAME = 200
 """Maximum length of the name of a check, suite or path, in characters."""
@@ -23,6 +23,9 @@ MAX_LINE_DIGITS = 9
 
 MAX_NAMES = 20_000
 """Maximum number of names of one sort (failing, passed, skipped, suites) in a report."""
+
+NO_TESTS = "no tests ran"
+"""The warning of a run that found nothing to run."""
 
 Outcome = Literal["passed", "failed", "unknown"]
 
@@ -64,7 +67,10 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         failing: The checks that failed, in the runner's order.
         passed: The checks that passed, if the runner names them.
         skipped: The checks that were collected and not run, if the runner names them.
+        expected: The checks that failed and are marked as expected to fail, if the runner names them.
+        unexpected: The checks that passed although they are marked as expected to fail, if it names them.
         suites: Suites that ran to their end, whether or not all of their checks passed.
+        tally: The runner's own counts; ``None`` if it prints none.
         collected: Number of checks that the run found.
         ran: Number of checks that it executed.
         failed: Number of checks that failed, by the runner's own count.
@@ -74,6 +80,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             and for a truncated output.
         names_all_passed: Whether ``passed`` holds every check that passed.
         error: The first line that names the failure, bounded; empty if nothing failed.
+        warning: Why a run that did not fail shows nothing: no tests ran.
     """
 
     runner: str
@@ -81,7 +88,10 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     failing: tuple[FailedCheck, ...] = ()
     passed: tuple[CheckName, ...] = ()
     skipped: tuple[CheckName, ...] = ()
+    expected: tuple[CheckName, ...] = ()
+    unexpected: tuple[CheckName, ...] = ()
     suites: tuple[str, ...] = ()
+    tally: Tally | None = None
     collected: int | None = None
     ran: int | None = None
     failed: int | None = None
@@ -89,6 +99,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     names_all_failing: bool = True
     names_all_passed: bool = False
     error: str = ""
+    warning: str = ""
 
 
 def printable(text: str, limit: int) -> str:
@@ -136,6 +147,25 @@ def finding(
         message=printable(message, MAX_MESSAGE),
         priority=priority,
     )
+
+
+def compared(now: Tally, before: Tally) -> str:
+    """Describe what a run left out that an earlier run of the same command ran; empty for nothing.
+
+    >>> compared(Tally(ran=40, skipped=1), Tally(ran=44))
+    '3 tests fewer than in the run before (41, was 44); 1 more skipped'
+    """
+    parts = []
+    if (fewer := before.total - now.total) > 0:
+        tests = "test" if fewer == 1 else "tests"
+        parts.append(f"{fewer} {tests} fewer than in the run before ({now.total}, was {before.total})")
+    more = {
+        "skipped": now.skipped - before.skipped,
+        "expected to fail": now.expected - before.expected,
+        "deselected": now.deselected - before.deselected,
+    }
+    parts += [f"{number} more {what}" for what, number in more.items() if number > 0]
+    return "; ".join(parts)
 
 
 def critical(item: FailedCheck) -> FailedCheck:

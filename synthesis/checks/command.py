@@ -19,11 +19,13 @@ class Selection(msgspec.Struct, frozen=True):
         whole: Whether the command runs everything.
         paths: Selected files, directories, packages or modules; empty for all.
         names: Selected names, parts of names or patterns of checks; empty for all.
+        narrowed: Whether an option leaves out checks without naming the selected ones.
     """
 
     whole: bool
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    narrowed: bool = False
 
 
 _TASK = re.compile(
@@ -270,7 +272,7 @@ def selection(command: str) -> Selection:
     """Return which checks a command line selects; an empty (unknown) command does not count as a full run.
 
     >>> selection("pytest -q"), selection("go test -run TestA ./cli/...").names
-    (Selection(whole=True, paths=(), names=()), ('TestA',))
+    (Selection(whole=True, paths=(), names=(), narrowed=False), ('TestA',))
     """
     checks = [step for step in steps(command) if _is_check(step)] or list(steps(command)[-1:])
     paths: list[str] = []
@@ -279,7 +281,7 @@ def selection(command: str) -> Selection:
     for step in checks:
         narrowed |= _narrow(step, paths, names)
     whole = not narrowed and not paths and not names
-    return Selection(whole, tuple(paths), tuple(names))
+    return Selection(whole, tuple(paths), tuple(names), narrowed)
 
 
 def _narrow(step: ProgramCall, paths: list[str], names: list[str]) -> bool:

@@ -70,6 +70,13 @@ FRAGMENTS: tuple[Fragment, ...] = (
     ),
     Fragment("node", re.compile(r"^✖ (?P<check>\S.*?) \([\d.]+ms\)$")),
     Fragment("node", re.compile(r"^(?:✖ failing tests:|ℹ (?:fail|cancelled) [1-9]\d*)$")),
+    Fragment(
+        "gradle",
+        re.compile(r"^(?:\w+\.)*(?P<check>(?P<suite>\w+) > \S.*) FAILED$"),
+        ("gradle", "gradlew"),
+    ),
+    Fragment("dotnet", re.compile(r"^  Failed (?P<check>\S.*?) \[.{1,30}\]$"), ("dotnet",)),
+    Fragment("phpunit", re.compile(r"^(?:FAILURES|ERRORS)!$"), ("phpunit",)),
     Fragment("junit", re.compile(r"^\s*<(?:failure|error)\b")),
 )
 

@@ -16,6 +16,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 
 _RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds)?\))?\s*$")
 _RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")
@@ -53,6 +54,9 @@ class _Record(msgspec.Struct):
     """Whether ``FAIL`` follows the last package's line. Earlier ones do not count: a test may print it."""
 
     bare_pass: bool = False
+    verbose: bool = False
+    """Whether the run lists each test."""
+
     broke_off: bool = False
     seen: bool = False
 
@@ -125,9 +129,13 @@ def parse_go(output: Output) -> CheckReport | None:
         passed=names(record.passed),
         skipped=names(record.skipped),
         suites=suite_names(record.suites),
+        tally=Tally(len(record.passed) + len(record.failing), len(record.skipped))
+        if record.verbose
+        else None,
         failed=sum(not item.check.endswith("]") for item in failing) if failed else 0,
         complete=output.selected.whole and not unfinished,
         names_all_failing=not failed or not unfinished,
+        names_all_passed=record.verbose and not unfinished and not cut_off,
         error=error_of(failing, "go test failed" if failed else ""),
     )
 
@@ -168,7 +176,7 @@ def _read(lines: list[str], record: _Record) -> None:
             current = match[2] if match[1] == "FAIL" else ""
             record.seen = True
         elif line.startswith("===") and (match := _RUN.match(line)):
-            current, record.seen = match[1], True
+            current, record.seen, record.verbose = match[1], True, True
         elif match := _COMPILE.match(line):
             package = match[1]
         elif match := _LOG.match(line):

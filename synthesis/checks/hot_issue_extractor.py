@@ -3,16 +3,15 @@
 One failing check is one issue, identified by its runner, its suite and its name. An issue is closed in these
 cases:
 
-- The same check passes (``passed``). The runner names it, or its suite ran completely, or the command's
-  selection covers it, or the command that opened it passes.
-- A full run of the same runner names what it ran, and the check is not among it (``gone``).
+- A run shows that the same check passes (``passed``): see :mod:`agentx.synthesis.checks.issue_endings`.
 - The issue names no check, only the command of a built-in tool, and that tool passes a full run with another
   command, since the user has configured another one in ``agentx.toml`` (``gone``).
 - It is a finding in a document, and the document is deleted or moved (``gone``).
 
-A run that did not execute the check (a narrowed run, a skip, a collection error, a crash, a cut output)
-leaves it open. If a run shows no names at all and nothing fails, a check that failed before counts as passed.
-It may have been skipped silently, but no reader of that output could know.
+A test that no longer fails without a run that shows it passing stays open, and its text says why: it is
+skipped, deselected, expected to fail, or not found any more. Only a run in which it passes, or the user, ends
+such an issue. A run that did not execute the check changes nothing: a narrowed run, a collection error, a
+crash, a cut output.
 
 A time-out opens an issue with priority ``high``, not ``critical``. It shows that the command did not finish,
 not that nothing can be collected or built.
@@ -28,9 +27,27 @@ from agentx.storage.events.types import ChangesFiles, Event, ToolCallExecuted, c
 from agentx.storage.text import shorten
 from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, finding, printable, printable_name
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
+from agentx.synthesis.checks.issue_endings import (
+    TEST_RUNNERS,
+    CheckRun,
+    Verdict,
+    concerns,
+    is_same_runner,
+    judge,
+    rest_name,
+)
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
+from agentx.synthesis.checks.runner_reports import with_reports
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import Evidence, HotIssueDetail, Link, MemoryItem, item_id
+from agentx.synthesis.memory.items import (
+    Evidence,
+    HotIssueDetail,
+    Link,
+    MemoryItem,
+    Tally,
+    item_id,
+    not_passed,
+)
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -49,47 +66,38 @@ MAX_OPENED = 50
 MAX_TEXT_MESSAGE = 200
 """Maximum characters of the failure message in an issue's text; the detail holds up to 400."""
 
+SHORT_WORDS = 24
+"""Maximum words of the short form of an issue that is not known to pass: the reason must be in it."""
+
 _SCORES = {"critical": 9.0, "high": 7.0, "normal": 4.0}
-_REST = "and more"
 _Key = tuple[str, str, str]
-
-
-class _CheckRun(msgspec.Struct, frozen=True):
-    """A parsed check run."""
-
-    seq: int
-    command: str
-    selected: Selection
-    reports: tuple[CheckReport, ...]
-    passed: bool
-    text: str
-    tool: str
-    configured: bool
-    """Whether it ran the tool's configured command without narrowing."""
 
 
 class HotIssues:
     """Opens, renews and closes hot issues (an :class:`agentx.synthesis.state.extractor.Extractor`)."""
 
     name: ClassVar[str] = "hot_issues"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     reads = (ChangesFiles,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return changes to the issues that a check run affects, or whose document an event removes."""
-        lost = _lost_documents(event, state)
+        lost, touched = _lost_documents(event, state), _touched(event, state)
         if not isinstance(event.data, ToolCallExecuted) or not is_check_run(event.data):
-            return lost
+            return (*lost, *touched.values())
         run = _read_run(event, event.data, read)
         if run is None:
-            return lost
+            return (*lost, *touched.values())
         issues = [item for item in state.items.values() if isinstance(item.detail, HotIssueDetail)]
         failing = _failing(run)
         opened = list(_opened(run, issues, failing, event.data.output.text))
         closed = {change.id for change in lost}
         known = [item for item in issues if item.status == "active" and item.id not in closed]
-        overflowing = len(opened) > MAX_OPENED
-        return [*lost, *_closed_or_renewed(run, known, failing, overflowing=overflowing), *opened]
+        changed = {
+            change.id: change
+            for change in _closed_or_renewed(run, known, failing, overflowing=len(opened) > MAX_OPENED)
+        }
+        return (*lost, *{**touched, **changed}.values(), *opened)
 
 
 def is_check_run(call: ToolCallExecuted) -> bool:
@@ -121,6 +129,19 @@ def _lost_documents(event: Event, state: State) -> tuple[Patch, ...]:
     )
 
 
+def _touched(event: Event, state: State) -> dict[str, Patch]:
+    """Mark the issues of the tests whose own file, or whose configuration, an event changes."""
+    paths = [made.path for made in changes_of(event)]
+    found: dict[str, Patch] = {}
+    for item in state.active("hot_issue") if paths else ():
+        detail = item.detail
+        if not isinstance(detail, HotIssueDetail) or detail.touched:
+            continue
+        if any(concerns(path, detail) for path in paths):
+            found[item.id] = Patch(id=item.id, detail=msgspec.structs.replace(detail, touched=True))
+    return found
+
+
 def _end(issue: MemoryItem, detail: HotIssueDetail, how: str) -> Patch:
     return Patch(id=issue.id, status="closed", detail=msgspec.structs.replace(detail, ended=how))
 
@@ -130,20 +151,20 @@ def _command(call: ToolCallExecuted) -> str:
     return call.command or (argument if isinstance(argument, str) else "")
 
 
-def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> _CheckRun | None:
+def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> CheckRun | None:
     command = _command(call) or (call.tool if call.tool in CHECK_TOOLS else "")
     text = read(call.output)
     exit_code = call.exit_code
     if exit_code is None and call.status == "SUCCEEDED" and call.tool != "check_document":
         exit_code = 0
-    reports = parse_reports(text, command=command, exit_code=exit_code)
+    reports = with_reports(parse_reports(text, command=command, exit_code=exit_code), read(call.report))
     if call.status == "FAILED" and (timed_out(text, call.exit_code) or _killed(call)):
         reports = (*(_broken_off(report) for report in reports), _time_out(command))
-    if all(report.outcome == "unknown" for report in reports):
+    if all(report.outcome == "unknown" and not report.warning for report in reports):
         return None
     failed = any(report.outcome == "failed" for report in reports)
     selected = selection(command) if _command(call) else Selection(whole=True)
-    return _CheckRun(
+    return CheckRun(
         seq=event.seq,
         command=normal_form(command),
         selected=selected,
@@ -187,7 +208,7 @@ def _time_out(command: str) -> CheckReport:
 # --- what fails ---------------------------------------------------------------------------------------------
 
 
-def _failing(run: _CheckRun) -> dict[_Key, FailedCheck]:
+def _failing(run: CheckRun) -> dict[_Key, FailedCheck]:
     """Return failing checks by key; a failing run that names none fails as a whole, under its command."""
     found: dict[_Key, FailedCheck] = {}
     named = any(report.failing for report in run.reports)
@@ -200,7 +221,7 @@ def _failing(run: _CheckRun) -> dict[_Key, FailedCheck]:
     return found
 
 
-def _whole_run(run: _CheckRun, report: CheckReport) -> FailedCheck:
+def _whole_run(run: CheckRun, report: CheckReport) -> FailedCheck:
     blocked = not_runnable(report, None) or (report.ran == 0 and report.runner != "exit")
     return finding(run.command, message=report.error, priority="critical" if blocked else "high")
 
@@ -209,16 +230,20 @@ def _whole_run(run: _CheckRun, report: CheckReport) -> FailedCheck:
 
 
 def _closed_or_renewed(
-    run: _CheckRun, open_issues: list[MemoryItem], failing: dict[_Key, FailedCheck], *, overflowing: bool
-) -> Iterable[Change]:
+    run: CheckRun, open_issues: list[MemoryItem], failing: dict[_Key, FailedCheck], *, overflowing: bool
+) -> Iterable[Patch]:
     for issue in open_issues:
         detail = issue.detail
         assert isinstance(detail, HotIssueDetail)
         again = _same(detail, failing)
         if again is not None:
             yield _renewed(run, issue, detail, again)
-        elif ended := _ended(run, detail, overflowing=overflowing):
-            yield _end(issue, detail, ended)
+        elif (verdict := judge(run, detail, overflowing=overflowing)) is None:
+            continue
+        elif verdict.ended:
+            yield _end(issue, msgspec.structs.replace(detail, silenced="", note=""), verdict.ended)
+        elif (verdict.silenced, verdict.note) != (detail.silenced, detail.note):
+            yield _silenced(issue, detail, verdict)
 
 
 def _same(detail: HotIssueDetail, failing: dict[_Key, FailedCheck]) -> FailedCheck | None:
@@ -227,12 +252,12 @@ def _same(detail: HotIssueDetail, failing: dict[_Key, FailedCheck]) -> FailedChe
     if exact is not None:
         return exact
     for (runner, suite, check), item in failing.items():
-        if runner == detail.runner and check == detail.check and not (suite and detail.suite):
+        if is_same_runner(runner, detail.runner) and check == detail.check and not (suite and detail.suite):
             return item
     return None
 
 
-def _renewed(run: _CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: FailedCheck) -> Patch:
+def _renewed(run: CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: FailedCheck) -> Patch:
     message = again.message or detail.message
     renewed = msgspec.structs.replace(
         detail,
@@ -244,110 +269,35 @@ def _renewed(run: _CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: F
         priority=again.priority,
         suite=again.suite or detail.suite,
         tool=detail.tool or run.tool,
+        silenced="",
+        note="",
+        touched=False,
+        tally=_tally(run, detail.runner) if run.command == detail.command else detail.tally,
     )
-    if message == detail.message and again.priority == detail.priority:
+    if message == detail.message and again.priority == detail.priority and not detail.silenced:
         return Patch(id=issue.id, detail=renewed)
     text = _sentence(renewed)
     return Patch(id=issue.id, detail=renewed, text=text, short=shorten(text), score=_SCORES[again.priority])
 
 
-def _ended(run: _CheckRun, detail: HotIssueDetail, *, overflowing: bool) -> str:
-    """Return how a run ends an issue that does not fail in it: ``passed`` or ``gone``; empty if not."""
-    if run.passed and run.command == detail.command and not _skipped(run, detail):
-        return "passed"
-    same_runner = [report for report in run.reports if report.runner == detail.runner]
-    if detail.check in {printable_name(detail.command), _rest_name(detail.command)}:
-        return _whole_ended(run, detail, same_runner, overflowing=overflowing)
-    return next((how for report in same_runner if (how := _ended_by(report, run.selected, detail))), "")
+def _silenced(issue: MemoryItem, detail: HotIssueDetail, verdict: Verdict) -> Patch:
+    """Keep an issue open whose check no longer fails without having passed, and say why."""
+    after = msgspec.structs.replace(detail, silenced=verdict.silenced, note=verdict.note)
+    text = _sentence(after)
+    return Patch(id=issue.id, detail=after, text=text, short=shorten(text, SHORT_WORDS))
 
 
-def _whole_ended(
-    run: _CheckRun, detail: HotIssueDetail, reports: list[CheckReport], *, overflowing: bool
-) -> str:
-    """Return how an issue about a whole run ends.
-
-    A full pass ends it, also a pass of the tool's current command. So does a run that names all its failures.
-    """
-    full_pass = any(report.outcome == "passed" and report.complete for report in reports)
-    if full_pass and detail.runner != "exit":
-        return "passed"
-    if run.passed and run.configured and run.tool == detail.tool:
-        return "gone"
-    named = [report for report in run.reports if report.failing and report.names_all_failing]
-    return "gone" if run.command == detail.command and named and not overflowing else ""
-
-
-def _skipped(run: _CheckRun, detail: HotIssueDetail) -> bool:
-    return any(skip.check == detail.check for report in run.reports for skip in report.skipped)
-
-
-def _ended_by(report: CheckReport, selected: Selection, detail: HotIssueDetail) -> str:
-    if any(skip.check == detail.check and skip.suite in {"", detail.suite} for skip in report.skipped):
-        return ""
-    if any(_names(name.check, name.suite, detail) for name in report.passed):
-        return "passed"
-    if not report.names_all_failing:
-        return ""
-    unbuilt = (
-        detail.check.startswith((f"{detail.suite} [", f"{detail.suite}: ")) or detail.check == detail.suite
-    )
-    if unbuilt and detail.suite in report.suites:  # what could not be built or loaded was run
-        return "passed"
-    if report.names_all_passed:
-        return "gone" if report.complete else ""
-    if selected.names:
-        named = _selects(selected, detail) and report.outcome == "passed" and not report.skipped
-        return "passed" if named else ""
-    return _ended_unnamed(report, selected, detail)
-
-
-def _ended_unnamed(report: CheckReport, selected: Selection, detail: HotIssueDetail) -> str:
-    """Decide by suites and paths, for a run that lists neither the passed checks nor a selection by name."""
-    if detail.suite and detail.suite in report.suites:
-        return "passed"
-    if report.complete:
-        return "gone" if report.suites and detail.suite and detail.suite not in report.suites else "passed"
-    covered = detail.suite and any(_under(detail.suite, path) for path in selected.paths)
-    return "passed" if covered else ""
-
-
-def _names(name: str, suite: str, detail: HotIssueDetail) -> bool:
-    """Return whether a passed name is that of an issue: the same check, or the test of its subtest."""
-    same_suite = not suite or not detail.suite or suite == detail.suite
-    return same_suite and (name == detail.check or detail.check.startswith((f"{name} (", f"{name} [")))
-
-
-def _selects(selected: Selection, detail: HotIssueDetail) -> bool:
-    """Return whether the names that narrow a run select a check.
-
-    A name may be the whole check, the check without parameters, or one alternative of ``a|b``.
-    """
-    base = detail.check.partition("[")[0] if "::" in detail.check else detail.check.partition("/")[0]
-    for name in selected.names:
-        parts = {part.strip("^$() ") for part in name.replace(" or ", "|").split("|")}
-        last = {base, detail.check, base.rpartition("::")[2], base.partition(" (")[0]}
-        if parts & last:
-            return True
-    return False
-
-
-def _under(suite: str, path: str) -> bool:
-    """Return whether a suite lies at or under a path of the command.
-
-    Such a path is ``./cli/...``, ``tests/test_a.py`` or ``app.tests``.
-    """
-    wanted = path.removeprefix("./").removesuffix("...").rstrip("/")
-    if not wanted:
-        return True
-    starts = suite == wanted or suite.startswith((f"{wanted}/", f"{wanted}."))
-    return starts or (path.startswith("./") and (suite.endswith(f"/{wanted}") or f"/{wanted}/" in suite))
+def _tally(run: CheckRun, runner: str) -> Tally | None:
+    if runner not in TEST_RUNNERS:
+        return None
+    return next((report.tally for report in run.reports if is_same_runner(report.runner, runner)), None)
 
 
 # --- what is new --------------------------------------------------------------------------------------------
 
 
 def _opened(
-    run: _CheckRun, issues: list[MemoryItem], failing: dict[_Key, FailedCheck], quoted: str
+    run: CheckRun, issues: list[MemoryItem], failing: dict[_Key, FailedCheck], quoted: str
 ) -> Iterable[Change]:
     details = [(item, item.detail) for item in issues if isinstance(item.detail, HotIssueDetail)]
     active = [detail for item, detail in details if item.status == "active"]
@@ -360,8 +310,8 @@ def _opened(
     for ordinal, (key, item) in enumerate(new[:MAX_OPENED]):
         yield Add(_issue(run, ordinal, key[0], item, before.get(key, ""), quoted))
     rest = len(new) - MAX_OPENED
-    if rest > 0 and not any(detail.check == _rest_name(run.command) for detail in active):
-        summary = finding(_rest_name(run.command), message=f"and {rest} more failing checks in the same run")
+    if rest > 0 and not any(detail.check == rest_name(run.command) for detail in active):
+        summary = finding(rest_name(run.command), message=f"and {rest} more failing checks in the same run")
         yield Add(_issue(run, MAX_OPENED, new[0][0][0], summary, "", quoted))
 
 
@@ -370,12 +320,8 @@ def _known_bare(key: _Key, active: list[HotIssueDetail]) -> bool:
     return any(d.runner == key[0] and d.check == key[2] and not d.suite for d in active)
 
 
-def _rest_name(command: str) -> str:
-    return printable_name(f"{command} {_REST}")
-
-
 def _issue(
-    run: _CheckRun, ordinal: int, runner: str, item: FailedCheck, before: str, quoted: str
+    run: CheckRun, ordinal: int, runner: str, item: FailedCheck, before: str, quoted: str
 ) -> MemoryItem:
     detail = HotIssueDetail(
         runner=runner,
@@ -388,6 +334,7 @@ def _issue(
         suite=item.suite,
         command=run.command,
         tool=run.tool,
+        tally=_tally(run, runner),
     )
     text = _sentence(detail)
     return MemoryItem(
@@ -409,18 +356,17 @@ def _sentence(detail: HotIssueDetail) -> str:
     It states what fails and how; for a finding, what is wrong where, and which rule or tool reports it.
     """
     message = printable(detail.message, MAX_TEXT_MESSAGE)
-    if detail.priority == "normal" and detail.path and message:
+    if detail.priority == "normal" and detail.path and message and not detail.silenced:
         source = detail.runner
         if source == _DOCUMENTS:  # its rules are one word, before the message
             rule, _, rest = message.partition(" ")
             source, message = (rule, rest) if rest else (source, message)
         return f"{detail.path}: {message} ({source})"
-    told = f": {message}" if message and detail.message not in detail.check else ""
-    return (
-        f"{detail.check} fails{told}"
-        if detail.runner == "exit"
-        else f"{detail.runner}: {detail.check} fails{told}"
-    )
+    told = message if message and detail.message not in detail.check else ""
+    name = detail.check if detail.runner == "exit" else f"{detail.runner}: {detail.check}"
+    if detail.silenced:
+        return f"{name} failed, and is {not_passed(detail)}{f'; it failed with: {told}' if told else ''}"
+    return f"{name} fails{f': {told}' if told else ''}"
 
 
 def _evidence(seq: int, item: FailedCheck, text: str) -> Evidence:

@@ -13,6 +13,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 
 _JEST_FILE = re.compile(r"^ ?(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
 _JEST_TOTAL = re.compile(r"^Tests: +(.*\d+ total)$")
@@ -65,6 +66,7 @@ def parse_jest(output: Output) -> CheckReport | None:
         passed=names(passed),
         skipped=names(skipped),
         suites=suite_names([name for _, name in files if not any(f.check == name for f in unique)]),
+        tally=_tally(counts),
         collected=counts.get("total"),
         ran=ran,
         failed=counts.get("failed", 0),
@@ -73,6 +75,12 @@ def parse_jest(output: Output) -> CheckReport | None:
         names_all_passed=len(passed) >= counts.get("passed", 0) > 0,
         error=error_of(unique),
     )
+
+
+def _tally(counts: dict[str, int]) -> Tally:
+    """Return the tally; a test to do counts as skipped."""
+    number = {word: counts.get(word, 0) for word in ("passed", "failed", "skipped", "todo")}
+    return Tally(number["passed"] + number["failed"], number["skipped"] + number["todo"])
 
 
 def _jest_failing(lines: list[str], counts: dict[str, int]) -> list[FailedCheck]:
@@ -161,13 +169,15 @@ def parse_vitest(output: Output) -> CheckReport | None:
     # The verbose reporter marks passed tests as `` ✓ path > block > test 1ms``.
     paths = [match[3].partition(" > ") for match in ticks]
     passed = [(name, path) for path, inside, name in paths if inside]
-    shown = [match[1] for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded]
+    ended = (match for line in lines if (match := _VITEST_FILE.match(line)) and match[1] not in unloaded)
+    shown = [match[1] for match in ended if "skipped" not in match[0]]
     return CheckReport(
         runner="vitest",
         outcome="failed" if bad else ("passed" if ran and (files or output.status == 0) else "unknown"),
         failing=unique,
         passed=names(passed),
         suites=suite_names(shown),
+        tally=_tally(counts),
         ran=ran,
         failed=counts.get("failed", 0),
         complete=output.selected.whole and ran > 0 and not counts.get("skipped"),
@@ -204,6 +214,7 @@ def parse_mocha(output: Output) -> CheckReport | None:
         runner="mocha",
         outcome="failed" if counts.get("failing") or cut_off else ("passed" if ran else "unknown"),
         failing=failing,
+        tally=Tally(ran, counts.get("pending", 0)),
         ran=ran,
         failed=counts.get("failing", 0),
         complete=output.selected.whole and ran > 0 and not cut_off,

@@ -6,6 +6,7 @@ A test of pytest itself, or of a plugin, prints whole sessions. So the last summ
 import re
 
 from agentx.synthesis.checks.check_report import (
+    NO_TESTS,
     CheckReport,
     FailedCheck,
     Outcome,
@@ -17,6 +18,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 from agentx.synthesis.shell.command_line import steps
 
 _COUNTS = re.compile(
@@ -95,8 +97,11 @@ def _session(output: Output, end: int | None) -> CheckReport:
     failed = counts.get("failed", 0) + counts.get("errors", 0) + counts.get("error", 0)
     if match and not failed:
         failing = []
-    skipped = [name for status, name, _ in results if status == "SKIPPED" and "::" in name]
-    passed = [(name, _file(name)) for status, name, _ in results if status in {"PASSED", "XFAIL", "XPASS"}]
+    named = {
+        status: [(name, _file(name)) for word, name, _ in results if word == status and "::" in name]
+        for status in ("PASSED", "SKIPPED", "XFAIL", "XPASS")
+    }
+    passed = named["PASSED"]
     failing = _explained(lines, failing)
     if len(failing) < failed:
         failing += _in_sections(lines, {item.check for item in failing})
@@ -113,7 +118,10 @@ def _session(output: Output, end: int | None) -> CheckReport:
     failed_names = {item.check for item in unique}
     passed = [pair for pair in passed if pair[0] not in failed_names]
     stopped = any(mark in line for line in lines[-MAX_AFTER_BREAK:] for mark in _BROKEN if line[:1] in "!I(")
-    outcome = _outcome(output, counts, bad=bool(failed or unique or stopped), ended=end is not None)
+    bad = bool(failed or unique or stopped)
+    tally = _tally(counts) if match and not broken else None
+    empty = tally is not None and not tally.total and not bad
+    outcome = "unknown" if empty else _outcome(output, counts, bad=bad, ended=end is not None)
     marked = (line for line in lines if line.startswith(("E  ", "INTERNALERROR>", "!!!")))
     error = next(marked, "the test session did not come to its end")
     return CheckReport(
@@ -121,8 +129,11 @@ def _session(output: Output, end: int | None) -> CheckReport:
         outcome=outcome,
         failing=unique,
         passed=names(passed),
-        skipped=names([(name, _file(name)) for name in skipped]),
+        skipped=names(named["SKIPPED"]),
+        expected=names(named["XFAIL"]),
+        unexpected=names(named["XPASS"]),
         suites=suite_names([*suites, *(_file(name) for _, name, _ in results if "::" in name)]),
+        tally=tally,
         collected=int(collected[1][:9]) if collected else None,
         ran=ran if match else None,
         failed=failed if match else None,
@@ -130,6 +141,16 @@ def _session(output: Output, end: int | None) -> CheckReport:
         names_all_failing=not broken and len(unique) >= failed,
         names_all_passed=all_named,
         error=error_of(unique, error) if outcome == "failed" else "",
+        warning=NO_TESTS if empty else "",
+    )
+
+
+def _tally(counts: dict[str, int]) -> Tally:
+    return Tally(
+        ran=sum(counts.get(word, 0) for word in ("passed", "failed", "error", "errors")),
+        skipped=counts.get("skipped", 0),
+        expected=counts.get("xfailed", 0) + counts.get("xpassed", 0),
+        deselected=counts.get("deselected", 0),
     )
 
 
@@ -178,7 +199,7 @@ def _results(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:
             results.append((match[1].removeprefix("SUB"), name, message))
         elif "::" in line and (match := _VERBOSE.match(line)) and (match[1] or match[3]):
             results.append((match[1] or match[3], match[2], ""))
-        elif match := _PROGRESS.match(line):
+        elif (match := _PROGRESS.match(line)) and not set(match[2]) & set("sxX"):
             suites.append(match[1])
     for line in lines[start:] if start is not None else ():
         if match := _RESULT.match(line):

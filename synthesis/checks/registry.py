@@ -9,15 +9,25 @@ from collections.abc import Callable
 import msgspec
 
 from agentx.synthesis.checks.cargo_output import parse_cargo
-from agentx.synthesis.checks.check_report import CheckReport, Outcome, printable
+from agentx.synthesis.checks.check_report import NO_TESTS, CheckReport, Outcome, printable
 from agentx.synthesis.checks.command import normal_form
 from agentx.synthesis.checks.diagnostics import parse_diagnostics, parse_generic
-from agentx.synthesis.checks.formats import parse_junit, parse_node, parse_rspec, parse_tap
+from agentx.synthesis.checks.formats import (
+    parse_dotnet,
+    parse_gradle,
+    parse_junit,
+    parse_maven,
+    parse_node,
+    parse_phpunit,
+    parse_rspec,
+    parse_tap,
+)
 from agentx.synthesis.checks.fragments import parse_fragments
 from agentx.synthesis.checks.go_output import parse_go
 from agentx.synthesis.checks.javascript_output import parse_jest, parse_mocha, parse_vitest
 from agentx.synthesis.checks.output import Output, read_output
 from agentx.synthesis.checks.pytest_output import parse_pytest
+from agentx.synthesis.checks.runner_reports import with_reports
 from agentx.synthesis.checks.unittest_output import parse_unittest
 from agentx.synthesis.shell.command_line import steps
 
@@ -53,6 +63,10 @@ PARSERS: tuple[Parser, ...] = (
     Parser("mocha", (" passing",), parse_mocha),
     Parser("rspec", (" example",), parse_rspec),
     Parser("node", ("ℹ pass ",), parse_node),
+    Parser("maven", ("Tests run: ",), parse_maven),
+    Parser("gradle", (" FAILED", " completed, "), parse_gradle),
+    Parser("dotnet", ("! ", "Test summary: "), parse_dotnet),
+    Parser("phpunit", ("Assertions: ", " assertion"), parse_phpunit),
     Parser("tap", ("1..", "TAP version "), parse_tap),
 )
 """Test runners. Linters and compilers are rows of :data:`agentx.synthesis.checks.diagnostics.LINTERS`."""
@@ -97,6 +111,12 @@ _FAILURE = re.compile(
     r"|go: (?!downloading |finding |extracting |found |added |upgraded |warning)|pattern \S+: directory "
     r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
 )
+_NO_TESTS = re.compile(
+    r"^ ?(?:No tests? (?:files? )?found, exiting with code|No tests executed!|No test is available in "
+    r"|error: no tests to run|\[ERROR\] .*No tests (?:matching pattern .* )?were executed)"
+)
+"""What runners print that fail if they find no tests: jest, vitest, PHPUnit, dotnet, nextest, Surefire."""
+
 _SOUNDS_BAD = re.compile(r"[Ff]ail|FAIL|[Ee]rror|ERROR|would be")
 _NOT_RUNNABLE = re.compile(
     r"(?:command not found|No module named|[Cc]annot find module|[Nn]o such file or directory)"
@@ -137,20 +157,24 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
         reports = _optional(parse_fragments(output)) or reports
     if not reports:
         reports = _optional(parse_generic(output))
-    if not any(report.outcome == "failed" for report in reports):
+    if not any(report.outcome == "failed" or report.warning for report in reports):
         reports += _optional(_by_status(output, reports))
     return tuple(_explained(report, output) for report in reports)
 
 
-def parse_output(text: str, *, command: str = "", exit_code: int | None = None) -> CheckReport:
+def parse_output(
+    text: str, *, command: str = "", exit_code: int | None = None, recorded: str = ""
+) -> CheckReport:
     r"""Return one report for a check run; the reports of several runners are merged.
+
+    ``recorded`` holds the runners' own reports, from :mod:`agentx.synthesis.checks.runner_reports`.
 
     >>> output = "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed in 0.12s"
     >>> report = parse_output(output, command="pytest -q | tail -2")
     >>> report.runner, report.outcome, report.failing[0].check
     ('pytest', 'failed', 'tests/test_a.py::test_b')
     """
-    reports = parse_reports(text, command=command, exit_code=exit_code)
+    reports = with_reports(parse_reports(text, command=command, exit_code=exit_code), recorded)
     if len(reports) == 1:
         return reports[0]
     if not reports:
@@ -209,6 +233,8 @@ def _explained(report: CheckReport, output: Output) -> CheckReport:
 
 def _by_status(output: Output, reports: list[CheckReport]) -> CheckReport | None:
     """Return a report from the exit status; if it is hidden, from the messages of shells and task runners."""
+    if output.status != 0 and any(_NO_TESTS.match(line) for line in output.lines):
+        return CheckReport(runner="exit", outcome="unknown", warning=NO_TESTS)
     name = printable(normal_form(output.command), 200)
     sign = _TASK_FAILED if reports and output.status is None else _FAILURE
     error = next((line for line in output.lines if sign.match(line)), "")

@@ -5,6 +5,7 @@ import re
 import msgspec
 
 from agentx.synthesis.checks.check_report import (
+    NO_TESTS,
     CheckReport,
     FailedCheck,
     Outcome,
@@ -16,6 +17,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
+from agentx.synthesis.memory.items import Tally
 
 _TITLE = re.compile(r"^(FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
 _NAME = re.compile(r"^([A-Za-z_]\w* \([\w.<>]+\))")
@@ -66,8 +68,9 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
     end = next((found for line in lines[ran_at:] if (found := _END.match(line))), None)
     failing = distinct(_failing(lines[: ran_at + 1], cut=output.cut))
     bad = {"failures", "errors", "unexpected successes"}
-    counts = (part.partition("=") for part in (end[2] or "").split(", ")) if end else ()
-    failed = sum(int(count[:9]) for word, _, count in counts if word in bad and count.isdecimal())
+    pairs = (part.partition("=") for part in (end[2] or "").split(", ")) if end else ()
+    counts = {word: int(count[:9]) for word, _, count in pairs if count.isdecimal()}
+    failed = sum(count for word, count in counts.items() if word in bad)
     failed = failed if end else len(failing)
     if end and end[1] == "OK":
         failing = ()
@@ -75,22 +78,32 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
         failing = tuple(msgspec.structs.replace(item, priority="high") for item in failing)
     outcome: Outcome = "failed" if failing or (end and end[1] == "FAILED") else "passed" if end else "unknown"
     if (end and end[1] == "NO TESTS RAN") or (ran == 0 and outcome == "passed"):
-        outcome = "failed" if output.status else "unknown"
-    passed = [(name, _suite(name)) for name, status in verbose if status in {"ok", "expected failure"}]
-    skipped = [(name, _suite(name)) for name, status in verbose if status.startswith("skipped")]
+        outcome = "unknown"
+    named = {
+        word: [(name, _suite(name)) for name, status in verbose if status.startswith(word)]
+        for word in ("ok", "skipped", "expected failure", "unexpected success")
+    }
+    passed, skipped = named["ok"], named["skipped"]
+    marked = counts.get("expected failures", 0) + counts.get("unexpected successes", 0)
     return CheckReport(
         runner=runner,
         outcome=outcome,
         failing=failing,
         passed=names(passed),
         skipped=names(skipped),
+        expected=names(named["expected failure"]),
+        unexpected=names(named["unexpected success"]),
         suites=suite_names([_suite(name) for name, _ in verbose]),
+        tally=Tally(max(ran - counts.get("skipped", 0) - marked, 0), counts.get("skipped", 0), marked)
+        if end
+        else None,
         ran=ran,
         failed=failed,
         complete=output.selected.whole and ran > 0,
         names_all_failing=len(failing) >= failed,
-        names_all_passed=bool(passed) and len(set(passed)) + len(skipped) + len(failing) >= ran,
+        names_all_passed=bool(passed) and sum(map(len, map(set, named.values()))) + len(failing) >= ran,
         error=error_of(failing),
+        warning=NO_TESTS if outcome == "unknown" and not ran else "",
     )
 
 

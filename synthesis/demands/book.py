@@ -7,6 +7,7 @@ import msgspec
 
 from agentx.storage.text import shorten
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.reading import in_context
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
@@ -204,6 +205,11 @@ class Book:
     def _make(self, demand: Demand, replaced: Sequence[MemoryItem]) -> None:
         identity = free_id("constraint", self._seq, self._items)
         evidence = self._evidence(demand.evidence)
+        checks = compile_checks(demand.text, demand.modality, demand.scope)
+        scope = demand.scope
+        if not checks and (words := in_context(self._text, demand.evidence)) and not scope.topic:
+            checks = compile_checks(words, demand.modality, Scope())
+            scope = Scope() if checks else scope
         for item in replaced:
             self._end_what_came_of(item)
             links = (*item.links, Link("superseded_by", identity))
@@ -214,7 +220,7 @@ class Book:
                 kind="constraint",
                 text=demand.text,
                 short=shorten(demand.text),
-                scope=demand.scope,
+                scope=scope,
                 until=demand.until,
                 evidence=(evidence,),
                 trust="user",
@@ -224,7 +230,7 @@ class Book:
                 detail=ConstraintDetail(
                     modality=demand.modality,
                     duration="for_now" if demand.for_now else "for_good",
-                    checks=compile_checks(demand.text, demand.modality, demand.scope),
+                    checks=checks,
                 ),
             )
         )

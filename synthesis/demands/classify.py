@@ -19,7 +19,7 @@ from agentx.synthesis.attribution.material import (
 )
 from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.demands.doubt import Doubt, weigh
-from agentx.synthesis.demands.reading.clause import Clause, has, is_base_verb, lead_length, take_apart
+from agentx.synthesis.demands.reading.clause import Clause, has, lead_length, take_apart
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Fulfilment,
@@ -39,6 +39,7 @@ from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.explicit import ExplicitOrder
 from agentx.synthesis.language.apostrophes import Spelt, spelt_out
 from agentx.synthesis.language.sentences import Span, clauses, sentences
+from agentx.synthesis.language.verbs import is_base_verb
 from agentx.synthesis.language.words import content_words, vocabulary
 from agentx.synthesis.memory.items import Scope
 

@@ -3,5 +3,6 @@
 Pure: texts in, violations out. Each kind of check has one module, which yields its breaches; :mod:`.evaluate`
 decides which checks apply and what a breach leads to.
 
-May import: synthesis.language, synthesis.memory.
+May import: storage, synthesis.enforcement.packages, synthesis.language, synthesis.memory,
+synthesis.pipelines.definition, synthesis.shell.
 """

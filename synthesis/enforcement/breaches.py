@@ -1,8 +1,10 @@
 """What a check looks at, and what it finds."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+
+Side = Literal["before", "after"]
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,11 +13,13 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         reason: One sentence: what breaks it, and where.
         line: Line in the new text, from 1; 0 if none applies.
+        doubt: Why it is uncertain whether this breaks the check; empty if it is certain.
         correction: The whole text or command line that would not break it; empty if none is mechanical.
     """
 
     reason: str
     line: int = 0
+    doubt: str = ""
     correction: str = ""
 
 

@@ -1,43 +1,38 @@
-"""Checks of decorators: functions that must have one."""
+"""Checks of decorators and annotations: functions that must have one."""
 
-import ast
+import re
 from collections.abc import Iterator
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
-from agentx.synthesis.enforcement.python_functions import (
-    PythonFunction,
-    functions_of,
-    is_meant,
-    names_defined,
-    parse_python,
-)
+from agentx.synthesis.enforcement.functions import Function, functions_of, is_meant, parses
 from agentx.synthesis.memory.checks import DecoratorCheck
 
 
 def missing_decorators(check: DecoratorCheck, change: CheckedChange) -> Iterator[Breach]:
     """Yield a breach for each new function of the kind without the decorator."""
-    tree = parse_python(change.after) if change.after is not None else ""
-    if not isinstance(tree, ast.Module):
+    if change.after is None:
         return
-    known = names_defined(change.before or "")
+    known = {function.qualified for function in functions_of(change, "before")}
     kind = f"{check.functions} " if check.functions else ""
-    for function in functions_of(tree):
-        if (
-            function.name not in known
-            and is_meant(function, check.functions)
-            and not _carries(function, check.decorator)
-        ):
+    for function in functions_of(change):
+        if function.qualified in known or _carries(function, check.decorator):
+            continue
+        meant = is_meant(function, check.functions)
+        if meant != "no" and parses(function):
             reason = (
-                f"{function.name} at line {function.line} of {change.path} is a new {kind}function "
+                f"{function.qualified} at line {function.line} of {change.path} is a new {kind}function "
                 f"without @{check.decorator}."
             )
-            yield Breach(reason=reason, line=function.line)
+            doubt = f"It is uncertain whether it is a {kind}function." if meant == "perhaps" else ""
+            yield Breach(reason=reason, line=function.line, doubt=doubt)
 
 
-def _carries(function: PythonFunction, decorator: str) -> bool:
+def _carries(function: Function, decorator: str) -> bool:
     """Return whether a function has the decorator, or is the decorator itself."""
-    wanted = decorator.rpartition(".")[2]
-    return function.node.name == wanted or any(
-        name == decorator or name.rpartition(".")[2] == decorator or (name == wanted and "." in decorator)
+    wanted = re.split(r"\.|::", decorator)[-1]
+    return function.name == wanted or any(
+        name == decorator
+        or re.split(r"\.|::", name)[-1] == decorator
+        or (name == wanted and wanted != decorator)
         for name in function.decorators
     )

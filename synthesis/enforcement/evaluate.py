@@ -5,23 +5,32 @@ for a doubtful check, the user is asked. What cannot be checked with certainty (
 binary content) passes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.decorators import missing_decorators
-from agentx.synthesis.enforcement.dependencies import broken_dependencies
+from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
 from agentx.synthesis.enforcement.paths import forbidden_paths, matches
+from agentx.synthesis.enforcement.runs import RunStep, TryProgram, failing_program, missing_follow_up
+from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
+from agentx.synthesis.enforcement.structure import broken_structures
 from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
-from agentx.synthesis.enforcement.topics import about
+from agentx.synthesis.enforcement.topics import about, perhaps_about
 from agentx.synthesis.memory.checks import (
     Check,
+    ContentCheck,
     DecoratorCheck,
     DependencyCheck,
+    FollowUpCheck,
     Mode,
     PathCheck,
+    ProgramCheck,
+    SizeCheck,
+    StructureCheck,
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
@@ -29,15 +38,24 @@ from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_o
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
     TextCheck: forbidden_texts,
+    StructureCheck: broken_structures,
+    SizeCheck: too_large,
+    ContentCheck: missing_contents,
     DecoratorCheck: missing_decorators,
     DependencyCheck: broken_dependencies,
 }
 """By kind of check, the function that yields its breaches by the change of a file."""
 
-_OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_answer}
+_OF_ANSWERS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
+    TextCheck: forbidden_in_answer,
+    SizeCheck: too_long_answer,
+}
 """By kind of check, the function that yields its breaches by an answer."""
 
-_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {TextCheck: forbidden_in_command}
+_OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
+    TextCheck: forbidden_in_command,
+    DependencyCheck: installed_dependencies,
+}
 """By kind of check, the function that yields its breaches by a command line."""
 
 STOPPING: frozenset[Mode] = frozenset(("deny", "fix"))
@@ -116,12 +134,12 @@ def evaluate_changes(items: Iterable[MemoryItem], changes: Iterable[CheckedChang
     """
     changes = tuple(changes)
     return _evaluated(
-        (item, check, change.path, breaches(check, change))
+        (item, told, change.path, breaches(told, change))
         for item, check in _enforced(items)
         if (breaches := _OF_FILES.get(type(check)))
         for change in changes
         if _is_about(item, check, change.path)
-        and about(check.topic, change.after or "", change.path, change.message)
+        and (told := _on_topic(check, change.after or "", change.path, change.message))
     )
 
 
@@ -134,11 +152,11 @@ def evaluate_answer(items: Iterable[MemoryItem], text: str, *, message: str = ""
         message: The user's message that it answers, which may name the topic.
     """
     return _evaluated(
-        (item, check, "", breaches(check, text))
+        (item, told, "", breaches(told, text))
         for item, check in _enforced(items)
         if (breaches := _OF_ANSWERS.get(type(check)))
         and not (check.paths or item.scope.paths)
-        and about(check.topic, text, message)
+        and (told := _on_topic(check, text, message))
     )
 
 
@@ -151,10 +169,49 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         message: The user's message that the agent works on, which may name the topic.
     """
     return _evaluated(
-        (item, check, "", breaches(check, command))
+        (item, told, "", breaches(told, command))
         for item, check in _enforced(items)
-        if (breaches := _OF_COMMANDS.get(type(check))) and about(check.topic, command, message)
+        if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
     )
+
+
+def evaluate_run(
+    items: Iterable[MemoryItem], steps: Sequence[RunStep], run: TryProgram, *, message: str = ""
+) -> Evaluation:
+    """Evaluate the checks at the end of a run that changed the files that they are about.
+
+    Args:
+        items: Memory items; those that are not enforced are skipped.
+        steps: What the run did, in order.
+        run: Runs a command.
+        message: The user's message, which may name the topic.
+    """
+    found: list[_Found] = []
+    for item, check in _enforced(items):
+        if not isinstance(check, ProgramCheck | FollowUpCheck) or not about(check.topic, message):
+            continue
+        changed = [
+            (number, path)
+            for number, step in enumerate(steps)
+            for path in step.paths
+            if _is_about(item, check, path)
+        ]
+        if changed:
+            last, path = changed[-1]
+            if isinstance(check, FollowUpCheck):
+                found.append((item, check, path, missing_follow_up(check, steps[last:], path)))
+            elif (breaches := failing_program(check, run)) is not None:
+                found.append((item, check, path, breaches))
+    return _evaluated(found)
+
+
+def all_of(*evaluations: Evaluation) -> Evaluation:
+    """Return several evaluations as one: a rule that was broken in one of them was not kept."""
+    violations = tuple(one for evaluation in evaluations for one in evaluation.violations)
+    broken = {one.item_id for one in violations}
+    kept = dict.fromkeys(name for evaluation in evaluations for name in evaluation.kept if name not in broken)
+    checks = sum(evaluation.checks for evaluation in evaluations)
+    return Evaluation(violations=violations, kept=tuple(kept), checks=checks)
 
 
 _Found = tuple[MemoryItem, Check, str, Iterator[Breach]]
@@ -177,9 +234,19 @@ def _evaluated(found: Iterable[_Found]) -> Evaluation:
 def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
     for item in items:
         wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
-        if item.status == "active" and not wish:
+        if item.status == "active":
             for check in checks_of(item):
-                yield item, check
+                if check.by_hand or not wish:
+                    yield item, check
+
+
+def _on_topic(check: Check, *texts: str) -> Check | None:
+    """Return a check if texts are about its topic, as a doubtful one if they only may be."""
+    if about(check.topic, *texts):
+        return check
+    if not perhaps_about(check.topic, *texts):
+        return None
+    return msgspec.structs.replace(check, doubt=f"It is uncertain whether this is about {check.topic}.")
 
 
 def _is_about(item: MemoryItem, check: Check, path: str) -> bool:
@@ -207,7 +274,7 @@ def why_asked(evaluation: Evaluation) -> str:
 def _violation(item: MemoryItem, check: Check, breach: Breach, path: str = "") -> Violation:
     sentence = item.evidence[0].quote if item.evidence else item.text
     ended = perhaps_ended(item)
-    doubt = f"It is {ended}." if ended else check.doubt
+    doubt = f"It is {ended}." if ended else check.doubt or breach.doubt
     return Violation(
         item_id=item.id,
         rule=item.text,

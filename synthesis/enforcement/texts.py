@@ -5,8 +5,9 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
-from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
 from agentx.synthesis.memory.checks import TextCheck
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
@@ -20,14 +21,15 @@ def forbidden_texts(check: TextCheck, change: CheckedChange) -> Iterator[Breach]
     """Yield a breach for each phrase or pattern that occurs more often than before."""
     if change.after is None or "files" not in check.places:
         return
-    for name, said in _named(check):
-        now, then = _lines_of(name, change.after), _lines_of(name, change.before or "")
-        if len(now) > len(then):
-            earlier = set((change.before or "").splitlines())
-            lines = change.after.splitlines()
+    after, before = _texts(change, "after"), _texts(change, "before")
+    for form in _forms(check):
+        now = form.lines(after)
+        if now and len(now) > len(form.lines(before)):
+            earlier = set(before.whole.splitlines())
+            lines = after.whole.splitlines()
             fresh = [line for line in now if line > len(lines) or lines[line - 1] not in earlier]
             line = (fresh or now)[0]
-            yield Breach(reason=f"Line {line} of {change.path} {said}.", line=line)
+            yield Breach(reason=f"Line {line} of {change.path} {form.said}.", line=line)
 
 
 def forbidden_in_answer(check: TextCheck, text: str) -> Iterator[Breach]:
@@ -43,27 +45,53 @@ def forbidden_in_command(check: TextCheck, command: str) -> Iterator[Breach]:
 
 
 def _forbidden_in(check: TextCheck, text: str, what: str) -> Iterator[Breach]:
-    for name, said in _named(check):
-        if lines := _lines_of(name, text):
-            yield Breach(reason=f"{what} {said}.", line=lines[0])
+    texts = _Texts(text, _plain_text(text))
+    for form in _forms(check):
+        if lines := form.lines(texts):
+            yield Breach(reason=f"{what} {form.said}.", line=lines[0])
 
 
-def _named(check: TextCheck) -> Iterator[tuple[re.Pattern[str], str]]:
-    for phrase in check.phrases:
-        yield _phrase_pattern(phrase), f"says “{phrase}”"
-    for pattern in check.patterns:
-        yield _compiled(pattern), f"matches `{pattern}`"
+class _Texts(NamedTuple):
+    """A text as written, and as phrases are looked for in it."""
+
+    whole: str
+    plain: str
+
+
+class _Form(NamedTuple):
+    """A phrase or a pattern: its words, which every match contains, and what a match says."""
+
+    pattern: re.Pattern[str]
+    words: tuple[str, ...]
+    literal: bool
+    said: str
+
+    def lines(self, texts: _Texts) -> list[int]:
+        """Return the lines on which it occurs, at most 100."""
+        text = texts.plain if self.literal else texts.whole
+        if not all(word in text for word in self.words):
+            return []
+        found = islice(self.pattern.finditer(text), _MAX_LINES)
+        return [text.count("\n", 0, match.start()) + 1 for match in found]
+
+
+def _texts(change: CheckedChange, side: Side) -> _Texts:
+    key = "texts", side
+    if key not in change.parsed:
+        text = (change.after if side == "after" else change.before) or ""
+        change.parsed[key] = _Texts(text, _plain_text(text))
+    found: _Texts = change.parsed[key]
+    return found
+
+
+def _forms(check: TextCheck) -> Iterator[_Form]:
+    yield from map(_phrase, check.phrases)
+    yield from map(_pattern, check.patterns)
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
-
-
-def _lines_of(pattern: re.Pattern[str], text: str) -> list[int]:
-    plain = _plain_text(text) if pattern.flags & re.MULTILINE == 0 else text
-    found = islice(pattern.finditer(plain), _MAX_LINES)
-    return [plain.count("\n", 0, match.start()) + 1 for match in found]
+def _pattern(pattern: str) -> _Form:
+    return _Form(re.compile(pattern, re.MULTILINE), (), literal=False, said=f"matches `{pattern}`")
 
 
 def _plain_text(text: str) -> str:
@@ -71,10 +99,12 @@ def _plain_text(text: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _phrase_pattern(phrase: str) -> re.Pattern[str]:
-    words = [re.escape(word) for word in _plain_text(phrase).split()] or [r"(?!)"]
+def _phrase(phrase: str) -> _Form:
+    plain = _plain_text(phrase).strip()
+    words = tuple(plain.split())
     # A letter or digit next to the phrase makes it another word. An underscore does not: it joins words in
     # names.
-    opens = r"(?<![^\W_])" if re.match(r"\w", _plain_text(phrase).strip() or " ") else ""
-    closes = r"(?![^\W_])" if re.search(r"\w$", _plain_text(phrase).strip() or " ") else ""
-    return re.compile(opens + _BETWEEN_WORDS.join(words) + closes)
+    opens = r"(?<![^\W_])" if re.match(r"\w", plain) else ""
+    closes = r"(?![^\W_])" if re.search(r"\w$", plain) else ""
+    form = _BETWEEN_WORDS.join(map(re.escape, words)) or r"(?!)"
+    return _Form(re.compile(opens + form + closes), words, literal=True, said=f"says “{phrase}”")

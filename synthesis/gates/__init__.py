@@ -1,5 +1,5 @@
 """Checks before an action: what memory says about it, and which rules it breaks.
 
 May import: storage, synthesis.enforcement, synthesis.language, synthesis.learning, synthesis.memory,
-synthesis.shell, synthesis.similarity, synthesis.state.
+synthesis.scribe, synthesis.shell, synthesis.similarity, synthesis.state.
 """

@@ -4,11 +4,13 @@ Pure: memory and an action in, a verdict out. What a check forbids or the user r
 else is shown, so that it is read before the action, not after.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 
+from agentx.storage.index.port import Vector
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
 from agentx.synthesis.gates.action_relevance import (
@@ -17,10 +19,11 @@ from agentx.synthesis.gates.action_relevance import (
     MemoryBoard,
     Touch,
     applies,
+    refused_before,
     ruled_out,
     touching,
-    woken,
 )
+from agentx.synthesis.gates.situations import woken
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -29,8 +32,10 @@ from agentx.synthesis.memory.items import (
     MemoryItem,
     RejectionDetail,
     checks_of,
+    is_shown_only,
     sort_of,
 )
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import FlowMatch, told
 
 MAX_TOKENS = 3_000
@@ -95,6 +100,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         woken: Ids of dormant or faded rules that this action wakes.
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
+        checked: Number of active demands, rejections and rules that the action was compared with.
+        took_ms: Milliseconds that this took.
     """
 
     verdict: Decision
@@ -106,6 +113,8 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     woken: tuple[str, ...] = ()
     tokens: int = 0
     omitted: int = 0
+    checked: int = 0
+    took_ms: float = 0.0
 
     @property
     def text(self) -> str:
@@ -142,6 +151,7 @@ def judge(
     needs_word: str = "",
     granted: frozenset[str] = frozenset(),
     tools: Callable[[], tuple[Line, ...]] = tuple,
+    vectors: Mapping[str, Vector] = MappingProxyType({}),
 ) -> GateVerdict:
     """Return the gate's verdict on an action.
 
@@ -153,18 +163,20 @@ def judge(
         needs_word: Why approval is needed regardless of memory; empty if it is not.
         granted: Ids of flows, and of rejections that the user may have ended, that were approved.
         tools: Returns existing tools for this action: scripts, credentials by name.
+        vectors: Vectors of the phrases that may wake a rule.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
     found = ruled_out(board, action)
     against = [item for item in found if not item.perhaps_ended_by]
     doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
-    awake = woken(board, action)
+    refused = [item for item in refused_before(board, action) if item.id not in granted]
+    awake = woken(board, action, vectors)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
         one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
     ]
-    touched = _touched(board, action, violations, awake)
-    sections = [*_flow_part(flows), *_parts(touched), *_standing(board, action, touched)]
+    touched = _touched(board, action, violations, awake, refused)
+    sections = [*_flow_part(board, flows), *_parts(touched), *_standing(board, action, touched)]
     if existing := tools():
         title = "What exists already: use it before you make another"
         sections.append(VerdictSection(name="tools", title=title, lines=existing))
@@ -180,6 +192,10 @@ def judge(
         reason = (
             f"The user ruled this out ({doubted[0].id}: “{doubted[0].text}”), {perhaps_ended(doubted[0])}."
         )
+    if refused:
+        decision = "ask"
+        latest = refused[0]
+        reason = f"The user refused such a call on {latest.created_at[:10]} ({latest.id}: “{latest.text}”)."
     if asking or needs_word:
         decision = "ask"
         reason = (
@@ -189,28 +205,33 @@ def judge(
     if denied:
         decision = "deny"
         breaks = (f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
-        refused = (
+        ruled = (
             f"The user ruled this out ({one.item_id}): “{one.sentence}”" for one in map(violation_of, against)
         )
-        reason = " ".join((*breaks, *refused))
+        reason = " ".join((*breaks, *ruled))
     return GateVerdict(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
         denied_by=denied,
-        asked_by=tuple(item.id for item in (*asking, *doubted)),
+        asked_by=tuple(dict.fromkeys(item.id for item in (*asking, *doubted, *refused))),
         sections=tuple(sections),
         woken=tuple(item.id for item in awake),
     )
 
 
 def _touched(
-    board: MemoryBoard, action: Action, violations: Sequence[Violation], awake: Sequence[MemoryItem]
+    board: MemoryBoard,
+    action: Action,
+    violations: Sequence[Violation],
+    awake: Sequence[MemoryItem],
+    refused: Sequence[MemoryItem],
 ) -> list[Touch]:
     """Return the items that concern an action, each once: the rules that it would break come first."""
     broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
     touched = [
         *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
         *(Touch(item, 1.0, "its situation is back") for item in awake),
+        *(Touch(item, 1.0, "a person refused this call before") for item in refused),
     ]
     known = {one.item.id for one in touched}
     return touched + [one for one in touching(board, action) if one.item.id not in known]
@@ -233,7 +254,7 @@ def violation_of(item: MemoryItem) -> Violation:
     )
 
 
-def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
+def _flow_part(board: MemoryBoard, flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
     lines: list[Line] = []
     for one in flows:
         detail, why = one.item.detail, f"less near: {one.why}"
@@ -243,7 +264,13 @@ def _flow_part(flows: Sequence[FlowMatch]) -> Iterator[VerdictSection]:
             why = f"{works}{'; needs approval' if detail.needs_approval else ''}; {one.why}"
         lines.append(Line(id=one.item.id, kind="flow", text=one.item.text, why=why))
         if one is flows[0] and isinstance(detail, FlowDetail):
-            lines += [Line(id=str(n), kind="step", text=step) for n, step in enumerate(detail.steps, start=1)]
+            lessons = lessons_before(board.items.values(), one.item)
+            for n, step in enumerate(detail.steps, start=1):
+                lines += [
+                    Line(id=it.id, kind=sort_of(it), text=it.text, why=f"before step {n}")
+                    for it in lessons.get(n, ())
+                ]
+                lines.append(Line(id=str(n), kind="step", text=step))
     if lines:
         yield VerdictSection(
             name="flow", title="The procedure: follow its steps in order", lines=tuple(lines)
@@ -258,6 +285,11 @@ def _parts(touched: Sequence[Touch]) -> Iterator[VerdictSection]:
             yield VerdictSection(name=name, title=title, lines=lines, left=len(mine) - len(lines))
 
 
+def _why_open(issue: MemoryItem) -> str:
+    silenced = isinstance(issue.detail, HotIssueDetail) and issue.detail.silenced
+    return "no run shows that it passes" if silenced else "it still fails"
+
+
 def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> Iterator[VerdictSection]:
     """Yield the active state, items relevant to the action first, and the rules that every agent follows."""
     mine = [one for one in touched if sort_of(one.item) in STATE_SORTS]
@@ -269,7 +301,7 @@ def _standing(board: MemoryBoard, action: Action, touched: Sequence[Touch]) -> I
     known = {one.item.id for one in mine}
     lines = [
         *(
-            Line(id=item.id, kind="hot_issue", text=item.text, why="it still fails")
+            Line(id=item.id, kind="hot_issue", text=item.text, why=_why_open(item))
             for item in (here or board.issues)[:_ISSUES_SHOWN]
         ),
         *(_line(one) for one in mine[:_STATE_SHOWN]),
@@ -304,6 +336,8 @@ def _line(touch: Touch) -> Line:
         why = f"{perhaps_ended(item)}; not enforced"
     elif checks_of(item):
         why = f"{why}; a check enforces it"
+    elif is_shown_only(item):
+        why = f"{why}; shown only"
     elif isinstance(detail, RejectionDetail):
         reason = one_line(detail.reason)
         because = f"; because {reason}" if reason and reason.casefold() not in item.text.casefold() else ""

@@ -8,11 +8,12 @@ weigh nothing.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import Any
 
 import msgspec
 
@@ -20,9 +21,11 @@ from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
-from agentx.synthesis.memory.items import MemoryItem, RejectionDetail, sort_of
+from agentx.synthesis.memory.items import MemoryItem, RefusedCall, RejectionDetail, sort_of
+from agentx.synthesis.scribe.refused_calls import repeats_call
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
+from agentx.synthesis.similarity.statement import bare
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
 from agentx.synthesis.state.rule_lifecycle import boot_rules, has_faded, is_critical
 from agentx.synthesis.state.state import State
@@ -32,9 +35,6 @@ ACTION_CHARACTERS = 8_000
 
 TOUCHES = 0.3
 """Minimum share of the weight of an item's words, or of the action's, for the item to be relevant."""
-
-WAKES = 0.75
-"""Minimum share of the weight of its words that wakes a dormant rule."""
 
 UNHEARD = 8
 """Document frequency assumed for words that no item has.
@@ -101,6 +101,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
         task: The user's request, which may name the topic.
         changes: Whether it changes something. A read-only action is never stopped by a rejected idea or a
             flow.
+        arguments: The tool's arguments, as given.
+        root: The directory of the artifacts; empty if unknown.
     """
 
     text: str
@@ -111,6 +113,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     task: str = ""
     changes: bool = True
+    arguments: Mapping[str, Any] = {}
+    root: str = ""
 
     @property
     def said(self) -> str:
@@ -156,7 +160,7 @@ class MemoryBoard:
     def __init__(self, state: State) -> None:
         self.state = State(items={item.id: item for item in state.items.values() if sort_of(item) in _HELD})
         self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
-        self.words = {name: _about(item.text) for name, item in self.items.items()}
+        self.words = {name: _about_item(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
@@ -168,13 +172,21 @@ class MemoryBoard:
         for name, words in self.words.items():
             for word in words:
                 self._holding[word].append(name)
+        self.refused = [item for item in self.items.values() if _refused_call(item)]
         self.critical = [item for item in boot_rules(self.state) if item.pinned or is_critical(item)]
         self.issues = list(self.state.active("hot_issue"))
         standing = (item for item in reversed(self.items.values()) if sort_of(item) in STATE_SORTS)
         self.latest = list(islice((item for item in standing if item.status == "active"), LATEST))
         self.scoped = [
-            item.id for item in self.items.values() if item.scope.paths or item.scope.tools or item.domain
+            item.id
+            for item in self.items.values()
+            if item.scope.paths or item.scope.tools or item.scope.topic or item.domain
         ]
+
+    def having(self, words: Iterable[str]) -> dict[str, MemoryItem]:
+        """Return the items that have one of the words or a scope: only these can concern an action."""
+        named = (name for word in words if word in self._holding for name in self._holding[word])
+        return {name: self.items[name] for name in (*self.scoped, *named)}
 
     def near(self, words: Words) -> dict[str, float]:
         """Return, by item id, the closeness to the words, from 0 to 1.
@@ -193,9 +205,13 @@ class MemoryBoard:
         self._asked = words, found
         return found
 
-    def share(self, name: str, words: Words) -> float:
-        """Return the share of the weight of an item's words that occurs among the words."""
-        return sum(self.weight[word] for word in self.words[name].keys() & words.keys()) / self._whole[name]
+    def share(self, wanted: AbstractSet[str], words: AbstractSet[str]) -> float:
+        """Return the share of the weight of an item's words that occurs among others."""
+        return sum(self.weight[word] for word in wanted & words) / sum(self.weight[word] for word in wanted)
+
+
+def _refused_call(item: MemoryItem) -> RefusedCall | None:
+    return item.detail.call if isinstance(item.detail, RejectionDetail) else None
 
 
 def _weight(items: int, having: int) -> float:
@@ -219,6 +235,11 @@ def _about(text: str) -> Words:
     for term, own in terms_as_said(text[:ACTION_CHARACTERS]):
         said[term].add(own)
     return {term: said[term] for term in said.keys() - doing() - _looking()} or dict(said)
+
+
+@lru_cache(maxsize=16_384)
+def _about_item(text: str) -> Words:
+    return _about(bare(text))
 
 
 # --- what was ruled out -------------------------------------------------------------------------------------
@@ -278,6 +299,17 @@ def ruled_out(board: MemoryBoard, action: Action) -> list[MemoryItem]:
             names_exactly(idea := item.detail.idea or item.text, action.text)
             or (action.command and carries_out(idea, action.command))
         )
+    ]
+
+
+def refused_before(board: MemoryBoard, action: Action) -> list[MemoryItem]:
+    """Return the rejections that are a refused call which this action makes again, the latest first."""
+    if not (action.changes and action.arguments):
+        return []
+    return [
+        item
+        for item in reversed(board.refused)
+        if (call := _refused_call(item)) and repeats_call(call, action.tool, action.arguments, action.root)
     ]
 
 
@@ -447,15 +479,3 @@ def _why(item: MemoryItem, action: Action, near: float) -> str:
     if item.domain and action.domain and item.domain.casefold() == action.domain.casefold():
         return f"it belongs to {item.domain}"
     return ""
-
-
-def woken(board: MemoryBoard, action: Action) -> list[MemoryItem]:
-    """Return the dormant or faded rules that apply to this action again."""
-    return [
-        item
-        for name in board.near(action.words)
-        if (item := board.items[name]).kind == "rule"
-        and item.status != "active"
-        and applies(item, action)
-        and board.share(name, action.words) >= WAKES
-    ]

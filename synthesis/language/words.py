@@ -143,6 +143,11 @@ _WEAK = vocabulary(
 """Stems of words that express a demand, whatever it is about."""
 
 
+def is_weak(stemmed: str) -> bool:
+    """Return whether a stem expresses a demand, whatever it is about."""
+    return stemmed in _WEAK
+
+
 @lru_cache(maxsize=4)
 def meanings(synonyms: str) -> Mapping[str, str]:
     """Map the stems of a table like :data:`SYNONYMS` to the first stem of their row.

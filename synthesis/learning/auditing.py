@@ -11,7 +11,7 @@ import msgspec
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.schedule_events import DuePassed
-from agentx.storage.events.types import Event, RunEnded, RunStarted, ToolCallExecuted
+from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
@@ -77,6 +77,22 @@ class AuditedFailure(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
 
 
+class FailedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that was graded failed, and not graded passed since.
+
+    Attributes:
+        by: Who graded it, as the actor of the event.
+        flow: The flow that was followed; empty for none.
+    """
+
+    at: str
+    task: str
+    by: str
+    run: str = ""
+    flow: str = ""
+    lesson: str = ""
+
+
 class DirectorReflection(msgspec.Struct, frozen=True, kw_only=True):
     """A director's reflection on its own directive."""
 
@@ -111,6 +127,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         ran: The runs that began or ended since then, by agent.
         failed: What failed since then, oldest first.
+        failed_tasks: The tasks graded failed since then, oldest first.
         learned: Memory items added since then that are still active.
         decayed: What nightly maintenance did to items since then.
         passed: Due times since then that did not get their own run.
@@ -124,6 +141,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     root: str
     ran: tuple[AgentRuns, ...]
     failed: tuple[AuditedFailure, ...]
+    failed_tasks: tuple[FailedTask, ...]
     learned: tuple[MemoryItem, ...]
     decayed: tuple[Done, ...]
     costs: tuple[Cost, ...]
@@ -159,6 +177,7 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
         failed=tuple(
             sorted([*day.broken, *day.director, *day.tools.values()], key=lambda failure: failure.at)
         ),
+        failed_tasks=tuple(day.tasks.values()),
         learned=tuple(item for name in day.added if (item := state.items[name]).status == "active"),
         decayed=tuple(
             Done(what=what, item=state.items[name], score=score)
@@ -211,6 +230,7 @@ class _Day:
         self.tools: dict[str, AuditedFailure] = {}
         self.director: list[AuditedFailure] = []
         self.broken: list[AuditedFailure] = []
+        self.tasks: dict[str, FailedTask] = {}
         self.added: dict[str, None] = {}
         self.faded: dict[str, MemoryItem] = {}
         self.reflections: list[DirectorReflection] = []
@@ -226,6 +246,8 @@ class _Day:
                 what, why = f"{call.tool} {call.status}", shorten(one_line(call.output.text), _WORDS)
                 times = self.tools[what].times + 1 if what in self.tools else 1
                 self.tools[what] = AuditedFailure(at=event.at, what=what, why=why, times=times)
+            case TaskGraded() as grade:
+                self._grade(event, grade)
             case Concluded() as concluded:
                 self._conclude(concluded, before)
             case DirectiveIssued() as issued:
@@ -258,6 +280,19 @@ class _Day:
         if end.status not in ("COMPLETED", "WAITING"):
             why = one_line(end.reason) or shorten(one_line(run.task), _WORDS)
             self.broken.append(AuditedFailure(at=event.at, what=f"{run.run} {end.status}", why=why))
+
+    def _grade(self, event: Event, grade: TaskGraded) -> None:
+        name = one_line(grade.task).casefold().rstrip(".")
+        self.tasks.pop(name, None)
+        if not grade.passed:
+            self.tasks[name] = FailedTask(
+                at=event.at,
+                task=one_line(grade.task),
+                by=event.actor,
+                run=event.run,
+                flow=grade.flow if grade.followed else "",
+                lesson=grade.lesson,
+            )
 
     def _conclude(self, concluded: Concluded, before: State) -> None:
         if concluded.model:

@@ -32,6 +32,7 @@ from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.flows import graded as flow_graded
 from agentx.synthesis.state.rule_lifecycle import (
     AGAIN,
+    detail_of,
     has_faded,
     reinforced,
     strengthened,
@@ -114,7 +115,7 @@ def _counted(event: Event, graded: TaskGraded, state: State) -> Iterator[Change]
     """Update the flow's record and the rules that were kept or broken."""
     flow = state.items.get(graded.flow)
     if flow is not None and isinstance(flow.detail, FlowDetail):
-        yield flow_graded(flow, passed=graded.passed, at=event.at)
+        yield flow_graded(flow, graded, event.at)
     said_again = rule_that_says(state, graded.lesson, graded.domain) if graded.lesson else None
     for name in dict.fromkeys((*graded.broke, *graded.kept)):
         rule = state.items.get(name)
@@ -216,10 +217,8 @@ def _rule_again(
     else:
         patch = triggered(rule, event.at)
     if lasting:
-        known = next(
-            (one for one in (patch.detail, rule.detail) if isinstance(one, RuleDetail)), RuleDetail()
-        )
-        patch = msgspec.structs.replace(patch, detail=RuleDetail(known.violations, lasting))
+        known = patch.detail if isinstance(patch.detail, RuleDetail) else detail_of(rule)
+        patch = msgspec.structs.replace(patch, detail=msgspec.structs.replace(known, enforced_by=lasting))
     if trust == rule.trust:
         patch = msgspec.structs.replace(patch, evidence=joined(rule.evidence, (place,)))
     return patch

@@ -1,7 +1,7 @@
-"""Nightly memory maintenance: fade rules, merge near-duplicates, promote lessons, retire resolved items.
+"""Nightly memory maintenance of rules, near-duplicates, lessons and resolved items.
 
-A pure function of a state, a time and the uses since the last maintenance. Nights are the midnights (UTC)
-between the two times. Each is processed in turn, so the next run catches up on a missed one.
+A pure function of a state, a time, and the uses and tasks since the last maintenance. Nights are the
+midnights (UTC) between the two times. Each is processed in turn, so the next run catches up on a missed one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,12 +31,16 @@ from agentx.synthesis.similarity.near_duplicates import near_duplicates
 from agentx.synthesis.state.rule_lifecycle import (
     ACTIVE,
     AGAIN,
-    faded,
+    Outcome,
+    after_night,
+    after_task,
+    detail_of,
     fades,
     has_faded,
     is_critical,
     risen,
     strengthened,
+    tasks_of,
 )
 from agentx.synthesis.state.state import State
 
@@ -76,7 +80,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     """What maintenance did to one item.
 
     Attributes:
-        what: ``faded`` (a lower score), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
+        what: ``faded`` (passed over), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
             item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
         score: The score before.
     """
@@ -102,20 +106,24 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
     done: tuple[Done, ...]
 
 
-def upkeep(state: State, now: str, uses: Mapping[str, Use] | None = None) -> Upkeep:
+def upkeep(
+    state: State, now: str, uses: Mapping[str, Use] | None = None, outcomes: Sequence[Outcome] = ()
+) -> Upkeep:
     """Return what maintenance changes at a time, catching up on every night since the last one.
 
     Args:
         state: The current state; it is not changed.
         now: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
         uses: What was recalled since the last maintenance, by item.
+        outcomes: What the tasks since then did with the rules whose situation came up, in order.
     """
     earliest = min((item.created_at for item in state.items.values() if item.created_at), default=now)
     passed = nights(state.maintained_at or earliest, now)
     work = _Work(state)
     work.use(uses or {})
+    work.count(outcomes)
     for night in passed:
-        work.fade(night)
+        work.fade()
         work.tidy(stamp(night))
     if _read(now) is not None:
         work.tidy(now)
@@ -164,6 +172,7 @@ class _Work:
 
     def __init__(self, state: State) -> None:
         self.items = dict(state.items)
+        self._tasks = tasks_of(state)
         compared = [
             item
             for item in self.items.values()
@@ -201,10 +210,17 @@ class _Work:
                 strength = max(item.strength, min(item.strength + use.days - again, STRONGEST))
                 self._set(item, strength=strength, used_at=max(use.at, item.used_at))
 
-    def fade(self, night: datetime) -> None:
-        """Apply one night's decay to the rules."""
+    def count(self, outcomes: Sequence[Outcome]) -> None:
+        """Strengthen the rules that tasks kept, and count the tasks that passed a rule over."""
+        for outcome in outcomes:
+            item = self.items.get(outcome.rule)
+            if item is not None and item.kind == "rule" and item.status in _STANDING:
+                self.items[item.id] = after_task(item, outcome, self._tasks)
+
+    def fade(self) -> None:
+        """Lay aside the rules whose situation did not come up for long."""
         for name in self._fading:
-            self.items[name] = faded(self.items[name], night)
+            self.items[name] = after_night(self.items[name], self._tasks)
         self._fading = [name for name in self._fading if fades(self.items[name])]
 
     def tidy(self, at: str) -> None:
@@ -242,9 +258,13 @@ class _Work:
         every = (item, *taken)
         detail = item.detail
         if isinstance(detail, RuleDetail):
-            details = [one.detail for one in every if isinstance(one.detail, RuleDetail)]
-            enforced = next((one.enforced_by for one in details if one.enforced_by), "")
-            detail = RuleDetail(sum(one.violations for one in details), enforced)
+            details = [detail_of(one) for one in every]
+            detail = RuleDetail(
+                violations=sum(one.violations for one in details),
+                enforced_by=next((one.enforced_by for one in details if one.enforced_by), ""),
+                checks=next((one.checks for one in details if one.checks), ()),
+                reached=max(one.reached for one in details),
+            )
         score = risen(max(one.score for one in every), AGAIN)
         awake = score >= ACTIVE or any(one.status == "active" for one in every)
         *names, last = [one.id for one in taken]
@@ -312,7 +332,7 @@ class _Work:
             evidence=lesson.evidence,
             trust=lesson.trust,
             links=(Link("learned_from", lesson.id),),
-            detail=RuleDetail(),
+            detail=RuleDetail(reached=self._tasks),
             reason=f"Made of the lesson {lesson.id}, which rests {basis}.",
             pinned=lesson.pinned,
         )
@@ -375,8 +395,9 @@ def _told(
         elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
             changes.append(Patch(id=name, **fields))
             successor = superseded_by(item)
+            counted = fields.keys() == {"detail"} and not _is_passed_over_more(old, item)
             # Of a lesson that became a new rule, the rule is reported instead.
-            if not successor or successor in before:
+            if not counted and (not successor or successor in before):
                 done.append(Done(what=became(old, item), item=item, score=old.score))
     return tuple(changes), tuple(done)
 
@@ -387,9 +408,13 @@ def became(old: MemoryItem, new: MemoryItem) -> What:
         if new.status == "retired" and superseded_by(new):
             return "merged"
         return "archived" if old.status == "closed" else _TURNED[new.status]
-    if new.score < old.score:
+    if new.score < old.score or _is_passed_over_more(old, new):
         return "faded"
     return "stronger" if new.score > old.score or new.links != old.links else "used"
+
+
+def _is_passed_over_more(old: MemoryItem, new: MemoryItem) -> bool:
+    return detail_of(new).passed_over > detail_of(old).passed_over
 
 
 _TURNED: dict[Status, What] = {

@@ -25,6 +25,7 @@ from agentx.storage.events.types import (
 from agentx.synthesis.checks.command import is_check_command, masks_exit_status
 from agentx.synthesis.checks.registry import parse_output
 from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.learning.following import command_of, is_change
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.state.extractor import ReadBody
 
@@ -63,20 +64,29 @@ class RunMove(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct):
-    """A request, what was done, and its outcome."""
+    """A request, what was done, and its outcome.
+
+    Attributes:
+        denied: Number of denied calls that would have changed something.
+        changed: Number of calls that ran and can have changed something.
+    """
 
     seq: int
     task: str
     moves: list[RunMove] = msgspec.field(default_factory=list)
     ended: str = ""
     graded: bool | None = None
+    denied: int = 0
+    changed: int = 0
 
     @property
     def outcome(self) -> Outcome:
         """The grade if there is one; otherwise what the last check and the run's end show.
 
-        The outcome is unknown if neither says.
+        The outcome is unknown if neither says, or if every change was denied.
         """
+        if self.denied and not self.changed:
+            return "unknown"
         if self.graded is not None:
             return "passed" if self.graded else "failed"
         checked = next((move.worked for move in reversed(self.moves) if move.check), None)
@@ -129,7 +139,7 @@ class RunReader(msgspec.Struct):
                 self.announced.add(call.call_id)
             case ToolCallExecuted() as call:
                 # A "tool:" reports files that a command left behind; the command has its own event.
-                if call.status != "DENIED" and not event.actor.startswith("tool:"):
+                if not event.actor.startswith("tool:"):
                     self._do(event, call, read)
             case RunEnded() as end if event.run in self.open:
                 self.runs[self.open[event.run]].ended = end.status
@@ -141,8 +151,14 @@ class RunReader(msgspec.Struct):
 
     def _do(self, event: Event, call: ToolCallExecuted, read: ReadBody) -> None:
         place = self.open.get(event.run, self.latest)
-        if place is not None:
-            self.runs[place].moves += _moves(event, call, read, announced=call.call_id in self.announced)
+        if place is None:
+            return
+        run, denied = self.runs[place], call.status == "DENIED"
+        if is_change(call):
+            run.denied += denied
+            run.changed += not denied
+        if not denied:
+            run.moves += _moves(event, call, read, announced=call.call_id in self.announced)
             self.latest = place
 
     def _start(self, event: Event, started: RunStarted) -> None:
@@ -159,8 +175,7 @@ class RunReader(msgspec.Struct):
 
 
 def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[RunMove]:
-    argument = call.arguments.get("command", "")
-    command = call.command or (argument if isinstance(argument, str) else "")
+    command = command_of(call)
     worked = call.status == "SUCCEEDED"
     # ran as configured, so the tool itself is the step
     if call.tool.startswith("run_") and call.tool != "run_command":

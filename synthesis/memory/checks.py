@@ -5,7 +5,7 @@ An item has any number of checks, and breaks none of them while all hold. A chec
 gitignore, relative to the artifacts root.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,9 @@ Mode = Literal["observe", "warn", "ask", "deny", "fix"]
 ``observe`` records it, ``warn`` also tells the agent, ``ask`` waits for the user's approval, ``deny`` stops
 it. ``fix`` corrects it where the correction is mechanical and says so, and otherwise stops it.
 """
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+"""All modes, the mildest first."""
 
 FileAction = Literal["create", "change", "delete"]
 Place = Literal["files", "answers", "commands"]
@@ -33,6 +36,7 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
         topic: Applies only if the text, its path or the user's message is about this; empty for always.
         doubt: Why it is uncertain whether the check says what the rule says; empty if it is certain. A
             doubtful check asks instead of denying.
+        by_hand: Whether the user wrote it; it then stays as it is when the rule's text is edited.
     """
 
     mode: Mode = "deny"
@@ -40,6 +44,7 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     exceptions: tuple[str, ...] = ()
     topic: str = ""
     doubt: str = ""
+    by_hand: bool = False
 
 
 class PathCheck(BaseCheck, frozen=True, kw_only=True, omit_defaults=True, tag="path"):
@@ -134,7 +139,8 @@ class CommandCheck(BaseCheck, frozen=True, kw_only=True, omit_defaults=True, tag
         programs: A program with its subcommands (``npm``, ``git push``), one entry each.
         arguments: Regular expressions, of which each must match one argument for the check to apply.
         forbidden_flags: Flags that they may not have; long and short forms are separate entries.
-        required_flags: Flags that they must have. Without either, the commands may not run at all.
+        required_flags: Flags that they must have; an entry may list alternatives (``-s|--signoff``). Without
+            either, the commands may not run at all.
         instead: The program and subcommands to use in place of them (``pnpm``).
     """
 

@@ -20,6 +20,7 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     Trust,
+    not_passed,
     sort_of,
     status_in_words,
 )
@@ -97,6 +98,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="patch", omit_default
         if self.turns_hot_issue() and isinstance(self.detail, HotIssueDetail):
             outcome = "passes" if self.detail.ended == "passed" else "is gone"
             return f"Hot issue {self.id} closes: {_check_name(self.detail)} {outcome}"
+        if isinstance(self.detail, HotIssueDetail) and self.detail.silenced:
+            return f"Hot issue {self.id} stays open: {_check_name(self.detail)} is {not_passed(self.detail)}"
         if self.status == "closed":
             return f"{self.id} lapsed" if (self.reason or "").startswith(LAPSED) else f"{self.id} is resolved"
         if self.status == "retired" and self.links and self.links[-1].relation == "superseded_by":

@@ -114,15 +114,67 @@ class ConstraintDetail(msgspec.Struct, frozen=True, tag="constraint", omit_defau
     checks: tuple[Check, ...] = ()
 
 
+class RefusedCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool call that the user refused, as recorded: without secrets, with long arguments cut.
+
+    Attributes:
+        tool: Its tool.
+        arguments: Its arguments as text; a command line is named ``command``, a file ``path``.
+    """
+
+    tool: str
+    arguments: dict[str, str] = {}
+
+
 class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_defaults=True):
-    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it."""
+    """An idea that the user rejected, with the reason if one was given, and the checks that enforce it.
+
+    Attributes:
+        call: The call that was refused; ``None`` for words alone, and once such a call was approved.
+    """
 
     idea: str
     reason: str = ""
     checks: tuple[Check, ...] = ()
+    call: RefusedCall | None = None
 
 
 Priority = Literal["critical", "high", "normal"]
+
+
+class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many tests of a run were executed, and how many were not.
+
+    Attributes:
+        ran: Tests that passed or failed.
+        skipped: Tests that were found and not run.
+        expected: Tests that are marked as expected to fail, whatever they did.
+        deselected: Tests that an option left out.
+    """
+
+    ran: int = 0
+    skipped: int = 0
+    expected: int = 0
+    deselected: int = 0
+
+    @property
+    def total(self) -> int:
+        """All tests except the deselected ones."""
+        return self.ran + self.skipped + self.expected
+
+
+Silenced = Literal["", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved"]
+"""Why a check that no longer fails is not known to pass."""
+
+
+_NOT_PASSED: dict[Silenced, str] = {
+    "skipped": "not run any more: skipped",
+    "expected to fail": "not required to pass any more: expected to fail",
+    "unexpected pass": "passing now, but still marked as expected to fail",
+    "deselected": "not run any more: deselected",
+    "removed": "not run any more: removed, renamed or not collected",
+    "unproved": "not known to pass: a later run passes, but does not show that it ran",
+}
 
 
 class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults=True):
@@ -143,6 +195,10 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         command: The command whose run opened it, without the parts that only change how output is shown.
         tool: Our own tool that ran it (``run_tests``, ``run_lint``, ``run_build``, ``check_document``), or
             empty.
+        silenced: Why it no longer fails, if no run shows that it passes; empty while it fails.
+        note: How the run that no longer shows the failure differs from the one before; empty if unknown.
+        tally: The counts of the run in which it last failed; ``None`` if the runner printed none.
+        touched: Whether the file of the test, or a test configuration, changed since it last failed.
     """
 
     runner: str
@@ -157,6 +213,20 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     suite: str = ""
     command: str = ""
     tool: str = ""
+    silenced: Silenced = ""
+    note: str = ""
+    tally: Tally | None = None
+    touched: bool = False
+
+
+def not_passed(detail: HotIssueDetail) -> str:
+    """Describe why a check that no longer fails is not known to pass; empty while it fails.
+
+    >>> not_passed(HotIssueDetail("pytest", "t.py::a", silenced="skipped", note="1 more skipped"))
+    'not run any more: skipped (1 more skipped)'
+    """
+    why = _NOT_PASSED.get(detail.silenced, "")
+    return f"{why} ({detail.note})" if why and detail.note else why
 
 
 class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
@@ -167,11 +237,24 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         enforced_by: The ``check``, ``flow`` or ``script``, with its name, that enforces the lesson; empty
             while it is only a rule in words.
         checks: The checks that enforce it; empty if it is only shown.
+        passed_over: Number of tasks in a row in which its situation came up and it was not kept.
+        reached: Number of tasks of the workspace at the maintenance that last saw its situation; 0 if none
+            has counted since it was made or strengthened.
     """
 
     violations: int = 0
     enforced_by: str = ""
     checks: tuple[Check, ...] = ()
+    passed_over: int = 0
+    reached: int = 0
+
+
+class FlowRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often the tasks that followed a version of a flow passed and failed."""
+
+    version: int
+    succeeded: int = 0
+    failed: int = 0
 
 
 class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
@@ -183,6 +266,12 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
         needs_approval: Whether it needs approval before it begins.
         succeeded: Number of tasks that followed it and passed.
         failed: Number of tasks that followed it and failed.
+        not_followed: Number of tasks that called for it, and whose runs did not follow it.
+        steps_seen: In the last run that was measured, the number of its steps that were seen, and of those
+            that calls can show.
+        version: Number of the version; other steps are another one. The counters above are of this version.
+        since: Time of the edit that made the version; empty for the first.
+        earlier: The records of the earlier versions that were followed, oldest first.
     """
 
     steps: tuple[str, ...]
@@ -190,6 +279,11 @@ class FlowDetail(msgspec.Struct, frozen=True, tag="flow", omit_defaults=True):
     needs_approval: bool = False
     succeeded: int = 0
     failed: int = 0
+    not_followed: int = 0
+    steps_seen: tuple[int, int] = (0, 0)
+    version: int = 1
+    since: str = ""
+    earlier: tuple[FlowRecord, ...] = ()
 
 
 class CapabilityDetail(msgspec.Struct, frozen=True, tag="capability", omit_defaults=True):
@@ -399,6 +493,15 @@ def checks_of(item: MemoryItem) -> tuple[Check, ...]:
     return (
         item.detail.checks if isinstance(item.detail, ConstraintDetail | RejectionDetail | RuleDetail) else ()
     )
+
+
+def is_shown_only(item: MemoryItem) -> bool:
+    """Return whether a rule has nothing that enforces it besides being shown.
+
+    Rejections are compared with actions by the gate, so they are never only shown.
+    """
+    enforced = isinstance(item.detail, RuleDetail) and item.detail.enforced_by
+    return item.kind in ("constraint", "rule") and not checks_of(item) and not enforced
 
 
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]

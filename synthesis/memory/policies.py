@@ -10,10 +10,10 @@ import msgspec
 
 from agentx.synthesis.memory.items import TRUST_ORDER, Kind, MemoryItem, Trust, sort_of
 
-Decay = Literal["none", "step", "logistic", "ebbinghaus"]
+Decay = Literal["none", "opportunities", "logistic", "ebbinghaus"]
 """How a kind fades while it is not used (see :mod:`agentx.synthesis.memory.vitality`).
 
-For ``step``, nightly maintenance lowers the score.
+``opportunities`` counts the tasks that passed it over instead of days.
 """
 
 Section = Literal[
@@ -56,7 +56,7 @@ POLICIES: dict[Kind, Policy] = {
         least_trust="engine",
         section="problems",
         always=True,
-        ended_by="the same check, when it passes or is gone",
+        ended_by="the same check, when a run shows that it passes",
     ),
     "rule": Policy(
         least_trust="engine",
@@ -64,8 +64,8 @@ POLICIES: dict[Kind, Policy] = {
         always=True,
         shown=20,
         by_hand=True,
-        decay="step",
-        ended_by="a person, or the nights in which it is not reinforced",
+        decay="opportunities",
+        ended_by="a person, or 40 tasks in a row that passed it over",
     ),
     "north_star": Policy(
         least_trust="user", section="mission", always=True, by_hand=True, ended_by="a person"

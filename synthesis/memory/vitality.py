@@ -7,7 +7,7 @@ of the state that is read. So an old state shows the same values as at its time.
 import math
 from datetime import datetime
 
-from agentx.synthesis.memory.items import MemoryItem
+from agentx.synthesis.memory.items import MemoryItem, RuleDetail
 from agentx.synthesis.memory.policies import POLICIES
 
 HALF_LIFE_DAYS = 30.0
@@ -19,6 +19,12 @@ FADING_DAYS = 5.0
 FORGETTING_DAYS = 7.0
 """Ebbinghaus decay: the time constant of an item of strength 1."""
 
+SLEEPS_AFTER = 20
+"""Opportunities: tasks in a row that passed a rule over, after which it is dormant."""
+
+RETIRED_AFTER = 40
+"""Opportunities: the same, after which it is retired."""
+
 _LARGEST_EXPONENT = 700.0
 
 
@@ -27,8 +33,8 @@ def vitality(item: MemoryItem, now: str) -> float:
 
     With ``t`` the days since it was last used (or created) and ``S`` its strength: logistic
     ``1 / (1 + exp((t - 30 S) / 5))``, Ebbinghaus ``exp(-t / (7 S))`` (H. Ebbinghaus, "Über das Gedächtnis",
-    1885, in the form of MemoryBank, Zhong et al. 2023), step ``score / 10``. It is 1 if the kind does not
-    decay or the item is pinned.
+    1885, in the form of MemoryBank, Zhong et al. 2023), opportunities ``weight / 10``. It is 1 if the kind
+    does not decay or the item is pinned.
 
     Args:
         item: The memory item.
@@ -42,13 +48,23 @@ def vitality(item: MemoryItem, now: str) -> float:
     decay = POLICIES[item.kind].decay
     if decay == "none" or item.pinned:
         return 1.0
-    if decay == "step":
-        return item.score / 10
+    if decay == "opportunities":
+        return weight(item) / 10
     days = days_between(item.used_at or item.created_at, now)
     if decay == "logistic":
         exponent = (days - HALF_LIFE_DAYS * item.strength) / FADING_DAYS
         return 1.0 / (1.0 + math.exp(min(exponent, _LARGEST_EXPONENT)))
     return math.exp(-days / (FORGETTING_DAYS * item.strength))
+
+
+def weight(item: MemoryItem) -> float:
+    """Return the score of an item, less its share of the tasks after which a rule is retired.
+
+    >>> weight(MemoryItem(id="r-1", kind="rule", text="x", score=6.0, detail=RuleDetail(passed_over=10)))
+    4.5
+    """
+    passed_over = item.detail.passed_over if isinstance(item.detail, RuleDetail) else 0
+    return item.score * max(0.0, 1.0 - passed_over / RETIRED_AFTER)
 
 
 def days_between(earlier: str, later: str) -> float:

@@ -1,4 +1,4 @@
 """When schedules are due, and which agent a task goes to.
 
-May import: storage, synthesis.memory, synthesis.state.
+May import: storage, synthesis.language, synthesis.memory, synthesis.state.
 """

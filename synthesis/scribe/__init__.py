@@ -1,5 +1,5 @@
 """The scribe: deterministic notes of decisions, refusals, requests, findings and lessons, from each fact.
 
 May import: storage, synthesis.attribution, synthesis.demands, synthesis.language, synthesis.learning,
-synthesis.memory, synthesis.similarity, synthesis.state.
+synthesis.memory, synthesis.shell, synthesis.similarity, synthesis.state.
 """

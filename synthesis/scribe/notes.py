@@ -1,7 +1,10 @@
 """The extractor ``scribe``: takes notes of every fact, so that no agent has to remember to."""
 
-from collections.abc import Sequence
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
@@ -20,7 +23,8 @@ from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, 
 from agentx.synthesis.scribe import harness
 from agentx.synthesis.scribe.calls import call_name
 from agentx.synthesis.scribe.ledger import Ledger, Note
-from agentx.synthesis.scribe.refusals import Refusal, record
+from agentx.synthesis.scribe.refusals import Refusal, end_refusals, record
+from agentx.synthesis.scribe.refused_calls import refused_call
 from agentx.synthesis.scribe.statements import (
     Sort,
     Statement,
@@ -40,7 +44,7 @@ from agentx.synthesis.scribe.tasks import (
 )
 from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.extractor import ReadBody
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import PendingCall, State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
@@ -63,7 +67,7 @@ class NoteTaker:
     """
 
     name = "scribe"
-    version = 3
+    version = 4
     reads = (
         UserMessageSent,
         AgentMessageSent,
@@ -84,11 +88,8 @@ class NoteTaker:
                 _said(ledger, state, read(body))
             case AgentMessageSent(final=True, body=body):
                 _answered(ledger, state, read(body) if self._capture_assistant else "")
-            case ApprovalDecided(approved=False) as decided:
-                call = state.pending.get(decided.call_id)
-                tool, arguments = (call.tool, call.arguments) if call else ("", {})
-                by_person, name = from_user(event.actor), call_name(tool, arguments)
-                record(ledger, state, Refusal(name, tool, arguments, decided.reason, 0, by_person=by_person))
+            case ApprovalDecided() as decided:
+                _decided(ledger, decided, read)
             case ToolCallExecuted(status="DENIED") as done if not done.denied_by:
                 _refused_elsewhere(ledger, done, read)
             case ToolCallExecuted(status="SUCCEEDED") as done:
@@ -150,6 +151,32 @@ def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
     ledger.add(note, [item for item in before if not item.by_hand])
 
 
+def _decided(ledger: Ledger, decided: ApprovalDecided, read: ReadBody) -> None:
+    """Note a call that the user refused; a call that they approve ends the refusals of calls like it."""
+    by_person, call = from_user(ledger.event.actor), ledger.state.pending.get(decided.call_id)
+    if decided.approved:
+        if call is not None and by_person:
+            end_refusals(ledger, call.tool, _whole(call, read))
+        return
+    tool, arguments = (call.tool, call.arguments) if call else ("", {})
+    made = refused_call(tool, _whole(call, read)) if call else None
+    name = call_name(tool, arguments)
+    record(
+        ledger,
+        ledger.state,
+        Refusal(name, tool, arguments, decided.reason, 0, by_person=by_person, made=made),
+    )
+
+
+def _whole(call: PendingCall, read: ReadBody) -> Mapping[str, Any]:
+    """Return the arguments of a pending call, uncut if they are recorded so."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(read(call.whole) or "null")
+        if isinstance(found, dict):
+            return found
+    return call.arguments
+
+
 def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:
     """Note a call that a harness denied. Its output or the event's actor says whether a person did."""
     text = read(call.output)
@@ -163,7 +190,12 @@ def _refused_elsewhere(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -
     reason = text[start:end]
     by_person = found.by_person or from_user(ledger.event.actor)
     name = call_name(call.tool, call.arguments, call.command)
-    record(ledger, ledger.state, Refusal(name, call.tool, call.arguments, reason, start, by_person=by_person))
+    made = refused_call(call.tool, call.arguments, call.command)
+    record(
+        ledger,
+        ledger.state,
+        Refusal(name, call.tool, call.arguments, reason, start, by_person=by_person, made=made),
+    )
 
 
 def _asked(ledger: Ledger, call: ToolCallExecuted, read: ReadBody) -> None:

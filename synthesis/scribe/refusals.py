@@ -23,12 +23,14 @@ from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
     MemoryItem,
+    RefusedCall,
     RejectionDetail,
     Scope,
     item_id,
 )
 from agentx.synthesis.scribe.calls import call_scope
 from agentx.synthesis.scribe.ledger import Ledger, Note
+from agentx.synthesis.scribe.refused_calls import repeats_call
 from agentx.synthesis.state.state import State
 
 ONE_CALL = "It was about this one call; it is kept and found by a search, not shown by itself."
@@ -67,6 +69,7 @@ class Refusal(NamedTuple):
         reason: What the user said; empty for nothing.
         start: Position of the reason in the event's text.
         by_person: Whether it is certain that a person spoke, so that their words may become a rule.
+        made: The call as it is compared with later ones; ``None`` if it is unknown.
     """
 
     call: str
@@ -75,6 +78,7 @@ class Refusal(NamedTuple):
     reason: str
     start: int
     by_person: bool
+    made: RefusedCall | None = None
 
 
 def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
@@ -95,8 +99,22 @@ def record(ledger: Ledger, state: State, refusal: Refusal) -> None:
         kept = _kept(change, refusal, whole)
         if kept is not None and not (found and _forbids(kept)):
             found = _enter(ledger, kept, whole) or found
-    if not found:
+    if not found or (refusal.made and not _is_kept(ledger, refusal.made)):
         _rest(ledger, refusal, whole)
+
+
+def _is_kept(ledger: Ledger, made: RefusedCall) -> bool:
+    """Return whether a rejection keeps the call."""
+    standing = (*ledger.standing("rejection"), *ledger.standing("rejection", status="dormant"))
+    return any(isinstance(one.detail, RejectionDetail) and one.detail.call == made for one in standing)
+
+
+def end_refusals(ledger: Ledger, tool: str, arguments: Mapping[str, Any]) -> None:
+    """End the refusals of calls like one that the user approved: such a call no longer asks."""
+    for item in [*ledger.standing("rejection"), *ledger.standing("rejection", status="dormant")]:
+        detail = item.detail
+        if isinstance(detail, RejectionDetail) and detail.call and repeats_call(detail.call, tool, arguments):
+            ledger.patch(Patch(id=item.id, detail=msgspec.structs.replace(detail, call=None)))
 
 
 def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
@@ -120,7 +138,7 @@ def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
         idea, checks = item.text, detail.checks
     else:
         return change
-    rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), checks=checks)
+    rejected = RejectionDetail(idea=idea, reason=_more(refusal, item.text), checks=checks, call=refusal.made)
     number = int(item.id.partition(".")[2] or 1)  # among the items of one event
     name = item_id("rejection", whole.seq, number - 1)
     return Add(msgspec.structs.replace(item, id=name, kind="rejection", evidence=(whole,), detail=rejected))
@@ -146,7 +164,7 @@ def _rule_out(ledger: Ledger, refusal: Refusal, text: str, whole: Evidence) -> b
             return True
         start = sentence.start + match.start()
         said = original[start : start + len(_REASON.sub("", match.group()))]
-        detail = RejectionDetail(idea=idea, reason=_more(refusal, said))
+        detail = RejectionDetail(idea=idea, reason=_more(refusal, said), call=refusal.made)
         text = as_sentence(said)
         ledger.add(Note(kind="rejection", text=text, evidence=whole, trust="user", detail=detail))
         return True
@@ -206,8 +224,9 @@ def _rest(ledger: Ledger, refusal: Refusal, whole: Evidence) -> None:
     """Record a refusal of one call. The same call refused for the same reason is one item."""
     reason = one_line(refusal.reason)
     text = f"{refusal.call}: {reason}" if reason else f"{refusal.call}: refused, and no reason was given"
+    detail = RejectionDetail(idea=refusal.call, reason=reason, call=refusal.made)
     for item in ledger.standing("rejection", status="dormant"):
-        if item.detail == RejectionDetail(refusal.call, reason):
+        if item.detail == detail:
             ledger.again(item, whole)
             return
     scope = call_scope(refusal.tool, refusal.arguments) if refusal.tool else Scope()
@@ -220,6 +239,6 @@ def _rest(ledger: Ledger, refusal: Refusal, whole: Evidence) -> None:
             scope=scope,
             status="dormant",
             reason=ONE_CALL,
-            detail=RejectionDetail(idea=refusal.call, reason=reason),
+            detail=detail,
         )
     )

@@ -5,8 +5,9 @@ braces are expanded. Scripts in ``bash -c``, ``eval``, ``find -exec`` and here-d
 too. A line that does not parse is read as far as possible, and is not :attr:`CommandLine.understood`.
 """
 
+import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ class ProgramCall(msgspec.Struct, frozen=True):
         sets: Names of variables that are set for it, or by a statement without a program.
         as_written: Whether exactly this program runs: found on ``PATH``, and by no wrapper that changes more
             than its time or user.
+        words: The program and its arguments with all wrappers, as written.
     """
 
     program: str
@@ -55,6 +57,7 @@ class ProgramCall(msgspec.Struct, frozen=True):
     given: str = ""
     sets: tuple[str, ...] = ()
     as_written: bool = True
+    words: tuple[str, ...] = ()
 
 
 class CommandLine(msgspec.Struct, frozen=True):
@@ -90,6 +93,22 @@ def steps(command: str) -> tuple[ProgramCall, ...]:
     ['cd', 'pytest', 'tail']
     """
     return tuple(call for call in read_command(command).calls if call.program)
+
+
+def located(command: str) -> Iterator[tuple[ProgramCall, str]]:
+    """Yield the programs that a command line runs, each with the directory to which it changed before.
+
+    >>> [(call.program, folder) for call, folder in located("(cd web && npm test); ls")]
+    [('cd', ''), ('npm', 'web'), ('ls', '')]
+    """
+    folders: dict[tuple[int, ...], str] = {}
+    for call in read_command(command).calls:
+        # A subshell begins where its parent is; what it changes to is gone with it.
+        within = (call.shells[:count] for count in range(len(call.shells), -1, -1))
+        folder = next((folders[shells] for shells in within if shells in folders), "")
+        yield call, folder
+        if call.program in {"cd", "pushd"} and call.arguments:
+            folders[call.shells] = posixpath.normpath(posixpath.join(folder, call.arguments[-1]))
 
 
 # --- the syntax tree ----------------------------------------------------------------------------------------
@@ -464,6 +483,7 @@ class _Reader:
             given=parts.given,
             sets=sets or tuple(parts.sets),
             as_written=as_written,
+            words=tuple(parts.words),
         )
 
     # --- words

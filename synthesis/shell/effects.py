@@ -12,7 +12,7 @@ from itertools import pairwise
 import msgspec
 
 from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, read_command
+from agentx.synthesis.shell.command_line import NOWHERE, ProgramCall, located, read_command
 from agentx.synthesis.shell.wrappers import SHELLS
 
 
@@ -99,20 +99,14 @@ def effects(command: str, is_folder: IsFolder = lambda path: path.endswith("/"))
 
 
 def _effects(command: str, is_folder: IsFolder) -> Iterator[CommandEffect]:
-    folders: dict[tuple[int, ...], str] = {}
     piped, names = "", list[str]()
-    for call in read_command(command).calls:
-        # A subshell begins where its parent is; what it changes to is gone with it.
-        within = (call.shells[:count] for count in range(len(call.shells), -1, -1))
-        folder = next((folders[shells] for shells in within if shells in folders), "")
+    for call, folder in located(command):
         words = [
             word.replace("{}", name)
             for word in call.arguments
             for name in (names if names and "{}" in word else ["{}"])
         ]
         if call.program in {"cd", "pushd"}:
-            if words:
-                folders[call.shells] = posixpath.normpath(posixpath.join(folder, words[-1]))
             continue
         given = call.given or piped
         printed = (call.given or None) if call.program == "cat" else _printed(call.program, words)

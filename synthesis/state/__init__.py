@@ -1,4 +1,4 @@
 """The state of a workspace: a fold over its history.
 
-May import: storage, synthesis.language, synthesis.memory.
+May import: storage, synthesis.attribution, synthesis.language, synthesis.memory.
 """

@@ -9,13 +9,17 @@ one.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Literal
 
 import msgspec
 
+from agentx.storage.events.types import TaskGraded
 from agentx.storage.index.port import Vector
+from agentx.synthesis.attribution.material import own_words
+from agentx.synthesis.language.requests import Act, acts, shape_of, speaks
+from agentx.synthesis.language.verbs import is_base_verb
 from agentx.synthesis.language.words import (
     STOP_WORDS,
     SYNONYMS,
@@ -27,7 +31,7 @@ from agentx.synthesis.language.words import (
     words_of,
 )
 from agentx.synthesis.memory.conclusions import Patch
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.memory.items import FlowDetail, FlowRecord, MemoryItem
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import State
 
@@ -38,6 +42,9 @@ RELIABLE = 0.7
 """Success rate above which a flow is reliable. ``proven`` is confidently above it, ``broken`` confidently
 below.
 """
+
+ENOUGH_RUNS = 5
+"""Number of runs from which the current version of a flow is rated alone."""
 
 UNUSED_DAYS = 30
 """Days without use, counted from its creation, after which a flow is not needed or its triggers do not fit.
@@ -121,17 +128,72 @@ def effectiveness(detail: FlowDetail) -> Effectiveness:
     >>> round(few.low, 2), few.mean, few.high
     (0.34, 1.0, 1.0)
     """
-    tries = detail.succeeded + detail.failed
+    return _interval(rated(detail))
+
+
+def _interval(record: FlowRecord) -> Effectiveness:
+    tries = record.succeeded + record.failed
     if tries == 0:
         return Effectiveness(0.0, 0.0, 1.0, 0)
-    share, z2 = detail.succeeded / tries, CONFIDENCE_Z**2
+    share, z2 = record.succeeded / tries, CONFIDENCE_Z**2
     centre = (share + z2 / (2 * tries)) / (1 + z2 / tries)
     spread = math.sqrt(share * (1 - share) / tries + z2 / (4 * tries**2)) * CONFIDENCE_Z / (1 + z2 / tries)
     return Effectiveness(
-        low=0.0 if detail.succeeded == 0 else centre - spread,
+        low=0.0 if record.succeeded == 0 else centre - spread,
         mean=share,
-        high=1.0 if detail.failed == 0 else centre + spread,
+        high=1.0 if record.failed == 0 else centre + spread,
         tries=tries,
+    )
+
+
+def rated(detail: FlowDetail) -> FlowRecord:
+    """Return the record that rates a flow: of its current version, or of all versions (version 0).
+
+    The current version is enough if it has 5 runs, or if fewer prove it reliable or broken.
+    """
+    own = FlowRecord(detail.version, detail.succeeded, detail.failed)
+    found = _interval(own)
+    if not detail.earlier or found.tries >= ENOUGH_RUNS or found.high < RELIABLE:
+        return own
+    return all_versions(detail)
+
+
+def all_versions(detail: FlowDetail) -> FlowRecord:
+    """Return the record of all versions of a flow together, as version 0."""
+    succeeded = detail.succeeded + sum(one.succeeded for one in detail.earlier)
+    return FlowRecord(0, succeeded, detail.failed + sum(one.failed for one in detail.earlier))
+
+
+def versions_told(detail: FlowDetail) -> str:
+    """Return a flow's record by version; empty if it has only one.
+
+    >>> detail = FlowDetail((), succeeded=4, version=3, since="2026-11-01T", earlier=(FlowRecord(2, 8, 2),))
+    >>> versions_told(detail)
+    'version 3 since 2026-11-01: 4 of 4; all versions: 12 of 14'
+    """
+    if detail.version == 1:
+        return ""
+    whole, tries = all_versions(detail), detail.succeeded + detail.failed
+    own = f"{detail.succeeded} of {tries}" if tries else "never used"
+    return (
+        f"version {detail.version} since {detail.since[:10]}: {own}; "
+        f"all versions: {whole.succeeded} of {whole.succeeded + whole.failed}"
+    )
+
+
+def rewritten(detail: FlowDetail, steps: tuple[str, ...], at: str) -> FlowDetail:
+    """Return a flow with other steps: its next version, with a record that begins anew."""
+    own = FlowRecord(detail.version, detail.succeeded, detail.failed)
+    return msgspec.structs.replace(
+        detail,
+        steps=steps,
+        succeeded=0,
+        failed=0,
+        not_followed=0,
+        steps_seen=(0, 0),
+        version=detail.version + 1,
+        since=at,
+        earlier=(*detail.earlier, own) if own.succeeded + own.failed else detail.earlier,
     )
 
 
@@ -158,16 +220,18 @@ def told(detail: FlowDetail) -> str:
     found = effectiveness(detail)
     if found.tries == 0:
         return "never used"
-    low, high = round(found.low * 100), round(found.high * 100)
-    return f"{found.mean:.0%} ({detail.succeeded} of {found.tries}; {low}–{high}%)"
+    low, high, record = round(found.low * 100), round(found.high * 100), rated(detail)
+    of = f"version {record.version}" if record.version else "all versions"
+    which = f"; {of}" if detail.earlier else ""
+    return f"{found.mean:.0%} ({record.succeeded} of {found.tries}; {low}–{high}%{which})"
 
 
-def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
-    """Return a flow's counters after one more task that followed it.
+def graded(item: MemoryItem, grade: TaskGraded, at: str = "") -> Patch:
+    """Return a flow's counters after one more task that called for it.
 
     Args:
         item: The flow.
-        passed: Whether the task succeeded.
+        grade: The grade of the task; one that did not follow the flow is neither success nor failure.
         at: Time of use, formatted like :attr:`agentx.storage.events.types.Event.at`; empty leaves it
             unchanged.
 
@@ -178,7 +242,11 @@ def graded(item: MemoryItem, *, passed: bool, at: str = "") -> Patch:
     if not isinstance(detail, FlowDetail):
         raise TypeError(f"{item.id} is not a flow")
     detail = msgspec.structs.replace(
-        detail, succeeded=detail.succeeded + passed, failed=detail.failed + (not passed)
+        detail,
+        succeeded=detail.succeeded + (grade.followed and grade.passed),
+        failed=detail.failed + (grade.followed and not grade.passed),
+        not_followed=detail.not_followed + (not grade.followed),
+        steps_seen=(grade.steps_seen, grade.steps) if grade.steps else detail.steps_seen,
     )
     return Patch(id=item.id, detail=detail, used_at=at or msgspec.UNSET)
 
@@ -187,12 +255,16 @@ def advice(state: State) -> list[Advice]:
     """Return the flows that should be rewritten or retired, oldest first. The others need no attention."""
     found: list[Advice] = []
     for item, detail in _flows(state, "active"):
-        how = standing(detail)
+        how, record = standing(detail), rated(detail)
         age = days_between(item.created_at, state.at)
-        if how == "broken" and detail.succeeded:
+        untried = detail.version > 1 and not detail.succeeded + detail.failed
+        if how == "broken" and untried:
+            continue  # it was rewritten, and nobody followed it since
+        if how == "broken" and record.succeeded:
             found.append(Advice(item.id, "rewrite", f"it works in {told(detail)}: change its steps"))
         elif how == "broken":
-            found.append(Advice(item.id, "retire", f"it failed all {detail.failed} times"))
+            which = f" of version {record.version}" if detail.earlier and record.version else ""
+            found.append(Advice(item.id, "retire", f"it failed all {record.failed} times{which}"))
         elif how == "unused" and age >= UNUSED_DAYS and not item.pinned:
             why = f"nobody followed it in {age:.0f} days: its triggers do not fit, or it is not needed"
             found.append(Advice(item.id, "retire", why))
@@ -211,7 +283,19 @@ _PHRASES: Phrases = (
     (re.compile(r"\b(?:pull|merge)[ -]requests?\b", re.IGNORECASE), "pr"),
     (re.compile(r"\broll(?:ed|ing|s)?[ -]((?:\w+ ){0,3})back\b", re.IGNORECASE), r"revert \1"),
     (re.compile(r"\broll(?:ed|ing|s)?[ -]((?:\w+ ){0,3})out\b", re.IGNORECASE), r"deploy \1"),
-    (re.compile(r"\b(?:go|going|went|put|push)(?:ing)? ((?:\w+ ){0,3})live\b", re.IGNORECASE), r"deploy \1"),
+    (re.compile(r"\b(need|want|like|have) ((?:\w+ ){1,3})live\b", re.IGNORECASE), r"\1 \2deployed"),
+    (
+        re.compile(
+            r"\b(?:go|going|went|put|push|bring|take|get)(?:ing)? ((?:\w+ ){0,3})live\b", re.IGNORECASE
+        ),
+        r"deploy \1",
+    ),
+    (
+        re.compile(
+            r"\b(?:get|getting|push|pushing) ((?:[\w.]+ ){1,4})out(?: of)?(?: the)? door\b", re.IGNORECASE
+        ),
+        r"ship \1",
+    ),
     (re.compile(r"\bback(?:ed|ing|s)?[ -]up\b", re.IGNORECASE), "backup"),
     (re.compile(r"\b(?:set(?:ting|s)?|spin(?:ning|s)?)[ -]up\b", re.IGNORECASE), "setup"),
     (re.compile(r"\bclean(?:ed|ing|s)?[ -]((?:\w+ ){0,3})up\b", re.IGNORECASE), r"cleanup \1"),
@@ -243,12 +327,30 @@ update upgrade bump
 meeting appointment call
 configuration config settings
 kubernetes k8s
+send sent
+build built
+pay paid
+write wrote written
+sell sold
+buy bought
+bring brought
+take took taken
+draw drew drawn
+teach taught
+lay laid
+sew sewed sewn
 authentication auth
 environment env
 administrator admin
 """
 """One row of words that mean the same in a task; the first represents all. Includes the synonyms of demands.
 """
+
+_DERIVED = """
+draft script test template archive config docs guide note list log plan page bug issue error job code
+copy title history schedule policy folder form
+"""
+"""Nouns that name another thing than the noun before them ("newsletter draft")."""
 
 _KEPT = vocabulary("new down up off out over live")
 _STOP = (STOP_WORDS | vocabulary("please hey hello today ready")) - _KEPT
@@ -272,10 +374,14 @@ def terms_as_said(text: str) -> Iterator[tuple[str, str]]:
     For example, "billing" gives ``invoic`` and ``bill``.
     """
     same = meanings(_SYNONYMS)
-    for word in words_of(named(text, _PHRASES)):
+    for word in words_of(_united(text)):
         if word.casefold().replace("’", "'") not in _STOP:
             own = stem(word)
             yield same.get(own, own), own
+
+
+def _united(text: str) -> str:
+    return named(text, _PHRASES)
 
 
 def phrases(item: MemoryItem) -> tuple[str, ...]:
@@ -293,11 +399,25 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def sentences(text: str) -> list[str]:
-    """Return the first 40 sentences of a message.
-
-    A flow must match within one sentence, not in fragments of several.
-    """
+    """Return the first 40 sentences of a message."""
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()][:MAX_SENTENCES]
+
+
+def requests(text: str) -> list[str]:
+    """Return the sentences of a message that ask for an act or state a situation, of the first 40.
+
+    >>> requests("How did you deploy? Please do it again. Do not deploy on Friday.")
+    ['Please do it again.']
+    """
+    own = own_words(text)
+    asked = [act for act in acts(own, is_base_verb) if not speaks(act)]
+    found, end = [], 0
+    for sentence in sentences(text):
+        start = text.index(sentence, end)
+        end = start + len(sentence)
+        if any(act.span.start < end and start < act.span.end for act in asked):
+            found.append(sentence)
+    return found
 
 
 def match(
@@ -305,32 +425,35 @@ def match(
     text: str,
     vectors: Mapping[str, Vector] | None = None,
     *,
+    command: str = "",
     status: Literal["active", "candidate"] = "active",
     meaning_enough: float = MEANING_ENOUGH,
 ) -> list[FlowMatch]:
-    """Return the flows that match a message, best first; empty if none is near enough.
+    """Return the flows that a message asks for, best first; empty if none is near enough.
 
     Args:
         state: What is remembered.
-        text: A description of the task at hand, in any words.
-        vectors: Unit vectors, by sentence of the text and by :func:`called` text of each flow. Missing ones
-            are ignored.
+        text: A request or an action, in any words.
+        vectors: Unit vectors, by sentence of :func:`requests` and by :func:`called` text of each flow.
+            Missing ones are ignored.
+        command: A command line that is about to run. It has no grammar, so its words alone decide.
         status: Status of the flows to search.
         meaning_enough: Cosine from which meaning is enough.
     """
     flows = [item for item, _ in _flows(state, status)]
-    said = sentences(text)
-    if not flows or not said:
+    if not flows or not (text.strip() or command.strip()):
         return []
-    by_words = _by_words(flows, said)
-    by_meaning = _by_meaning(flows, said, vectors) if vectors else {}
+    known = _lexicon(tuple((item.id, phrases(item)) for item in flows))
+    by_words = _by_words(known, text)
+    for line in sentences(command):
+        for _, near in _covered(known, terms(line)):
+            _better(by_words, near)
+    by_meaning = _by_meaning(flows, requests(text), vectors) if vectors else {}
     found: list[tuple[float, FlowMatch]] = []
     for item in flows:
         words, meaning = by_words.get(item.id, _NOWHERE), by_meaning.get(item.id, 0.0)
-        if words.share >= WORDS_ENOUGH:
-            how = "the words of" if words.share > _ALL else "most words of"
-            why = f"{how} “{words.phrase}” are in the message"
-            found.append((words.weight, FlowMatch(item, words.share, why, "words")))
+        if words.share >= WORDS_ENOUGH or words.alone:
+            found.append((words.weight, FlowMatch(item, words.share, words.why, "words")))
         elif meaning >= meaning_enough:
             why = f"“{item.text}” means much the same ({meaning:.2f})"
             found.append((0.0, FlowMatch(item, min(1.0, meaning), why, "meaning")))
@@ -342,11 +465,26 @@ _ALL = 0.999
 
 
 class _Near(msgspec.Struct, frozen=True):
-    """Match of a flow's nearest phrase with a message: share of its words' weight, and that weight."""
+    """Match of a flow's nearest phrase with a message.
 
-    share: float = 0.0
+    Attributes:
+        share: Share of the weight of the phrase's words that the message has.
+        alone: Whether the message names the phrase's act without an object, and no other flow has that act.
+    """
+
+    flow: str = ""
     phrase: str = ""
+    share: float = 0.0
     weight: float = 0.0
+    alone: bool = False
+
+    @property
+    def why(self) -> str:
+        """The reason, in one sentence."""
+        if self.share < WORDS_ENOUGH:
+            return f"it is the only flow with the act of “{self.phrase}”"
+        how = "the words of" if self.share > _ALL else "most words of"
+        return f"{how} “{self.phrase}” are in the message"
 
 
 _NOWHERE = _Near()
@@ -360,49 +498,155 @@ def _order(found: tuple[float, FlowMatch]) -> tuple[bool, float, float, float, s
     return one.by == "meaning", -weight, -one.score, -reliable, one.item.id
 
 
+class _Phrase(msgspec.Struct, frozen=True):
+    """A phrase of a flow.
+
+    Attributes:
+        terms: Its words, as :func:`terms` returns them.
+        act: The word that is the act; empty if it names a thing or a situation.
+        verbal: Whether it begins with a verb.
+        open: Whether its verb has no object of its own ("deploy to production"), so that any may follow.
+    """
+
+    flow: str
+    text: str
+    terms: frozenset[str]
+    act: str
+    verbal: bool
+    open: bool
+
+
 class _Lexicon(msgspec.Struct, frozen=True):
     """An index of the phrases of some flows by their words.
 
     Attributes:
-        holding: By word, the flows and phrases that contain it.
+        holding: By word, the phrases that contain it.
         weight: By word, how distinctive it is: the fewer flows have it, the more.
-        whole: By phrase, the weight of all its words.
+        acting: By act, the flows that have it.
     """
 
-    holding: dict[str, list[tuple[str, str]]]
+    holding: dict[str, list[_Phrase]]
     weight: dict[str, float]
-    whole: dict[str, float]
+    acting: dict[str, frozenset[str]]
+
+    def is_verb(self, word: str) -> bool:
+        """Return whether a word is the act of a phrase, in the form of an order."""
+        return is_base_verb(word) and any(term in self.acting for term in terms(word))
+
+    def weigh(self, words: Iterable[str]) -> float:
+        """Return the weight of some words of the phrases."""
+        return sum(self.weight[word] for word in words)
 
 
 @lru_cache(maxsize=4)
 def _lexicon(flows: tuple[tuple[str, tuple[str, ...]], ...]) -> _Lexicon:
     spread: Counter[str] = Counter()
-    holding: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    holding: defaultdict[str, list[_Phrase]] = defaultdict(list)
+    acting: defaultdict[str, set[str]] = defaultdict(set)
     for name, own in flows:
-        for phrase in own:
-            for term in terms(phrase):
-                holding[term].append((name, phrase))
-        spread.update({term for phrase in own for term in terms(phrase)})
+        read = [_phrase(name, phrase, named=not number) for number, phrase in enumerate(own)]
+        for phrase in read:
+            for term in phrase.terms:
+                holding[term].append(phrase)
+            if phrase.act:
+                acting[phrase.act].add(name)
+        spread.update({term for phrase in read for term in phrase.terms})
     weight = {term: math.log(1 + len(flows) / count) for term, count in spread.items()}
-    whole = {phrase: sum(weight[term] for term in terms(phrase)) for _, own in flows for phrase in own}
-    return _Lexicon(dict(holding), weight, whole)
+    return _Lexicon(dict(holding), weight, {term: frozenset(names) for term, names in acting.items()})
 
 
-def _by_words(flows: Sequence[MemoryItem], said: Sequence[str]) -> dict[str, _Near]:
-    """Return, by flow, its phrase that shares the most weight with one sentence."""
-    known = _lexicon(tuple((item.id, phrases(item)) for item in flows))
+def _phrase(flow: str, text: str, *, named: bool) -> _Phrase:
+    """Read a phrase: a name says what to do unless it shows otherwise, a trigger only if it shows it."""
+    shape = shape_of(_united(text))
+    words, topic = terms(text), terms(shape.topic)
+    verbal = bool(words) and (shape.verbal or (named and shape.maybe))
+    if shape.supports:  # the object names the act, if one word does
+        nouns = [word for word in topic if word != words[0]]
+        act = nouns[0] if len(nouns) == 1 else ""
+    else:
+        act = words[0] if verbal or len(words) == 1 else ""
+    return _Phrase(flow, text, frozenset(words), act, verbal, shape.open)
+
+
+def _by_words(known: _Lexicon, text: str) -> dict[str, _Near]:
+    """Return, by flow, its phrase that shares the most weight with one act of a message."""
+    text = _united(text)
+    asked = list(acts(own_words(text), known.is_verb))
     best: dict[str, _Near] = {}
-    for sentence in said:
-        common: defaultdict[tuple[str, str], float] = defaultdict(float)
-        for term in terms(sentence):
-            for pair in known.holding.get(term, ()):
-                common[pair] += known.weight[term]
-        for (name, phrase), weight in common.items():
-            near = _Near(min(1.0, weight / known.whole[phrase]), phrase, weight)
-            before = best.get(name)
-            if before is None or (near.share, near.weight) > (before.share, before.weight):
-                best[name] = near
+    for number, act in enumerate(asked):
+        words = set(terms(text[act.span.start : act.span.end]))
+        if act.context is not None:
+            words |= set(terms(text[act.context.start : act.context.end]))
+        if act.bare and number + 1 < len(asked) and asked[number + 1].joined:
+            words |= set(terms(text[asked[number + 1].span.start : asked[number + 1].span.end]))
+        topic = terms(text[act.topic.start : act.topic.end])
+        for phrase, near in _covered(known, words):
+            if _is_asked(known, phrase, act, topic):
+                _better(best, near)
+        if (alone := _alone(known, act, topic)) is not None:
+            _better(best, alone)
     return best
+
+
+def _better(best: dict[str, _Near], near: _Near) -> None:
+    before = best.get(near.flow, _NOWHERE)
+    if (near.alone, near.share, near.weight) > (before.alone, before.share, before.weight):
+        best[near.flow] = near
+
+
+def _covered(known: _Lexicon, words: Iterable[str]) -> Iterator[tuple[_Phrase, _Near]]:
+    """Yield the phrases that share words with a text."""
+    common: defaultdict[_Phrase, float] = defaultdict(float)
+    for term in words:
+        for phrase in known.holding.get(term, ()):
+            common[phrase] += known.weight[term]
+    for phrase, weight in common.items():
+        share = min(1.0, weight / known.weigh(phrase.terms))
+        yield phrase, _Near(phrase.flow, phrase.text, share, weight)
+
+
+def _is_asked(known: _Lexicon, phrase: _Phrase, act: Act, topic: Sequence[str]) -> bool:
+    """Return whether an act of a message is the act of a phrase, and its object that of the phrase."""
+    if act.form == "situation":
+        return not phrase.verbal and not phrase.terms.isdisjoint(topic)
+    if act.form == "supported":
+        return bool(topic) and topic[-1] in phrase.terms
+    verb, objects = _parted(act, topic)
+    if verb in phrase.terms and phrase.terms.issuperset(objects):
+        return True
+    same = not phrase.terms.isdisjoint(objects) and objects[-1] not in _made_of() - phrase.terms
+    if not phrase.verbal and phrase.flow in known.acting.get(verb, ()):  # a thing, with its flow's own verb
+        return same
+    if verb not in phrase.terms or (phrase.verbal and phrase.act and verb != phrase.act):
+        return False
+    return phrase.open or act.points or same
+
+
+@cache
+def _made_of() -> frozenset[str]:
+    """Return nouns that name another thing than the noun before them ("newsletter draft")."""
+    return frozenset(term for word in _DERIVED.split() for term in terms(word))
+
+
+def _parted(act: Act, topic: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the verb of an order, and the words of its object without numbers."""
+    verb = next(iter(terms(act.head)), "")
+    return verb, [word for word in topic if word != verb and not word.isdigit()]
+
+
+def _alone(known: _Lexicon, act: Act, topic: Sequence[str]) -> _Near | None:
+    """Return the phrase whose act is asked for without an object, if only one flow has that act."""
+    verb, objects = _parted(act, topic)
+    flows = known.acting.get(verb, ())
+    if act.form == "situation" or objects or len(flows) != 1:
+        return None
+    whole = act.bare or act.form == "supported"
+    fitting = [one for one in known.holding[verb] if one.act == verb and (whole or one.open)]
+    if not fitting:
+        return None
+    phrase = min(fitting, key=lambda one: known.weigh(one.terms))
+    weight = known.weight[verb]
+    return _Near(phrase.flow, phrase.text, min(1.0, weight / known.weigh(phrase.terms)), weight, alone=True)
 
 
 def _by_meaning(

@@ -1,16 +1,15 @@
-"""The life of a rule: nightly decay, what reinforces or wakes it, and the rules given to every agent.
+"""The life of a rule: decay by opportunities, what reinforces or wakes it, and the rules for every agent.
 
 A score belongs to the band of its integer part, so 8.7 is an 8. Code never raises a score to 9 or more: only
 the user makes a rule critical, and only the user can end a critical one.
 """
-
-from datetime import datetime, timedelta
 
 import msgspec
 
 from agentx.synthesis.memory.conclusions import Patch
 from agentx.synthesis.memory.items import MemoryItem, RuleDetail, Status, superseded_by
 from agentx.synthesis.memory.policies import POLICIES
+from agentx.synthesis.memory.vitality import RETIRED_AFTER, SLEEPS_AFTER, weight
 from agentx.synthesis.state.state import State
 
 CRITICAL = 9.0
@@ -22,7 +21,7 @@ start here.
 """
 
 ENDED = 3.0
-"""Score below which a rule has faded: it is retired. If its words are stated again, it comes back."""
+"""Score below which a rule is retired. If its words are stated again, it comes back."""
 
 HIGHEST = 8.9
 """Highest score that code can give."""
@@ -36,32 +35,10 @@ BROKEN = 0.5
 AGAIN = 0.5
 """Gain when a rule is stated again, or merged with a rule that says the same."""
 
-
-class Band(msgspec.Struct, frozen=True):
-    """How the scores from one number to the next fade.
-
-    Attributes:
-        least: The lowest score of the band.
-        rest_days: Days after its last reinforcement during which a rule loses nothing.
-        loss: What it loses each night after that.
-    """
-
-    least: float
-    rest_days: int
-    loss: float
-
-
-BANDS = (Band(7.0, 30, 0.5), Band(ACTIVE, 7, 0.5), Band(0.0, 7, 1.0))
-"""From strongest to weakest. Critical rules have no band."""
-
-
-def band(score: float) -> Band:
-    """Return the band of a score below :data:`CRITICAL`.
-
-    >>> band(8.7).rest_days, band(6.5).loss, band(4.5).loss
-    (30, 0.5, 1.0)
-    """
-    return next(one for one in BANDS if score >= one.least)
+UNREACHED = 200
+"""Tasks without its situation after which a rule made from a lesson is dormant, and one made by hand ranks
+last.
+"""
 
 
 def is_critical(item: MemoryItem) -> bool:
@@ -70,22 +47,32 @@ def is_critical(item: MemoryItem) -> bool:
 
 
 def fades(item: MemoryItem) -> bool:
-    """Return whether nightly decay can lower a rule's score."""
+    """Return whether a rule can become dormant or be retired because tasks pass it over."""
     standing = item.status in ("active", "dormant")
     return item.kind == "rule" and standing and not item.pinned and item.score < CRITICAL
 
 
-def has_faded(item: MemoryItem) -> bool:
-    """Return whether a rule is retired because its score fell too low.
+def detail_of(item: MemoryItem) -> RuleDetail:
+    """Return the detail of a rule; an empty one if it was written without."""
+    return item.detail if isinstance(item.detail, RuleDetail) else RuleDetail()
 
-    A rule the user ended keeps its score, and only the user can bring it back.
+
+def is_passed_over(item: MemoryItem) -> bool:
+    """Return whether so many tasks passed a rule over that its situation alone does not wake it."""
+    return detail_of(item).passed_over >= SLEEPS_AFTER
+
+
+def has_faded(item: MemoryItem) -> bool:
+    """Return whether a rule is retired because tasks passed it over, or because its score fell too low.
+
+    A rule the user ended has neither, and only the user can bring it back.
     """
-    ended = item.kind == "rule" and item.status == "retired" and item.score < ENDED
-    return ended and not superseded_by(item)
+    faded = item.score < ENDED or detail_of(item).passed_over >= RETIRED_AFTER
+    return item.kind == "rule" and item.status == "retired" and faded and not superseded_by(item)
 
 
 def standing_as(score: float) -> Status:
-    """Return the status of a rule with this score.
+    """Return the status of a new rule with this score.
 
     >>> standing_as(5.0), standing_as(4.5), standing_as(2.5)
     ('active', 'dormant', 'retired')
@@ -93,27 +80,79 @@ def standing_as(score: float) -> Status:
     return "active" if score >= ACTIVE else "dormant" if score >= ENDED else "retired"
 
 
-def faded(item: MemoryItem, night: datetime) -> MemoryItem:
-    """Return a rule after one night; the same object if it lost nothing.
+# --- opportunities ------------------------------------------------------------------------------------------
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task in which a rule's situation came up did with the rule.
+
+    Attributes:
+        rule: Id of the rule.
+        at: Time of the task's last event.
+        kept: Whether it kept the rule.
+        broke: Whether it broke the rule, or was denied by it.
+        graded: Whether a grade named the rule, so that its score has changed already.
+    """
+
+    rule: str
+    at: str
+    kept: bool = False
+    broke: bool = False
+    graded: bool = False
+
+
+def tasks_of(state: State) -> int:
+    """Return about how many tasks a workspace has had: its runs, the user's messages or the grades."""
+    return max(state.counts.get(name, 0) for name in ("RunStarted", "UserMessageSent", "TaskGraded"))
+
+
+def after_task(item: MemoryItem, outcome: Outcome, tasks: int) -> MemoryItem:
+    """Return a rule after a task in which its situation came up.
+
+    A task that kept it ends the streak of tasks that passed it over; each other task adds one.
+
+    Args:
+        item: An active or dormant rule.
+        outcome: What the task did.
+        tasks: :func:`tasks_of` the workspace.
+    """
+    if not outcome.graded and (outcome.broke or outcome.kept):
+        patch = (violated if outcome.broke else reinforced)(item, outcome.at)
+        item = msgspec.structs.replace(item, **patch.fields())
+    detail = detail_of(item)
+    over = 0 if outcome.kept or not fades(item) else detail.passed_over + 1
+    item = msgspec.structs.replace(
+        item, detail=msgspec.structs.replace(detail, passed_over=over, reached=tasks)
+    )
+    if over < SLEEPS_AFTER:
+        return item
+    status: Status = "retired" if over >= RETIRED_AFTER else "dormant"
+    reason = f"{over} tasks in a row passed it over."
+    return msgspec.structs.replace(item, status=status, reason=reason)
+
+
+def after_night(item: MemoryItem, tasks: int) -> MemoryItem:
+    """Return a rule after a night: dormant if it was made from a lesson and its situation is too long ago.
 
     Args:
         item: Any item.
-        night: The midnight that ends the day.
+        tasks: :func:`tasks_of` the workspace.
     """
     if not fades(item):
         return item
-    try:
-        rested = night - datetime.fromisoformat(item.used_at or item.created_at)
-    except (ValueError, TypeError):  # a damaged timestamp
+    detail = detail_of(item)
+    if not detail.reached and tasks:
+        return msgspec.structs.replace(item, detail=msgspec.structs.replace(detail, reached=tasks))
+    if item.by_hand or item.status != "active" or not is_unreached(item, tasks):
         return item
-    here = band(item.score)
-    if rested < timedelta(days=here.rest_days):
-        return item
-    score = round(max(item.score - here.loss, 1.0), 2)
-    reason = (
-        f"Not reinforced for {rested.days} days: {item.score:g} → {score:g} in the night to {night:%Y-%m-%d}."
-    )
-    return msgspec.structs.replace(item, score=score, status=standing_as(score), reason=reason)
+    reason = f"Its situation did not come up in {tasks - detail.reached} tasks."
+    return msgspec.structs.replace(item, status="dormant", reason=reason)
+
+
+def is_unreached(item: MemoryItem, tasks: int) -> bool:
+    """Return whether a rule's situation did not come up in the last :data:`UNREACHED` tasks."""
+    reached = detail_of(item).reached
+    return bool(reached) and tasks - reached >= UNREACHED
 
 
 # --- what reinforces a rule ---------------------------------------------------------------------------------
@@ -122,7 +161,7 @@ def faded(item: MemoryItem, night: datetime) -> MemoryItem:
 def reinforced(item: MemoryItem, at: str) -> Patch:
     """Reinforce a rule that a task followed.
 
-    Adds :data:`KEPT` and restarts its rest. Wakes it if dormant or faded.
+    Adds :data:`KEPT`, and ends the streak of tasks that passed it over. Wakes it if dormant or faded.
 
     Args:
         item: The rule. If it is not a rule, or the user ended it, only the time of use changes.
@@ -132,33 +171,33 @@ def reinforced(item: MemoryItem, at: str) -> Patch:
 
 
 def violated(item: MemoryItem, at: str) -> Patch:
-    """Count a violation of a rule and add :data:`BROKEN` to its score. Wakes it if dormant or faded.
+    """Count a violation of a rule and add :data:`BROKEN` to its score.
+
+    Wakes it if dormant or faded, unless it was passed over too often: a rule that is only ever broken fades.
 
     Args:
         item: As for :func:`reinforced`.
         at: Time.
     """
-    patch = strengthened(item, at, BROKEN, "a task broke it")
     if not _in_play(item):
-        return patch
-    detail = item.detail if isinstance(item.detail, RuleDetail) else RuleDetail()
-    return msgspec.structs.replace(
-        patch, detail=msgspec.structs.replace(detail, violations=detail.violations + 1)
-    )
+        return Patch(id=item.id, used_at=max(at, item.used_at))
+    detail = msgspec.structs.replace(detail_of(item), violations=detail_of(item).violations + 1)
+    return _raised(item, at, BROKEN, "a task broke it", detail)
 
 
 def triggered(item: MemoryItem, at: str) -> Patch:
-    """Restart the rest of a rule whose situation a gate recognised. Wakes it if dormant or faded.
+    """Wake a dormant or faded rule whose situation came up, unless it was passed over too often.
 
     Args:
         item: As for :func:`reinforced`.
         at: Time.
     """
-    return strengthened(item, at, 0.0, "its situation came up")
+    detail = msgspec.structs.replace(detail_of(item), reached=0)
+    return _raised(item, at, 0.0, "its situation came up", detail)
 
 
 def strengthened(item: MemoryItem, at: str, gain: float, why: str) -> Patch:
-    """Raise the score of a rule.
+    """Raise the score of a rule, and end the streak of tasks that passed it over.
 
     Args:
         item: As for :func:`reinforced`.
@@ -166,16 +205,24 @@ def strengthened(item: MemoryItem, at: str, gain: float, why: str) -> Patch:
         gain: Amount to add, up to :data:`HIGHEST`.
         why: The cause, for the recorded reason.
     """
+    detail = msgspec.structs.replace(detail_of(item), passed_over=0, reached=0)
+    return _raised(item, at, gain, why, detail)
+
+
+def _raised(item: MemoryItem, at: str, gain: float, why: str, detail: RuleDetail) -> Patch:
     at = max(at, item.used_at)
     if not _in_play(item):
         return Patch(id=item.id, used_at=at)
     score = risen(item.score, gain)
-    if score >= ACTIVE and item.status == "active":
-        return Patch(id=item.id, used_at=at, score=score)
+    patch = Patch(id=item.id, used_at=at, score=score)
+    if detail != detail_of(item):
+        patch = msgspec.structs.replace(patch, detail=detail)
+    if (score >= ACTIVE and item.status == "active") or detail.passed_over >= SLEEPS_AFTER:
+        return patch
     score = max(score, ACTIVE)
     slept = "had faded away" if item.status == "retired" else "slept"
     reason = f"It {slept} and is back at {score:g}: {why}."
-    return Patch(id=item.id, used_at=at, score=score, status="active", reason=reason)
+    return msgspec.structs.replace(patch, score=score, status="active", reason=reason)
 
 
 def risen(score: float, gain: float) -> float:
@@ -197,7 +244,8 @@ def _in_play(item: MemoryItem) -> bool:
 def boot_rules(state: State) -> list[MemoryItem]:
     """Return the rules given to every agent at its start.
 
-    These are all critical or pinned ones, then the strongest, up to 20.
+    These are all critical or pinned ones, then the strongest, up to 20. The fewer tasks passed a rule over,
+    the stronger it is; those whose situation is long ago come last.
 
     Args:
         state: What is concluded.
@@ -205,8 +253,16 @@ def boot_rules(state: State) -> list[MemoryItem]:
     Returns:
         The strongest first; of equal ones, the older first.
     """
+    tasks = tasks_of(state)
     rules = sorted(
-        state.active("rule"), key=lambda item: (not item.pinned, -item.score, item.created_seq, item.id)
+        state.active("rule"),
+        key=lambda item: (
+            not item.pinned,
+            not is_critical(item) and is_unreached(item, tasks),
+            -weight(item),
+            item.created_seq,
+            item.id,
+        ),
     )
     must = [item for item in rules if item.pinned or is_critical(item)]
     others = [item for item in rules if not (item.pinned or is_critical(item))]

@@ -73,11 +73,11 @@ def test_everything_that_an_agent_needs_stands_in_it():
 
 ## Mission and rules
 - [s-12] Ship a calm product.
-- [r-11] Never guess.
-- [r-10] Measure before optimising.
+- [r-11] Never guess. (shown only)
+- [r-10] Measure before optimising. (shown only)
 
 ## What the user demands (holds for everything you write and say)
-- [c-9] Write British English.
+- [c-9] Write British English. (shown only)
 
 ## What the user ruled out (do not suggest it again)
 - [x-8] No microservices.
@@ -152,8 +152,8 @@ def test_it_keeps_its_budget_and_says_what_it_left_out():
     assert made.tokens == count_tokens(made.text) <= 400
     assert {one.id for one in must} <= {one.id for one in made.items}
     assert made.text.rstrip().endswith("learnings. `agentx memory list` shows more.")
-    few = start(*must, max_tokens=120)
-    assert few.tokens <= 120
+    few = start(*must, max_tokens=130)
+    assert few.tokens <= 130
     assert [one.id for one in few.items] == ["c-107", "c-108", "c-109"]
 
 

@@ -146,7 +146,7 @@ def test_a_setting_without_a_mark_counts_as_one_with_an_effect(monkeypatch):
 def test_what_runs_calls_reads_and_loosens_is_marked_so():
     """The fields by which a clone could run its author's code, get a key, read files or drop a guard."""
     marked = {
-        Effect.RUNS: "checks.tests.command checks.lint.command checks.build.command tools.run_command director.executor",
+        Effect.RUNS: "checks.tests.command checks.lint.command checks.build.command tools.run_command director.executor report.command",
         Effect.CALLS: "model.name model.api_base embeddings.model director.model cognition.response_model",
         Effect.READS: "workspace.artifacts checks.readable sources links",
         Effect.LOOSENS: "tools.approve tools.isolation secrets.artifacts director.files director.speaks limits.max_cost_usd",

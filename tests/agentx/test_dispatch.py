@@ -4,6 +4,7 @@ import pytest
 
 from agentx.directing.agent_router import dispatch
 from agentx.memory.missions import set_mission
+from agentx.synthesis.memory.conclusions import Patch
 
 
 @pytest.fixture
@@ -58,3 +59,38 @@ def test_a_flow_that_takes_nothing_is_anybodys_or_its_own_agents_and_nothing_tha
     assert (found.agent, found.command, found.ready) == ("main", "agentx run 'water the plants'", True)
     ws.flows.add("repot the cactus", ["Wear gloves."], agent="gardener")
     assert dispatch(ws.engine, "repot the cactus").agent == "gardener"
+
+
+@pytest.fixture
+def newsroom(ws):
+    """An editor, a designer and sales, who share the words of the newsletter and the mail account."""
+    set_mission(ws.engine, "The newsletter reaches every reader on Thursday.", "editor")
+    set_mission(ws.engine, "The newsletter and the shop look good on a telephone.", "designer")
+    set_mission(ws.engine, "Every order of the shop is answered within a day.", "sales")
+    for agent in ("sales", "editor"):
+        ws.capabilities.add("Mail account", "true", agent=agent)
+    return ws
+
+
+def test_the_newsletter_goes_to_the_editor_with_the_mail_account(newsroom):
+    found = dispatch(newsroom.engine, "send the newsletter")
+    assert (found.agent, told(found), found.ready) == ("editor", {"Mail account": (True, None)}, True)
+    (mission,) = [one for one in newsroom.memory("north_star") if one.agent == "editor"]
+    assert found.why == f"it has Mail account and its mission is about newsletter ({mission.id})"
+    newsroom.flows.add("send the newsletter", ["Send a test from the mail account."])
+    assert dispatch(newsroom.engine, "send the newsletter").agent == "editor"
+
+
+def test_one_word_is_enough_for_a_mission_if_it_is_the_object_and_no_other_agent_is_alike(newsroom):
+    assert dispatch(newsroom.engine, "check the telephone layout").agent == "designer"
+    assert dispatch(newsroom.engine, "please look up the train times").agent == ""
+    assert dispatch(newsroom.engine, "order more paper").agent == ""
+    assert dispatch(newsroom.engine, "paint the shop").agent == ""
+
+
+def test_a_capability_of_a_domain_belongs_to_the_agents_of_the_domain(ws):
+    mission = set_mission(ws.engine, "The books are closed by the fifth.", "accountant")
+    ws.engine.synthesizer.record([Patch(id=mission.id, domain="payments")], "test")
+    ws.capabilities.add("Bank access", "true", domain="payments")
+    found = dispatch(ws.engine, "transfer the rent")
+    assert (found.agent, found.why) == ("accountant", "it has Bank access")

@@ -10,8 +10,9 @@ from agentx.memory.editing import NoSuchItem
 from agentx.memory.flows import MAX_CHARACTERS, called_for, read_steps
 from agentx.search.phrase_vectors import Meanings
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import Draft, UserMessageSent
+from agentx.storage.events.types import Draft, TaskGraded, UserMessageSent
 from agentx.synthesis.embedding.port import ModelUnavailable
+from agentx.synthesis.memory.items import FlowRecord
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.synthesis.state.flows import called, graded
 
@@ -67,10 +68,15 @@ def test_a_flow_is_written_down_changed_and_ended_and_each_is_an_event_of_the_pe
 
 
 def test_other_steps_begin_another_record_and_other_words_do_not(ws, deploy):
-    ws.engine.synthesizer.record([graded(deploy, passed=True)], "test")
+    ws.engine.synthesizer.record([graded(deploy, TaskGraded(task="deploy", passed=True))], "test")
     assert ws.flows.edit(deploy.id, triggers=["go live"]).detail.succeeded == 1
     assert ws.flows.edit(deploy.id, steps=STEPS).detail.succeeded == 1
-    assert ws.flows.edit(deploy.id, steps=STEPS[:2]).detail.succeeded == 0
+    edited = ws.flows.edit(deploy.id, steps=STEPS[:2]).detail
+    assert (edited.version, edited.succeeded, edited.earlier) == (2, 0, (FlowRecord(1, 1, 0),))
+    again = ws.flows.edit(deploy.id, steps=STEPS).detail
+    assert (again.version, again.earlier) == (3, edited.earlier)
+    assert again.since >= edited.since > ""
+    assert ws.rebuild().state_digest == ws.state.digest
 
 
 @pytest.mark.parametrize(
@@ -195,3 +201,16 @@ def test_the_steps_are_the_items_of_a_list_in_markdown(text, steps):
     assert read_steps(text) == steps
     with pytest.raises(UsageError, match="numbered list"):
         read_steps("no list")
+
+
+def test_a_lesson_is_shown_before_the_step_that_it_concerns(ws):
+    ws.flows.add("publish the pages", ["Build the pages", "Upload them to the host"])
+    rule = ws.remember("rule", "Upload to the host after six only.")
+    context = ws.get_relevant_context("Please publish the pages.").text
+    shown = ["  1. Build the pages", f"  before 2: [{rule.id}] {rule.text}", "  2. Upload them to the host"]
+    assert "\n".join(shown) in context
+    verdict = ws.gates.before("Publish the pages.")
+    lines = [
+        (line.id, line.why) for part in verdict.sections if part.name == "flow" for line in part.lines[1:]
+    ]
+    assert lines == [("1", ""), (rule.id, "before step 2"), ("2", "")]

@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.agents.run_types import Approval, Observer
+from agentx.config import Config
 from agentx.memory.maintenance import maintain
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -271,6 +273,21 @@ def test_a_rule_that_slept_is_back_when_its_situation_comes_up(ws):
     assert ws.gates.before("purge the cache after the deployment").woken == ()
 
 
+def test_a_loaded_model_wakes_a_rule_by_meaning_and_none_is_loaded_for_it(ws, monkeypatch):
+    rule = ws.remember("rule", "Purge the cache after a deployment.", score=3.5)
+    asked = []
+
+    def vectors(phrases, *, load, within_s):
+        asked.append((load, *phrases))
+        return {phrase: np.array([1.0, 0.0]) for phrase in phrases}
+
+    monkeypatch.setattr(ws.engine.meanings, "of", vectors)
+    assert ws.gates.before("hand it to the customers").woken == (rule.id,)
+    assert asked == [(False, "hand it to the customers", rule.text)]
+    ws.gates.before("hand it to the customers")
+    assert len(asked) == 1  # no rule is asleep any more
+
+
 # --- in a run --------------------------------------------------------------------------------------------------------
 
 
@@ -297,6 +314,30 @@ class OwnTools(Toolbox):
     def post_tweet(self, job: Job, text: str) -> Written:
         """Post a tweet."""
         raise AssertionError(f"{job.tool} was called: {text}")
+
+
+def test_a_call_like_one_that_the_user_refused_asks_until_such_a_call_is_approved(configured):
+    ws = configured("\n[tools]\nrun_command = true\napprove = ['run_command', 'write_file']\n")
+    ws.tools.call("run_command", {"command": "rm -rf build"}, call_id="c-1")
+    ws.approve("c-1", approved=False, reason="I still need it")
+    ws.tools.call("write_file", {"path": "a.md", "content": "One line."}, call_id="c-2")
+    ws.approve("c-2", approved=False)
+
+    def before(tool, **arguments):
+        return ws.gates.before("clean up", tool=tool, arguments=arguments)
+
+    ws.engine.config = Config()
+    asked = before("Bash", command="cd . && sudo rm -r -f ./build/")
+    assert (asked.verdict, "I still need it" in asked.reason) == ("ask", True)
+    assert before("delete_file", path="build").verdict == "ask"
+    assert before("write_file", path="a.md", content="One line!").verdict == "ask"
+    assert before("write_file", path="a.md", content="Something else altogether.").verdict != "ask"
+    assert before("Bash", command="ls build").verdict != "ask"
+    again = ws.tools.call("write_file", {"path": "a.md", "content": "One line."}, call_id="c-3")
+    assert again.approval_needed
+    ws.approve("c-3")
+    assert before("write_file", path="a.md", content="One line.").verdict != "ask"
+    assert before("Bash", command="rm -rf build").verdict == "ask"
 
 
 def test_the_gate_stands_before_a_tool_of_ones_own_too(ws):
@@ -383,12 +424,54 @@ def test_a_run_is_graded_by_the_engine_when_it_is_over(ws, script):
     run_task(ws, "Write the outlook.", script(("write_file", {"path": "a.md", "content": "1"}), "Done."))
     (graded,) = facts(ws, TaskGraded)
     assert (graded.actor, graded.data.passed, graded.data.flow) == ("engine:gates", True, flow.id)
+    assert (graded.data.steps_seen, graded.data.steps) == (1, 2)
+    assert graded.describe().endswith(f"(by {flow.id}, steps seen 1 of 2)")
     assert ws.flows.find(flow.id)[1].succeeded == 1
+
+
+def test_a_run_that_matched_a_flow_and_did_none_of_its_steps_is_neither_success_nor_failure(ws, script):
+    flow = ws.flows.add("publish the outlook", ["Convert it to HTML", "Upload it"])
+    run_task(ws, "Publish the outlook.", script(("write_file", {"path": "a.md", "content": "1"}), "Done."))
+    (graded,) = facts(ws, TaskGraded)
+    assert (graded.data.flow, graded.data.followed) == (flow.id, False)
+    assert graded.describe().endswith(f"({flow.id} matched, not followed, steps seen 0 of 2)")
+    detail = ws.flows.find(flow.id)[1]
+    assert (detail.succeeded, detail.failed, detail.not_followed) == (0, 0, 1)
+    assert ws.rebuild().state_digest == ws.state.digest
+
+
+def test_of_two_flows_that_match_the_one_that_was_followed_is_credited(ws, script):
+    other = ws.flows.add("publish the outlook", ["Upload it"])
+    done = ws.flows.add("publish the outlook draft", ["Write draft.md"], triggers=["publish outlook"])
+    run_task(
+        ws, "Publish the outlook.", script(("write_file", {"path": "draft.md", "content": "1"}), "Done.")
+    )
+    assert [ws.flows.find(one.id)[1].succeeded for one in (other, done)] == [0, 1]
+
+
+def test_an_answer_does_not_make_a_success_of_a_step_that_failed(configured, script):
+    ws = configured(ON)
+    flow = ws.flows.add("publish the outlook", ["Run `sh publish.sh`"])
+    run_task(
+        ws, "Publish the outlook.", script(("run_command", {"command": "sh publish.sh"}), "All is published.")
+    )
+    (graded,) = facts(ws, TaskGraded)
+    assert (graded.data.passed, ws.flows.find(flow.id)[1].failed) == (False, 1)
+
+
+def test_a_run_whose_only_change_was_denied_is_not_graded(ws, script):
+    ws.remember("constraint", "Never create a requirements.txt file.")
+    flow = ws.flows.add("write the requirements", ["Write requirements.txt"])
+    write = ("write_file", {"path": "requirements.txt", "content": "flask"})
+    run_task(ws, "Write the requirements.", script(("list_directory", {}), write, "Done."))
+    assert [call.status for call in results(ws)] == ["SUCCEEDED", "DENIED"]
+    assert facts(ws, TaskGraded) == []
+    assert ws.flows.find(flow.id)[1].succeeded == 0
 
 
 def test_a_run_that_leaves_a_check_failing_did_not_pass(configured, script):
     ws = configured("\n[checks.tests]\ncommand = \"echo 'FAILED t.py::test_a - boom'; exit 1\"\n")
-    flow = ws.flows.add("write the outlook", ["Write"])
+    flow = ws.flows.add("write the outlook", ["Write", "Run the tests"])
     run_task(ws, "Write the outlook.", script(("run_tests", {}), "Done."))
     assert [event.data.passed for event in facts(ws, TaskGraded)] == [False]
     assert ws.flows.find(flow.id)[1].failed == 1

@@ -7,11 +7,19 @@ import pytest
 from agentx import Workspace
 from agentx.core.layout import FORMAT
 from agentx.factory import write_layout
+from agentx.memory import editing
 from agentx.memory.maintenance import NothingToTakeBack, maintain, undo
 from agentx.storage.events.codec import GENESIS, MAX_LINE_BYTES
-from agentx.storage.events.types import Body, ContextProvided, Draft, UserMessageSent, WorkspaceCreated
+from agentx.storage.events.types import (
+    Body,
+    ContextProvided,
+    Draft,
+    ToolCallExecuted,
+    UserMessageSent,
+    WorkspaceCreated,
+)
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
-from agentx.synthesis.memory.items import Evidence, MemoryItem
+from agentx.synthesis.memory.items import Evidence, MemoryItem, RuleDetail
 from agentx.synthesis.memory.record_codec import record_codec
 from tests.kinds import fields_of
 
@@ -52,6 +60,16 @@ def grown(tmp_path, lexical):
         ws.close()
 
 
+def deployed(days):
+    """A task in which the situation of the rule came up, and that did not keep it."""
+    call = ToolCallExecuted(call_id="c1", tool="run_command", status="SUCCEEDED", command="./deploy.sh")
+    return (days, UserMessageSent(body=Body("Deploy it."))), (days, call)
+
+
+def passed_over(name, times, text=TEXT):
+    return item(name, text, detail=RuleDetail(passed_over=times))
+
+
 def added(*items):
     return Concluded(extractor="test", version=1, through=1, changes=tuple(map(Add, items)))
 
@@ -61,11 +79,12 @@ def conclusions(ws):
 
 
 def test_all_changes_are_one_conclusion_that_a_rebuild_repeats(grown):
-    ws = grown((20, added(item("r-2"), item("l-3", "Use ruff."), item("t-4", status="closed"))))
+    given = (passed_over("r-2", 39), item("l-3", "Use ruff."), item("t-4", status="closed"))
+    ws = grown((20, added(*given)), *deployed(19))
     done = ws.maintain()
     assert {one.item.id: one.what for one in done.upkeep.done} == {
         "r-2": "retired",
-        "r-2.2": "retired",
+        "r-2.2": "promoted",
         "t-4": "archived",
     }
     (event,) = conclusions(ws)
@@ -76,7 +95,7 @@ def test_all_changes_are_one_conclusion_that_a_rebuild_repeats(grown):
 
 
 def test_a_dry_run_says_the_same_and_records_nothing(grown):
-    ws = grown((9, added(item("r-2"))))
+    ws = grown((9, added(passed_over("r-2", 19))), *deployed(8))
     seq = ws.state.seq
     would = ws.maintain(dry_run=True)
     assert (would.events, ws.state.seq) == ((), seq)
@@ -86,8 +105,11 @@ def test_a_dry_run_says_the_same_and_records_nothing(grown):
 
 
 def test_more_changes_than_a_line_holds_are_several_lines_of_one_append(grown):
-    rules = [item(f"r-{n}", f"Check the {n}th gauge {'of the northern plant ' * 5}") for n in range(100, 300)]
-    ws = grown(*((9, added(*rules[n : n + 20])) for n in range(0, 200, 20)))
+    rules = [
+        passed_over(f"r-{n}", 19, f"Check the {n}th gauge {'of the northern plant ' * 5}before each deploy")
+        for n in range(100, 300)
+    ]
+    ws = grown(*((9, added(*rules[n : n + 20])) for n in range(0, 200, 20)), *deployed(8))
     done = ws.maintain()
     lines = conclusions(ws)
     assert len(lines) > 1
@@ -101,18 +123,17 @@ def test_more_changes_than_a_line_holds_are_several_lines_of_one_append(grown):
 
 
 def test_it_runs_of_itself_when_work_goes_on_after_a_night(grown):
-    ws = grown((9, added(item("r-2"))))
+    ws = grown((9, added(passed_over("r-2", 19))), *deployed(8))
     assert conclusions(ws) == []
-    assert ws.memory("rule")[0].score == 5.0
     ws.say("Hello again.")
     (rule,) = ws.memory("rule", status="dormant")
-    assert rule.score < 5.0
+    assert rule.reason == "20 tasks in a row passed it over."
     ws.say("And again.")
     assert len(conclusions(ws)) == 1
 
 
 def test_that_it_retired_a_rule_is_told(grown):
-    ws = grown((60, added(item("r-2"))))
+    ws = grown((60, added(passed_over("r-2", 39))), *deployed(59))
     ws.say("Hello again.")
     assert any("Maintenance retired the rule r-2" in note for note in ws.engine.write_path.notes)
 
@@ -126,7 +147,7 @@ def test_a_night_in_which_nothing_changed_is_not_gone_through_again(grown):
 
 
 def test_it_can_be_left_to_a_person(grown):
-    ws = grown((60, added(item("r-2"))), config='\n[memory]\nmaintain = "off"\n')
+    ws = grown((60, added(passed_over("r-2", 39))), *deployed(59), config='\n[memory]\nmaintain = "off"\n')
     ws.say("Hello again.")
     assert conclusions(ws) == []
     assert ws.maintain().upkeep.nights >= 59
@@ -196,9 +217,10 @@ def test_what_was_taken_back_is_neither_merged_nor_promoted_again(grown):
 
 
 def test_what_changed_since_stays_and_each_undo_goes_one_further_back(grown):
-    ws = grown((9, added(item("r-2"), item("r-3", "Use ruff."))))
+    rules = (passed_over("r-2", 19), passed_over("r-3", 19, "Tag the commit before each deploy."))
+    ws = grown((9, added(*rules)), *deployed(8))
     ws.maintain()
-    ws.engine.synthesizer.record([Patch(id="r-2", score=7.0, status="active")], "test")
+    ws.engine.synthesizer.record([Patch(id="r-2", score=7.0, status="active", detail=RuleDetail())], "test")
     assert [one.id for one in undo(ws.engine, "user")] == ["r-3"]
     assert ws.state.items["r-2"].score == 7.0
     with pytest.raises(NothingToTakeBack, match="No maintenance has changes that are still in effect"):
@@ -206,7 +228,7 @@ def test_what_changed_since_stays_and_each_undo_goes_one_further_back(grown):
 
 
 def test_others_who_write_meanwhile_are_not_overwritten(grown, monkeypatch):
-    ws = grown((9, added(item("r-2"))))
+    ws = grown((9, added(passed_over("r-2", 19))), *deployed(8))
     seen = ws.engine.snapshot
     other = Patch(id="r-2", score=8.0, used_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
 
@@ -222,7 +244,7 @@ def test_others_who_write_meanwhile_are_not_overwritten(grown, monkeypatch):
 
 
 def test_what_another_process_maintained_meanwhile_is_not_done_twice(grown, monkeypatch):
-    ws = grown((9, added(item("r-2"))))
+    ws = grown((9, added(passed_over("r-2", 19))), *deployed(8))
     seen = ws.engine.snapshot
 
     def snapshot():
@@ -242,3 +264,25 @@ def test_an_agents_message_begins_no_maintenance_and_a_users_does(grown):
     assert conclusions(ws) == []
     ws.record(Draft(data=UserMessageSent(body=Body("Hello.")), actor="user"))
     assert len(conclusions(ws)) == 1
+
+
+# --- opportunities ---------------------------------------------------------------------------------------------------
+
+
+def test_a_task_counts_once_though_maintenance_comes_between_its_message_and_its_calls(grown):
+    ws = grown((9, added(passed_over("r-2", 3))))
+    said, call = (data for _, data in deployed(0))
+    ws.record(Draft(data=said, actor="user"))  # the night comes here
+    assert len(conclusions(ws)) == 1
+    for _ in range(3):
+        ws.record(Draft(data=call, actor="agent:main"))
+    for _ in range(2):
+        ws.maintain()
+    assert ws.state.items["r-2"].detail.passed_over == 4
+
+
+def test_what_a_person_changes_begins_anew(ws):
+    rule = ws.remember("rule", TEXT)
+    ws.engine.synthesizer.record([Patch(id=rule.id, detail=RuleDetail(passed_over=19))], "test")
+    editing.edit(ws.engine, rule.id, "Run all tests before each deploy.", "user")
+    assert ws.state.items[rule.id].detail.passed_over == 0

@@ -9,6 +9,7 @@ from agentx.storage.events.types import (
     Event,
     RunEnded,
     RunStarted,
+    TaskGraded,
     ToolCallExecuted,
     ToolCallRequested,
     WorkspaceCreated,
@@ -193,3 +194,24 @@ def test_a_call_that_a_person_allowed_is_unknown_only_where_its_run_went_on_with
         [todo.command for todo in audit(history(*facts), SINCE).todo] for facts in (waits, allowed, cut_off)
     ]
     assert commands == [["agentx approve c1"], ["agentx run"], ["agentx approve c1", "agentx run"]]
+
+
+def test_tasks_graded_failed_are_listed_until_they_are_graded_passed():
+    told = audit(
+        history(
+            (BEFORE, "r-1", TaskGraded(task="Deploy the blog", passed=False)),
+            (TODAY, "r-2", TaskGraded(task="Send the letter", passed=False)),
+            (
+                TODAY,
+                "r-3",
+                TaskGraded(task="Close the month", passed=False, flow="f-1", lesson="Lock first."),
+            ),
+            (TODAY, "r-4", TaskGraded(task="Print it", passed=False, flow="f-2", followed=False)),
+            (TODAY, "", TaskGraded(task="send the letter.", passed=True)),
+        ),
+        SINCE,
+    )
+    assert [(one.task, one.run, one.flow, one.lesson, one.by) for one in told.failed_tasks] == [
+        ("Close the month", "r-3", "f-1", "Lock first.", "x"),
+        ("Print it", "r-4", "", "", "x"),
+    ]

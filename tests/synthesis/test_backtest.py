@@ -109,6 +109,9 @@ def test_a_run_is_measured_by_its_grade_then_its_last_check_then_its_end(history
     assert outcome(builds) == "unknown"
     assert outcome(passes, grade(passed=False)) == "failed"
     assert outcome(fails, grade(passed=True)) == "passed"
+    denied = lambda h: h.sh("rm -rf site", None, run="r", status="DENIED")  # noqa: E731
+    assert outcome(passes, denied, builds, grade(passed=True)) == "passed"
+    assert outcome(passes, denied, grade(passed=True)) == "unknown"
 
 
 def test_a_check_behind_a_pipe_is_measured_by_what_it_printed(history):
@@ -275,7 +278,9 @@ def test_nothing_is_proposed_twice_whatever_became_of_it(history):
         assert history.propose(known).flows == ()
     release(history, "1.2", extra=("make docs",))
     assert history.propose(State(items={flow.id: flow})).flows == ()
-    used = msgspec.structs.replace(flow, detail=graded(flow, passed=True).detail, text="publish", evidence=())
+    used = msgspec.structs.replace(
+        flow, detail=graded(flow, TaskGraded(task="it", passed=True)).detail, text="publish", evidence=()
+    )
     assert history.propose(State(items={flow.id: used})).flows == ()
 
 

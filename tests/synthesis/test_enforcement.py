@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.enforcement.python_functions import fetches_data, functions_of, parse_python
+from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.functions import functions_of, is_meant
+from agentx.synthesis.memory.checks import DependencyCheck, SizeCheck, TextCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
@@ -265,7 +267,7 @@ def test_other_files_are_not_code():
         ("def get_total(items):\n    return sum(items)", False),
         ("def get_name(self):\n    return self._name", False),
         ("def get_orders(db):\n    return db.orders(1)", True),
-        ("def load_users(path):\n    return json.load(open(path))", True),
+        ("def load_users(path):\n    return json.load(open(path))", False),
         ("def orders():\n    return httpx.get('x')", True),
         ("def orders():\n    cursor.execute('select 1')", True),
         ("def orders(self):\n    return self.session.get('x')", True),
@@ -279,9 +281,55 @@ def test_other_files_are_not_code():
     ],
 )
 def test_data_fetching_is_what_the_documentation_says(source, fetches):
-    tree = parse_python(source)
-    (function,) = functions_of(tree)
-    assert fetches_data(function.node) is fetches
+    (function,) = functions_of(CheckedChange(path="a.py", after=source))
+    assert (is_meant(function, "data-fetching") != "no") is fetches
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "meant"),
+    [
+        (
+            "a.py",
+            "def load_settings():\n    with open('a.json') as file:\n        return json.load(file)\n",
+            "no",
+        ),
+        ("a.py", "def read_notes(path):\n    return Path(path).read_text()\n", "no"),
+        ("a.py", "def get_user(name):\n    return repository.by_name(name)\n", "perhaps"),
+        ("a.ts", "export async function loadUser() { return axios.get('/user') }", "yes"),
+        ("a.ts", "export function readNotes() { return fs.readFileSync('notes') }", "no"),
+        ("A.java", "class A { String fetchName() { return client.get(1); } }", "yes"),
+        ("a.go", "func FetchName(id int) (string, error) { return get(id) }", "yes"),
+    ],
+)
+def test_what_opens_a_local_file_fetches_no_data_and_an_unknown_call_is_doubtful(path, source, meant):
+    (function,) = functions_of(CheckedChange(path=path, after=source))
+    assert is_meant(function, "data-fetching") == meant
+
+
+def test_a_doubtful_function_is_asked_about():
+    (violation,) = check_write([DECORATED], "a.py", None, "def get_user(name):\n    return repo.by(name)\n")
+    assert (violation.mode, violation.line) == ("ask", 1)
+    assert "uncertain" in violation.doubt
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.ts", "class A {\n  @Audited()\n  pay() {}\n}"),
+        ("A.java", "class A {\n  @Audited\n  void pay() {}\n}"),
+        ("a.kt", "class A {\n  @Audited fun pay() {}\n}"),
+        ("a.rs", "#[audited]\nfn pay() {}\n"),
+        ("a.cs", "class A {\n  [Audited]\n  void Pay() {}\n}"),
+        ("a.php", "<?php class A {\n  #[Audited]\n  function pay() {}\n}"),
+    ],
+)
+def test_decorators_and_annotations_of_other_languages_count(path, source):
+    name = "audited" if path == "a.rs" else "Audited"
+    demanded = rule(require_decorator(name, paths=()))
+    assert check_write([demanded], path, None, source) == ()
+    without = "\n".join(line for line in source.splitlines() if line.strip(" @#[]()").lower() != "audited")
+    (violation,) = check_write([demanded], path, None, without.replace("@Audited ", ""))
+    assert "without @" in violation.reason
 
 
 @pytest.mark.parametrize(
@@ -361,7 +409,7 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
-        ("Never use Redux", "must_not", None),
+        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
@@ -425,10 +473,22 @@ def test_deeply_nested_and_enormous_code_is_passed_over():
         ('None of the files may contain "FIXME"', forbid_text(("FIXME",), answers=False)),
         ("The word TODO must not appear in any file.", forbid_text(("TODO",), answers=False)),
         ("No answer may mention Elon Musk.", forbid_text(("Elon Musk",), files=False)),
-        ("Tabs must not appear in any file.", None),
+        ("Tabs must not appear in any file.", TextCheck(patterns=(r"\t",), places=("files",))),
         ("No commit message may contain the word WIP.", None),
-        ("No file may contain more than 300 lines.", None),
+        ("No file may contain more than 300 lines.", SizeCheck(at_most=300)),
     ],
 )
 def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
     assert compile_checks(said, "must_not", Scope()) == ((check,) if check else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("Elon Musk and where Tesla will stand in ten years", ["ask"]),
+        ("Elon Musk and the future of Tesla", ["deny"]),
+        ("Elon Musk bought a Tesla", []),
+    ],
+)
+def test_a_text_that_may_be_about_the_topic_is_asked_about(text, modes):
+    assert [violation.mode for violation in check_answer([NO_MUSK], text)] == modes

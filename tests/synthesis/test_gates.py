@@ -1,10 +1,12 @@
 """The verdict before an action: what touches it, what denies it, and how much of it is said."""
 
+import numpy as np
 import pytest
 
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.gates.action_gate import MAX_TOKENS, fitted, judge
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, names_exactly, touching
+from agentx.synthesis.gates.situations import phrases
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
     ConstraintDetail,
@@ -224,6 +226,27 @@ def test_a_rule_that_slept_is_woken_by_its_situation_and_one_that_a_person_ended
     assert verdict.woken == ("r-1",)
     assert "r-2" not in fitted(verdict).items
     assert looked([slept], "purge the logs").woken == ()
+    assert looked([slept], "deploy version 3").woken == ("r-1",)  # the words of its clause
+
+
+def test_a_heading_of_a_lesson_wakes_nothing_and_what_tasks_passed_over_stays_asleep():
+    text = "Lesson learned: purge the cache after a deployment."
+    lesson = item("r-1", "rule", text, status="dormant", detail=RuleDetail())
+    assert looked([lesson], "Write down the lesson that we learned.").woken == ()
+    assert looked([lesson], "deploy it").woken == ("r-1",)
+    over = item("r-1", "rule", text, status="dormant", detail=RuleDetail(passed_over=20))
+    assert looked([over], "deploy it").woken == ()
+
+
+def test_a_rule_that_slept_is_woken_by_meaning():
+    slept = item("r-1", "rule", "Purge the cache after a deployment.", status="dormant", detail=RuleDetail())
+    action = Action(text="Hand it to the customers")
+    board = MemoryBoard(State(items={slept.id: slept}))
+    here, there = phrases(board, action)
+    for cosine, woken in ((0.5, ("r-1",)), (0.4, ())):
+        vectors = {here: np.array([1.0, 0.0]), there: np.array([cosine, (1 - cosine**2) ** 0.5])}
+        assert judge(board, action, vectors=vectors).woken == woken
+    assert phrases(MemoryBoard(State()), action) == []
 
 
 def test_how_things_stand_is_told_with_what_came_of_them():

@@ -1,5 +1,7 @@
 """Items that say the same in other words, and those that only look so."""
 
+from pathlib import Path
+
 import pytest
 
 from agentx.synthesis.memory.items import MemoryItem, Scope
@@ -85,3 +87,38 @@ def test_only_pairs_with_something_fresh_are_looked_for():
         "r-1": {"r-2": 1.0},
         "r-2": {"r-0": 1.0, "r-1": 1.0},
     }
+
+
+# --- many trades -----------------------------------------------------------------------------------------------------
+
+LINES = (Path(__file__).parent / "rewordings.txt").read_text("utf-8").splitlines()
+GROUPS, NEAR = ([line[1:].split("|") for line in LINES if line.startswith(sign)] for sign in "=!")
+
+
+def merged(texts):
+    """Whether merging leaves one of some wordings."""
+    found = near_duplicates([item(f"r-{n}", text) for n, text in enumerate(texts)], {"r-0", "r-1", "r-2"})
+    return set(range(len(texts))) == {0} | {int(name[2:]) for name in found}
+
+
+def test_most_rewordings_in_many_trades_are_merged():
+    assert len(GROUPS) >= 60
+    assert sum(map(merged, GROUPS)) >= 0.8 * len(GROUPS)
+
+
+@pytest.mark.parametrize(("one", "other"), NEAR)
+def test_near_pairs_of_many_trades_stay_apart(one, other):
+    assert not likeness(one, other)
+
+
+def test_a_heading_does_not_make_another_rule():
+    assert likeness("Lesson learned: rotate the keys after a leak.", "Rotate the keys after a leak.")
+
+
+@pytest.mark.parametrize(
+    "one",
+    ["Merge only after the review.", "Never merge before the review.", "Don't merge without reviewing."],
+)
+def test_the_order_of_two_steps_is_known_in_each_of_its_forms(one):
+    assert likeness(one, "Review before you merge.")
+    assert not likeness(one, "Merge before you review.")

@@ -1,4 +1,4 @@
-"""The life of a rule: what nights take from it, what gives it back, and which rules every agent is given."""
+"""The life of a rule: what tasks that pass it over take from it, what gives it back, and which rules every agent is given."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,10 +7,13 @@ import pytest
 
 from agentx.synthesis.memory.items import Link, MemoryItem, NoteDetail, RuleDetail
 from agentx.synthesis.state.rule_lifecycle import (
+    Outcome,
+    after_night,
+    after_task,
     boot_rules,
-    faded,
     has_faded,
     reinforced,
+    strengthened,
     triggered,
     violated,
 )
@@ -39,47 +42,74 @@ def after(item, patch):
     return msgspec.structs.replace(item, **patch.fields())
 
 
-def nights(item, first, last):
-    for day in range(first, last):
-        item = faded(item, START + timedelta(days=day, hours=12))
+def tasks(item, number, *, start=1, **outcome):
+    """The rule after so many tasks in which its situation came up."""
+    for day in range(start, start + number):
+        item = after_task(item, Outcome(rule=item.id, at=at(day), **outcome), tasks=day)
     return item
 
 
-@pytest.mark.parametrize(
-    ("score", "rest_days", "then"),
-    [
-        (8.9, 30, 8.4),
-        (8.7, 30, 8.2),
-        (7.0, 30, 6.5),
-        (6.9, 7, 6.4),
-        (6.5, 7, 6.0),
-        (5.0, 7, 4.5),
-        (4.9, 7, 3.9),
-        (3.0, 7, 2.0),
-    ],
-)
-def test_a_score_rests_then_falls_by_the_band_of_its_whole_part(score, rest_days, then):
-    assert nights(rule(score), 0, rest_days) == rule(score)
-    assert nights(rule(score), 0, rest_days + 1).score == then
-
-
-def test_what_is_not_reinforced_sleeps_then_is_retired_with_the_reason():
-    lives = [nights(rule(5.5), 0, last) for last in range(7, 13)]
-    assert [item.score for item in lives] == [5.5, 5.0, 4.5, 3.5, 2.5, 2.5]
-    assert [item.status for item in lives] == ["active", "active", "dormant", "dormant", "retired", "retired"]
-    assert lives[-1].reason == "Not reinforced for 10 days: 3.5 → 2.5 in the night to 2026-01-12."
+def test_a_rule_passed_over_twenty_times_in_a_row_sleeps_and_after_forty_it_is_retired():
+    lives = [tasks(rule(7.0), number) for number in (19, 20, 39, 40)]
+    assert [item.status for item in lives] == ["active", "dormant", "dormant", "retired"]
+    assert {item.score for item in lives} == {7.0}
+    assert lives[-1].reason == "40 tasks in a row passed it over."
+    assert has_faded(lives[-1])
 
 
 @pytest.mark.parametrize("kept", [{"score": 9.0}, {"score": 10.0}, {"score": 5.0, "pinned": True}])
 def test_what_is_critical_or_pinned_never_fades(kept):
-    assert nights(rule(**kept), 0, 400) == rule(**kept)
+    item = after_night(tasks(rule(**kept), 100), 900)
+    assert (item.status, item.score, item.detail.passed_over) == ("active", kept["score"], 0)
 
 
-def test_a_rule_that_a_task_kept_rests_anew_and_counts_for_more():
-    item = after(rule(5.0), reinforced(rule(5.0), at(6)))
-    assert (item.score, item.used_at) == (5.25, at(6))
-    assert nights(item, 0, 13) == item
-    assert nights(item, 0, 14).score == 4.75
+def test_days_alone_take_nothing_from_a_rule():
+    assert after_night(rule(5.0), 0) == rule(5.0)
+
+
+def test_a_task_that_kept_a_rule_ends_the_streak_and_counts_for_more():
+    item = tasks(tasks(rule(5.0), 19), 1, start=20, kept=True)
+    assert (item.score, item.used_at, item.detail.passed_over) == (5.25, at(20), 0)
+    assert tasks(item, 19, start=21).status == "active"
+
+
+def test_a_rule_that_is_only_ever_broken_counts_it_and_fades_all_the_same():
+    item = tasks(rule(5.0), 20, broke=True)
+    assert (item.status, item.detail.violations, item.score) == ("dormant", 20, 8.9)
+    assert tasks(item, 20, start=21, broke=True).status == "retired"
+
+
+def test_what_a_grade_named_has_changed_the_score_already():
+    kept = tasks(tasks(rule(5.0), 3), 1, start=4, kept=True, graded=True)
+    assert (kept.score, kept.detail.passed_over) == (5.0, 0)
+    broken = tasks(rule(5.0), 1, broke=True, graded=True)
+    assert (broken.score, broken.detail.violations, broken.detail.passed_over) == (5.0, 0, 1)
+
+
+def test_a_rule_made_from_a_lesson_sleeps_when_its_situation_is_200_tasks_ago():
+    item = after_night(rule(5.0), 10)
+    assert (item.detail.reached, after_night(item, 209)) == (10, item)
+    asleep = after_night(item, 210)
+    assert (asleep.status, asleep.reason) == ("dormant", "Its situation did not come up in 200 tasks.")
+    assert after_night(asleep, 9_000) == asleep
+    by_hand = after_night(rule(5.0, by_hand=True), 10)
+    assert after_night(by_hand, 900).status == "active"
+
+
+def test_a_rule_that_woke_is_not_laid_aside_in_the_next_night():
+    item = after_night(after_night(rule(5.0), 10), 300)
+    item = after(item, triggered(item, at(1)))
+    assert after_night(item, 301).status == "active"
+
+
+def test_its_situation_alone_does_not_wake_what_was_passed_over():
+    item = tasks(rule(5.0), 20)
+    for trigger in (triggered, violated):
+        assert after(item, trigger(item, at(30))).status == "dormant"
+    assert after(item, reinforced(item, at(30))).status == "active"
+    gone = tasks(item, 20, start=21)
+    back = after(gone, strengthened(gone, at(50), 0.5, "said again"))
+    assert (back.status, back.detail.passed_over) == ("active", 0)
 
 
 def test_a_rule_that_is_broken_gains_weight_and_counts_the_violation():
@@ -118,6 +148,14 @@ def test_what_a_person_ended_or_another_took_in_stays_ended(ended):
     for trigger in (reinforced, violated, triggered):
         woken = after(item, trigger(item, at(50)))
         assert (woken.status, woken.score, woken.detail) == (item.status, item.score, item.detail)
+
+
+def test_what_tasks_pass_over_or_never_reach_ranks_behind():
+    state = State(counts={"RunStarted": 300})
+    state.items["r-1"] = rule(7.0, id="r-1", detail=RuleDetail(reached=50), by_hand=True)
+    state.items["r-2"] = rule(6.0, id="r-2", detail=RuleDetail(passed_over=10, reached=290))
+    state.items["r-3"] = rule(5.0, id="r-3", detail=RuleDetail(reached=290))
+    assert [item.id for item in boot_rules(state)] == ["r-3", "r-2", "r-1"]
 
 
 def test_every_agent_is_given_all_critical_rules_then_the_strongest_up_to_twenty():

@@ -169,12 +169,11 @@ def test_a_lesson_that_a_rule_says_already_strengthens_it():
 
 
 def test_a_rule_that_faded_away_is_back_when_it_is_said_again():
-    state = memory(item("r-1"))
-    assert maintained(state, 40)[0]["r-1"].status == "retired"
+    state = memory(item("r-1", status="retired", detail=RuleDetail(passed_over=40)))
     fold(state, [Add(item("l-50", SAME))], 50)
     items, told = maintained(state, 50.1)
     assert told["r-1"] == "woken"
-    assert (items["r-1"].status, items["r-1"].score) == ("active", 5.0)
+    assert (items["r-1"].status, items["r-1"].score, items["r-1"].detail.passed_over) == ("active", 5.5, 0)
     assert maintained(state, 56)[1] == {}
 
 

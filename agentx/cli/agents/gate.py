@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
-from agentx.cli.terminal import Terminal, facts, minute, panel, table
+from agentx.cli.terminal import Terminal, counted, facts, minute, panel, table
 from agentx.policy.workspace_gates import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
@@ -107,6 +107,7 @@ def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     woke = [f"woke {', '.join(verdict.woken)}"] if verdict.woken else []
     if left or woke:
         yield Text("; ".join(left + woke), "dim")
+    yield Text(f"Checked {counted(verdict.checked, 'rule')} in {verdict.took_ms:.1f} ms.", "dim")
 
 
 def _row(part: VerdictSection, line: Line) -> tuple[str, Text]:

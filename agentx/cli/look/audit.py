@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import PANEL_COLUMNS, RUN_COLOURS, Terminal, counted, facts, panel, table
+from agentx.directing.report_delivery import deliver
 from agentx.history.audit import Report, begin, look_back, together
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line, plain, shorten
-from agentx.synthesis.learning.auditing import AgentRuns, Audit, AuditedFailure, Cost
+from agentx.synthesis.learning.auditing import AgentRuns, Audit, AuditedFailure, Cost, FailedTask
 from agentx.synthesis.learning.maintenance_plan import Done
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem
 
@@ -33,11 +36,21 @@ def audit(
     since: Annotated[
         str, typer.Option(metavar="WHEN", help="yesterday, today, or a local date or time.")
     ] = "yesterday",
+    *,
+    delivers: Annotated[
+        bool,
+        typer.Option(
+            "--deliver", help="Send it to `report.command` of the first workspace instead of showing it."
+        ),
+    ] = False,
 ) -> None:
     """Report what ran, failed, was learned and decayed since yesterday, the cost, and what to do now."""
+    if delivers and terminal.settings.inside_run:
+        raise UsageError("`--deliver` runs your command, so it is refused inside an agent's run.")
     after = begin(since, datetime.now().astimezone())
     found: list[Audit] = []
-    for directory in workspaces or [terminal.directory]:
+    places = workspaces or [terminal.directory]
+    for directory in places:
         terminal.directory = directory
         try:
             with opened(terminal) as ws:
@@ -47,7 +60,25 @@ def audit(
                 raise
             terminal.note(f"{plain(str(directory))} is left out: {error}")
     report = together(found, after)
+    if delivers:
+        terminal.directory = places[0]
+        with opened(terminal) as ws:
+            deliver(ws.engine, _written(report, as_json=terminal.json))
+        terminal.note("The report was delivered to report.command.")
+        return
     terminal.result(report, *_shown(report, min(terminal.out.width, PANEL_COLUMNS)))
+
+
+def _written(report: Report, *, as_json: bool) -> str:
+    """Return a report as a text for a program: JSON, or as it is shown without colours."""
+    if as_json:
+        return msgspec.json.encode(report).decode() + "\n"
+    console = Console(
+        file=StringIO(), width=PANEL_COLUMNS, color_system=None, highlight=False, markup=False, emoji=False
+    )
+    with console.capture() as captured:
+        console.print(*_shown(report, PANEL_COLUMNS), sep="\n")
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def _shown(report: Report, width: int) -> Iterator[RenderableType]:
@@ -75,6 +106,7 @@ def _rows(one: Audit) -> Iterator[tuple[str, str | Text]]:
     parts: list[tuple[str, list[str | Text]]] = [
         ("ran", [_ran(ran) for ran in one.ran] or [Text("nothing", "dim")]),
         ("failed", [_failure(failure) for failure in one.failed]),
+        ("graded failed", [_task(task) for task in one.failed_tasks]),
         ("learned", [_item(item, item.kind.replace("_", " ")) for item in one.learned]),
         ("faded", [_item(done.item, _change(done), "yellow") for done in one.decayed]),
         (
@@ -123,6 +155,12 @@ def _ran(ran: AgentRuns) -> Text:
 def _failure(failure: AuditedFailure) -> Text:
     times = f" ×{failure.times}" if failure.times > 1 else ""
     return _dated(failure.at, f"{shorten(one_line(failure.why), _WORDS)}", f"{failure.what}{times}  ", "red")
+
+
+def _task(task: FailedTask) -> Text:
+    where = " by ".join(filter(None, (task.run, task.flow)))
+    why = f": {task.lesson}" if task.lesson else ""
+    return _dated(task.at, shorten(f"{task.task.rstrip('.')}{why}", _WORDS), where, "red")
 
 
 def _dated(at: str, text: str, what: str = "", colour: str = "") -> Text:

@@ -1,7 +1,7 @@
 """``agentx status`` and ``agentx log``: the state of the workspace, and its history."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, get_args
 
 import typer
@@ -19,8 +19,9 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
+from agentx.synthesis.memory.checks import MODES
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
-from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem
+from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, not_passed
 from agentx.synthesis.state.state import PendingCall
 from agentx.workspace import Workspace
 
@@ -67,6 +68,7 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
     # the most binding kinds first
     active = [_count(kind, found.active[kind]) for kind in get_args(Kind) if kind in found.active]
     yield "memory", " · ".join(active) or "nothing yet"
+    yield from [("rules", _rules(found.rules))] * bool(found.rules)
     if found.candidates:
         yield "", Text(f"{counted(found.candidates, 'candidate')} to settle: agentx memory review", "yellow")
     issues = ws.memory("hot_issue")
@@ -98,9 +100,22 @@ def _count(kind: str, number: int) -> str:
     return f"{number} {name if number == 1 else _PLURALS.get(kind, name + 's')}"
 
 
+def _rules(rules: Mapping[str, int]) -> str:
+    """Return how rules are enforced: "12 rules: 8 checked (1 observe), 4 shown only"."""
+    modes = {mode: rules[mode] for mode in MODES if mode in rules}
+    other = ", ".join(f"{number} {mode}" for mode, number in modes.items() if mode != "deny")
+    parts = [f"{sum(modes.values())} checked{f' ({other})' * bool(other)}"]
+    parts += [f"{rules['elsewhere']} enforced by a flow or script"] if "elsewhere" in rules else []
+    parts.append(f"{rules.get('shown_only', 0)} shown only")
+    return f"{counted(sum(rules.values()), 'rule')}: {', '.join(parts)}"
+
+
 def _issue(item: MemoryItem) -> str:
     detail = item.detail
-    return f"{item.id}  {detail.check or detail.runner}" if isinstance(detail, HotIssueDetail) else item.text
+    if not isinstance(detail, HotIssueDetail):
+        return item.text
+    why = f": {not_passed(detail)}" if detail.silenced else ""
+    return f"{item.id}  {detail.check or detail.runner}{why}"
 
 
 def log(

@@ -15,6 +15,7 @@ from agentx.memory.flows import read_steps
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem
+from agentx.synthesis.state.flow_lessons import lessons_before
 from agentx.synthesis.state.flows import FlowMatch, advice, effectiveness, match, standing, told
 from agentx.workspace import Workspace
 
@@ -83,10 +84,12 @@ def _document(item: MemoryItem) -> dict[str, Any]:
 
 
 def show_flow(terminal: Terminal, name: Name) -> None:
-    """Show a flow: steps, triggers, success rate."""
+    """Show a flow: steps, the lessons that concern them, triggers, success rate."""
     with opened(terminal) as ws:
         item, _ = ws.flows.find(name)
-    terminal.result(_document(item), framed(terminal, item))
+        lessons = lessons_before(ws.state.items.values(), item)
+    shown = {str(step): [one.id for one in found] for step, found in lessons.items()}
+    terminal.result(_document(item) | {"lessons": shown}, framed(terminal, item, lessons=lessons))
 
 
 def add_flow(
@@ -139,7 +142,7 @@ def edit_flow(
         typer.Option("--approval/--no-approval", help="Whether the user must approve it before it starts."),
     ] = None,
 ) -> None:
-    """Replace the given parts of a flow; new steps reset its success rate."""
+    """Replace the given parts of a flow; new steps make a new version with a record of its own."""
     steps = _steps(step, source)
     if name is None and steps is None and trigger is None and approval is None:
         raise UsageError("Nothing to change; see `agentx flow edit --help`.")
@@ -149,8 +152,9 @@ def edit_flow(
         renamed = encodable(name) if name is not None else None
         item = ws.flows.edit(flow, name=renamed, steps=steps, triggers=triggers, needs_approval=approval)
     terminal.result(_document(item), framed(terminal, item))
-    if before.succeeded + before.failed and not _detail(item).succeeded + _detail(item).failed:
-        terminal.note(f"Its steps changed, so its success rate was reset; it was {told(before)}.")
+    version = _detail(item).version
+    if version != before.version and effectiveness(before).tries:
+        terminal.note(f"Its steps changed: this is version {version}. Before, it worked in {told(before)}.")
 
 
 def retire_flows(

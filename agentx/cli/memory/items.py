@@ -17,10 +17,13 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     checks_of,
     ending,
+    is_shown_only,
+    not_passed,
     sort_of,
     superseded_by,
 )
-from agentx.synthesis.state.flows import standing, told
+from agentx.synthesis.state.flow_lessons import Lessons
+from agentx.synthesis.state.flows import standing, told, versions_told
 from agentx.synthesis.state.rule_lifecycle import is_critical
 
 
@@ -40,6 +43,7 @@ def marks(item: MemoryItem) -> str:
             (sort.replace("_", " "), sort != item.kind),
             ("pinned", item.pinned),
             ("checked", checked),
+            ("shown only", item.status == "active" and is_shown_only(item)),
             ("for now", passing),
         )
         if holds
@@ -54,25 +58,37 @@ def ended_how(item: MemoryItem) -> str:
     return "resolved" if how == "archived" else how
 
 
-def framed(terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text]) -> Panel:
-    """Return one item in a frame, with additional rows after its text."""
+def framed(
+    terminal: Terminal, item: MemoryItem, *also: tuple[str, str | Text], lessons: Lessons | None = None
+) -> Panel:
+    """Return one item in a frame, with additional rows after its text, and a flow's lessons by step."""
     how = f" ({ended})" if (ended := ended_how(item)) else ""
     sort = f" ({sort_of(item)})" if sort_of(item) != item.kind else ""
     about = f" {item.kind}{sort} · {item.status}{how}".replace("_", " ")
     title = Text.assemble((item.id, "bold cyan"), (about, "dim"))
-    return panel(facts(_facts(item, also)), title=title, width=terminal.out.width)
+    return panel(facts(_facts(item, also, lessons or {})), title=title, width=terminal.out.width)
 
 
 STANDING_COLOURS = {"proven": "green", "broken": "red", "unproven": "yellow", "unused": "dim"}
 
 
-def flow_rows(detail: FlowDetail) -> list[tuple[str, str | Text]]:
-    """Return a flow's record and steps as rows: name and value."""
+def flow_rows(detail: FlowDetail, lessons: Lessons) -> list[tuple[str, str | Text]]:
+    """Return a flow's record and steps as rows, each step after the lessons that concern it."""
     how = standing(detail)
     record = told(detail) if how == "unused" else f"in {told(detail)}: {how}"
-    rows: list[tuple[str, str | Text]] = [("works", Text(record, STANDING_COLOURS[how]))]
+    rows: list[tuple[str, str | Text]] = [
+        ("works", Text(record, STANDING_COLOURS[how])),
+        ("record", versions_told(detail)),
+    ]
+    seen, shown = detail.steps_seen
+    if shown:
+        rows.append(("last run", f"steps seen {seen} of {shown}"))
+    if detail.not_followed:
+        rows.append(("not followed", f"matched {counted(detail.not_followed, 'more task')}"))
     rows += [("approval", "needs approval before it starts")] if detail.needs_approval else []
-    rows += [(f"step {number}", plain(step)) for number, step in enumerate(detail.steps, start=1)]
+    for number, step in enumerate(detail.steps, start=1):
+        rows += [(one.id, Text(plain(one.text), "yellow")) for one in lessons.get(number, ())]
+        rows.append((f"step {number}", plain(step)))
     return [*rows, ("triggers", plain(" · ".join(detail.triggers)))]
 
 
@@ -87,14 +103,17 @@ def origin(item: MemoryItem) -> list[tuple[str, str | Text]]:
     return rows
 
 
-def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tuple[str, str | Text]]:
+def _facts(
+    item: MemoryItem, also: Sequence[tuple[str, str | Text]], lessons: Lessons
+) -> list[tuple[str, str | Text]]:
     detail = item.detail
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
-    rows += flow_rows(detail) if isinstance(detail, FlowDetail) else []
+    rows += flow_rows(detail, lessons) if isinstance(detail, FlowDetail) else []
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)
     rows += [("checked", _check(check)) for check in checks_of(item)]
+    rows += [("checked", "no: shown only")] if is_shown_only(item) else []
     if isinstance(detail, RejectionDetail) and detail.reason:
         rows.append(("because", detail.reason))
     if isinstance(detail, HotIssueDetail):
@@ -103,6 +122,7 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
         rows += [
             ("priority", detail.priority),
             ("failed", f"{detail.failures} times"),
+            ("state", not_passed(detail)),
             ("ended", detail.ended),
         ]
     if item.kind == "rule":
@@ -128,11 +148,13 @@ def _facts(item: MemoryItem, also: Sequence[tuple[str, str | Text]]) -> list[tup
 
 
 def _check(check: Check) -> str:
-    """Describe a compiled check in words."""
-    settings = {name: getattr(check, name) for name in check.__struct_fields__}
+    """Describe a check in a line: kind, mode, and what is set."""
+    common = ("mode", "by_hand")
+    settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
     words = [
-        f"{name} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in settings.items()
         if value
     ]
-    return f"{type(check).__struct_config__.tag}: {'; '.join(words)}".replace("_", " ")
+    how = f"{check.mode}{', by hand' * check.by_hand}"
+    return f"{type(check).__struct_config__.tag} ({how}): {'; '.join(words)}"

@@ -42,7 +42,7 @@ def maintain(
 ) -> None:
     """Run the nightly maintenance of memory for each night since the last time.
 
-    Rules that nothing reinforced fade, near-duplicates are merged, lessons that may be rules become rules,
+    Rules that tasks passed over fade, near-duplicates are merged, lessons that may be rules become rules,
     and resolved items are retired. A second run on the same day does nothing more.
     """
     if dry_run and back:

@@ -7,10 +7,11 @@ from typing import Annotated, cast, get_args
 import typer
 from rich.text import Text
 
+from agentx.cli.memory.checks import read_checks, show_trial
 from agentx.cli.memory.items import ended_how, framed, marks, show_items
 from agentx.cli.opened import MOMENT, opened
 from agentx.cli.terminal import Terminal, counted, panel, table
-from agentx.memory.editing import find
+from agentx.memory.editing import find, proposed
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
@@ -181,7 +182,7 @@ def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     terminal.result(item, framed(terminal, item))
 
 
-def add(
+def add(  # noqa: PLR0913 - one parameter for each option
     terminal: Terminal,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", show_default=False, help="A sentence that an agent can act on.")
@@ -196,12 +197,24 @@ def add(
     ] = None,
     until: Annotated[str, typer.Option(help="Until when, in your words.")] = "",
     score: Annotated[float, typer.Option(min=1, max=10, help="Importance.")] = 5.0,
+    check: Annotated[
+        str, typer.Option(metavar="FILE", help="YAML file of the checks that enforce it; '-' reads stdin.")
+    ] = "",
+    *,
+    trial: Annotated[
+        bool,
+        typer.Option("--try", help="Show what its checks would have stopped so far; add nothing."),
+    ] = False,
 ) -> None:
     """Add an item in your own words; a constraint that code can check is checked from now on."""
     scope = Scope(topic=encodable(topic).lower(), paths=tuple(path or ()))
-    wanted = _kind(terminal, kind)
-    with opened(terminal) as ws:
-        item = ws.remember(wanted, encodable(text), scope=scope, until=encodable(until), score=score)
+    wanted, words = _kind(terminal, kind), encodable(text)
+    checks = read_checks(check) if check else None
+    with opened(terminal, look=trial) as ws:
+        if trial:
+            show_trial(terminal, ws, proposed(wanted, words, scope, checks))
+            return
+        item = ws.remember(wanted, words, scope=scope, until=encodable(until), score=score, checks=checks)
     show_items(terminal, [item])
 
 
@@ -210,7 +223,7 @@ def edit(
     name: Name,
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help="The new text.")],
 ) -> None:
-    """Change the text of an item; its check is derived again."""
+    """Change the text of an item; its compiled checks are compiled again."""
     with opened(terminal) as ws:
         item = ws.edit_memory(name, encodable(text))
     show_items(terminal, [item])

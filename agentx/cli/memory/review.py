@@ -158,7 +158,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
 def _show_candidate(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {place}", "dim"))
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
-    rows += flow_rows(item.detail) if isinstance(item.detail, FlowDetail) else []
+    rows += flow_rows(item.detail, {}) if isinstance(item.detail, FlowDetail) else []
     why = item.reason
     for evidence in item.evidence:
         message = _message(ws, evidence)

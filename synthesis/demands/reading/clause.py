@@ -73,18 +73,6 @@ def lead_length(words: str) -> int:
     return match.end() if match else 0
 
 
-def is_base_verb(word: str) -> bool:
-    """Return whether a word can be an order: no participle, third person or function word.
-
-    >>> is_base_verb("answer"), is_base_verb("fails"), is_base_verb("got")
-    (True, False, False)
-    """
-    low = word.lower()
-    if low in v.NO_BASE_VERB or NAME in low:
-        return False
-    return low in v.BASE_VERBS or low.endswith("ss") or not low.endswith(("s", "ed", "ing"))
-
-
 def has(feature: str, clause: Clause, candidate: str, match: re.Match[str]) -> bool:
     """Return whether a clause that matches a row has a feature.
 

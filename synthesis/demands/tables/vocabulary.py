@@ -8,7 +8,6 @@ import re
 from typing import Literal
 
 from agentx.synthesis.language.patterns import on_use
-from agentx.synthesis.language.words import vocabulary
 
 Modality = Literal["must", "must_not", "prefer"]
 Certainty = Literal["active", "candidate"]
@@ -26,22 +25,6 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 # fmt: off
 # --- vocabulary -----------------------------------------------------------------------------------
-
-NO_BASE_VERB = vocabulary("""
-    a an the this that these those my your our his her its their i you he she it we they one two not no of in
-    on at to for with from by as and or but if so such same been had has have was were is are am be's did done
-    does got gotten seen saw knew known thought felt heard found went gone came took taken made gave given
-    wrote written ran said told met left lost kept won held stood understood paid spent built sent meant
-    read's ready good great nice bad fun easy hard best better worse more less most least very too quite
-    really just only also still yet again before after even mind there here when where what who why how
-    because nothing something anything everything people someone anyone everyone true false null able happy
-    sad sure right wrong available green red open empty late early there's it's i'm i've we've you're they're
-    will would can could should may might must shall
-""")
-"""Words after which no order follows: "always the same error", "never got it to work"."""
-
-BASE_VERBS = vocabulary("focus alias bias need embed feed seed proceed exceed speed shed bring ping string")
-"""Orders that end like a third person or a participle."""
 
 POLICY_VERBS = ("use|write|prefer|keep|follow|format|name|put|place|document|import|indent|answer|reply"
     "|respond|speak|talk|address|call|include|add|run|test|check|verify|confirm|ask|commit|log|type|annotate"

@@ -1,4 +1,4 @@
-"""Parse YAML to plain values with line numbers: scalars are text, ``<<`` merges, keys must be unique.
+"""Parse and format YAML. Parsed scalars are text with line numbers, ``<<`` merges, keys must be unique.
 
 The pipeline's format decides which texts are numbers, so ``01`` remains ``01`` and ``no`` is a word.
 """
@@ -66,6 +66,13 @@ def plain(text: str, path: str) -> tuple[Any, Source]:
     value = builder.value(node, ())
     builder.faults.stop()
     return value, source
+
+
+def as_yaml(value: Any) -> str:
+    """Format a value as YAML, keys in their order."""
+    from yaml import SafeDumper, dump  # noqa: PLC0415 - only some commands need it
+
+    return str(dump(value, Dumper=SafeDumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def _fault(error: "YAMLError", text: str) -> Fault:

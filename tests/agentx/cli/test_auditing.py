@@ -1,5 +1,6 @@
 """The audit on the command line: several workspaces, the zone of whoever asks, and what to type."""
 
+import json
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -62,3 +63,55 @@ def test_several_workspaces_are_told_together_and_each_command_names_its_own(
         ["agentx run"],
     )
     assert call("schedule", "audit", "elsewhere").code == 2
+
+
+def test_a_task_that_was_graded_failed_is_shown(call, root):
+    call("gate", "post", "Deploy the blog", "--fail", "--lesson", "Upload the index last.", "-C", root)
+    assert "graded failed" in (shown := call("schedule", "audit", "-C", root).out)
+    assert "Deploy the blog: Upload the index last." in " ".join(shown.split())
+
+
+@pytest.fixture
+def configure(call, root):
+    def configure(command, **more):
+        for name, value in ({"command": command} | more).items():
+            assert call("config", "set", f"report.{name}", str(value), "-C", root).code == 0
+
+    return configure
+
+
+def test_the_report_is_delivered_to_a_command_on_stdin(call, root, tmp_path, configure):
+    configure(f"cat > {tmp_path}/told; pwd > {tmp_path}/place")
+    call("gate", "post", "Deploy the blog", "--fail", "-C", root)
+    done = call("schedule", "audit", "--deliver", "-C", root)
+    assert (done.code, done.out, done.err) == (0, "", "! The report was delivered to report.command.\n")
+    report = (tmp_path / "told").read_text()
+    assert report.startswith("What happened since ")
+    assert "Deploy the blog" in report
+    assert "\x1b" not in report
+    assert str(root) not in (tmp_path / "place").read_text()
+    assert call("schedule", "audit", "--deliver", "--json", "-C", root).code == 0
+    assert json.loads((tmp_path / "told").read_text())["workspaces"][0]["failed_tasks"][0]["by"]
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout_s", "says"),
+    [
+        ("echo no such address >&2; exit 67", 60, "exit status 67: no such address"),
+        ("exit 3", 60, "ended with exit status 3."),
+        ("sleep 30", 0.2, "took longer than 0.2 seconds and was ended"),
+    ],
+)
+def test_a_report_that_is_not_delivered_is_an_error(call, root, configure, command, timeout_s, says):
+    configure(command, timeout_s=timeout_s)
+    done = call("schedule", "audit", "--deliver", "-C", root)
+    assert (done.code, says in " ".join(done.err.split())) == (1, True)
+
+
+def test_without_a_command_or_inside_a_run_nothing_is_delivered(call, root, configure, monkeypatch):
+    done = call("schedule", "audit", "--deliver", "-C", root)
+    assert (done.code, "agentx config set report.command" in done.err) == (2, True)
+    configure("cat")
+    monkeypatch.setenv("AGENTX_RUN", "r-1")
+    done = call("schedule", "audit", "--deliver", "-C", root)
+    assert (done.code, "inside an agent's run" in done.err) == (2, True)

@@ -1,6 +1,7 @@
 """``agentx flow`` and ``agentx flow backtest``: what a person types, and what they see."""
 
 import io
+import re
 
 import pytest
 
@@ -50,6 +51,19 @@ def test_the_flow_that_is_called_for_is_shown_with_its_steps_its_record_and_why(
     assert (document["flow"]["by"], document["others"]) == ("words", [])
 
 
+def test_a_lesson_is_shown_before_its_step(call, root, flow):
+    name = flow("publish the pages", "--step", "Build the pages", "--step", "Upload them to the host")
+    rule = call(
+        "memory", "add", "Upload to the host after six only.", "--kind", "rule", "--json", "-C", root
+    ).json[0]["id"]
+    lines = [
+        " ".join(line.strip("│ ").split()) for line in call("flow", "show", name, "-C", root).out.splitlines()
+    ]
+    at = lines.index("step 2 Upload them to the host")
+    assert lines[at - 2 : at] == ["step 1 Build the pages", f"{rule} Upload to the host after six only."]
+    assert call("flow", "show", name, "--json", "-C", root).json["lessons"] == {"2": [rule]}
+
+
 def test_where_no_flow_is_for_it_that_is_said(call, root, flow):
     assert call("flow", "check", "sing", "-C", root).out == "No flow matches; 0 are known.\n"
     flow("deploy to production")
@@ -93,7 +107,12 @@ def test_steps_come_from_a_file_or_from_stdin_and_a_new_procedure_begins_a_new_r
     monkeypatch.setattr("sys.stdin", io.StringIO("1. Only this\n"))
     done = call("flow", "edit", "deploy", "--from", "-", "--trigger", "go live", "-C", root)
     assert "step 1 Only this" in " ".join(done.out.split())
-    assert done.err == "! Its steps changed, so its success rate was reset; it was 100% (3 of 3; 44–100%).\n"
+    assert done.err == (
+        "! Its steps changed: this is version 2. Before, it worked in 100% (3 of 3; 44–100%).\n"
+    )
+    shown = " ".join(call("flow", "show", name, "-C", root).out.split())
+    assert "works in 100% (3 of 3; 44–100%; all versions): unproven" in shown
+    assert re.search(r"record version 2 since \d{4}-\d\d-\d\d: never used; all versions: 3 of 3", shown)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """``agentx gate`` and ``agentx agent capability``: what a person and a hook see, and the exit status that a hook acts upon."""
 
 import io
+import re
 
 import pytest
 
@@ -39,6 +40,13 @@ def test_the_exit_status_says_the_verdict_with_and_without_json(guarded, call, a
     assert "Always test twice" in document.json["text"]
     assert document.json["text"].startswith("# ")
     assert document.json["tokens"] <= 3_000
+
+
+def test_what_was_checked_and_how_long_it_took_is_told(guarded, call):
+    shown = call("gate", "pre", "paint the fence", "-C", guarded).out.splitlines()[-1]
+    assert re.fullmatch(r"Checked 3 rules in \d+\.\d ms\.", shown)
+    document = call("gate", "pre", "paint the fence", "--json", "-C", guarded).json
+    assert (document["checked"], document["took_ms"] > 0) == (3, True)
 
 
 def test_a_hook_gives_the_arguments_of_a_tool_on_stdin(guarded, call, monkeypatch):

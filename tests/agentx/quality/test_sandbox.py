@@ -266,6 +266,40 @@ def test_a_toolchain_that_a_variable_names_can_be_read(isolated, tree):
     assert (done.output.splitlines()[0][:4], done.exit_code) == ("java", 1)
 
 
+SECRETS = (
+    ".cargo/credentials.toml",
+    ".cargo/config.toml",
+    ".npmrc",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+)
+
+
+def test_toolchain_below_the_home_is_found_and_secrets_beside_it_are_not(run, isolation, tree):
+    """A shim in PATH finds its toolchain in the empty home; an isolated command cannot change it."""
+    home = tree.parent / "home"
+    files = {
+        ".cargo/bin/tool": '#!/bin/sh\nexec "$HOME/.rustup/toolchains/$(cat "$HOME/.rustup/default")/tool" "$@"\n',
+        ".rustup/toolchains/one/tool": '#!/bin/sh\necho "one $1"\n',
+        ".rustup/default": "one\n",
+        ".cargo/registry/index": "package\n",
+        ".m2/repository/a.jar": "jar\n",
+        **dict.fromkeys(SECRETS, "secret\n"),
+    }
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+        (home / name).chmod(0o755)
+    environ = {"PATH": f"{home}/.cargo/bin:{os.environ['PATH']}", "HOME": str(home)}
+    done = run("tool two && cat ~/.cargo/registry/index ~/.m2/repository/a.jar", environ=environ)
+    assert (done.exit_code, done.output) == (0, "one two\npackage\njar\n")
+    assert "secret" not in run(f"cd ~; cat {' '.join(SECRETS)}", environ=environ).output
+    if isolation != "none":
+        command = f"cat {' '.join(str(home / name) for name in SECRETS)}; echo x > ~/.rustup/default"
+        assert "secret" not in run(command, environ=environ).output
+        assert (home / ".rustup/default").read_text() == "one\n"
+
+
 def test_isolated_writes_outside_the_copy_reach_nothing(isolated, tree):
     done = isolated(
         f"echo spoiled > {tree}/notes.md; echo spoiled > /etc/agentx-was-here; touch /usr/agentx-was-here"

@@ -32,7 +32,7 @@ def test_a_failing_test_opens_a_problem_that_closes_when_it_passes(checked):
     assert [found.check for found in result.report.failing] == ["test_sum.py::test_sum"]
     assert "FAILED test_sum.py::test_sum" in result.render()
     (problem,) = checked.memory("hot_issue")
-    assert problem.detail.checks[0] == "test_sum.py::test_sum"
+    assert problem.detail.check == "test_sum.py::test_sum"
     assert problem.detail.failures == 1
     assert problem.id in checked.get_relevant_context("go on").text
 

@@ -13,6 +13,7 @@ from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Function
+from agentx.directing.report_delivery import deliver
 from agentx.engine import models
 from agentx.pipelines.runner import Runner
 from agentx.scheduling import daemon, schedules
@@ -70,6 +71,8 @@ command = "touch {mark}"
 [tools]
 run_command = true
 isolation = "none"
+[report]
+command = "touch {mark}"
 [director]
 executor = ["touch", "{mark}"]
 model = "openai/tiny"
@@ -120,6 +123,7 @@ STARTS = {
         ws, later(ws), means=schedules.Means(executor=Function("own", lambda _: "ok"))
     ),
     "director.executor": lambda ws: configured.executor(ws.engine),
+    "report.command": lambda ws: deliver(ws.engine, "the report"),
     "director.model": lambda ws: models.director_model(ws.engine),
     "directive": lambda ws: run_directed(ws.engine, Function("own", lambda _: "ok")),
     "model.name": lambda ws: models.model(ws.engine),

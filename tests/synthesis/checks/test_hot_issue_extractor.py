@@ -13,6 +13,7 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.checks.hot_issue_extractor import MAX_OPENED, HotIssues, is_check_run
 from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.items import not_passed
 from agentx.synthesis.state.state import State
 
 PYTEST_FAIL = """\
@@ -197,17 +198,95 @@ def test_skipped_check_keeps_its_issue(task):
     assert task.open == ["tests/test_a.py::test_y"]
 
 
-def test_full_run_that_no_longer_collects_the_check_ends_it_as_gone(task):
+def reason(task, check="tests/test_a.py::test_y"):
+    (item,) = [item for item in task.state.active("hot_issue") if item.detail.check == check]
+    assert not item.detail.silenced or not_passed(item.detail) in item.text
+    return item.detail.silenced
+
+
+def test_full_run_that_no_longer_collects_the_check_keeps_it_as_removed(task):
     task.run(PYTEST_FAIL)
     output = "tests/test_a.py::test_x PASSED [ 50%]\ntests/test_b.py::test_z PASSED [100%]\n2 passed in 0.1s"
     task.run(output, command="pytest -v", exit_code=0)
-    assert task.ended("tests/test_a.py::test_y") == ["gone"]
+    assert reason(task) == "removed"
 
 
-def test_full_run_without_the_file_ends_its_checks_as_gone(task):
+def test_full_run_without_the_file_keeps_its_checks_as_removed(task):
     task.run(PYTEST_FAIL)
     task.run(PYTEST_OTHER_FILE, command="pytest tests", exit_code=0)
-    assert task.ended("tests/test_a.py::test_y") == ["gone"]
+    assert reason(task) == "removed"
+
+
+@pytest.mark.parametrize(
+    ("output", "exit_code", "silenced", "note"),
+    [
+        ("2 passed, 1 skipped in 0.05s", 0, "skipped", "1 more skipped"),
+        ("2 passed, 1 xfailed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
+        ("2 passed, 1 xpassed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
+        ("2 passed, 1 deselected in 0.05s", 0, "deselected", "1 test fewer than in the run before (2, was 3); 1 more deselected"),
+        ("2 passed in 0.05s", 0, "removed", "1 test fewer than in the run before (2, was 3)"),
+        ("no tests ran in 0.01s", 5, "removed", "3 tests fewer than in the run before (0, was 3)"),
+        ("3 skipped in 0.01s", 0, "skipped", "3 more skipped"),
+    ],
+)  # fmt: skip
+def test_fewer_or_skipped_tests_keep_the_issue_and_say_so(task, output, exit_code, silenced, note):
+    task.run(PYTEST_FAIL, command="pytest -q")
+    task.run(output, command="pytest -q", exit_code=exit_code)
+    assert reason(task) == silenced
+    (issue,) = task.state.active("hot_issue")
+    assert issue.detail.note == note
+    assert note in issue.text
+    assert task.run(output, command="pytest -q", exit_code=exit_code) == ()
+    task.run("3 passed in 0.05s", command="pytest -q", exit_code=0)
+    assert task.ended("tests/test_a.py::test_y") == ["passed"]
+
+
+def test_silenced_test_that_fails_again_says_that_it_fails(task):
+    task.run(PYTEST_FAIL, command="pytest -q")
+    task.run("2 passed, 1 skipped in 0.05s", command="pytest -q", exit_code=0)
+    task.run(PYTEST_FAIL, command="pytest -q")
+    (issue,) = task.state.active("hot_issue")
+    assert (issue.detail.silenced, issue.detail.note) == ("", "")
+    assert issue.text == "pytest: tests/test_a.py::test_y fails: assert 3 == 4"
+
+
+@pytest.mark.parametrize("word", ["SKIPPED (later)", "XFAIL (later)", "XPASS (later)"])
+def test_named_test_that_is_marked_keeps_its_issue(task, word):
+    task.run(PYTEST_FAIL)
+    task.run(
+        f"tests/test_a.py::test_y {word} [ 50%]\ntests/test_b.py::test_z PASSED [100%]\n1 passed, 1 x in 0.1s",
+        command="pytest -v tests",
+        exit_code=0,
+    )
+    assert (
+        reason(task)
+        == {"S": "skipped", "XF": "expected to fail", "XP": "unexpected pass"}[
+            "S" if word[0] == "S" else word[:2]
+        ]
+    )
+
+
+def test_uncounted_pass_is_no_proof_once_the_test_file_changed(task):
+    task.run(
+        "--- FAIL: TestA (0.0s)\n    a_test.go:4: boom\nFAIL\nFAIL\tx/a\t0.1s\n", command="go test ./..."
+    )
+    task.take(ArtifactChanged(changes=(FileChange("a/a.go", before="b1", after="b2"),), noticed="scan"))
+    assert task.take(
+        ArtifactChanged(changes=(FileChange("a/a_test.go", before="b1", after="b2"),), noticed="scan")
+    )
+    task.run("ok  \tx/a\t0.1s\n", command="go test ./...", exit_code=0)
+    assert reason(task, "TestA") == "unproved"
+    task.run(
+        "=== RUN   TestA\n--- PASS: TestA (0.0s)\nPASS\nok  \tx/a\t0.1s\n",
+        command="go test -v ./...",
+        exit_code=0,
+    )
+    assert task.open == []
+
+
+def test_no_tests_is_a_warning_that_opens_nothing(task):
+    for text, exit_code in (("no tests ran in 0.01s", 5), ("\nRan 0 tests in 0.000s\n\nNO TESTS RAN", 5)):
+        assert task.run(text, command="pytest -q", exit_code=exit_code) == ()
 
 
 def test_other_failure_in_the_same_file_closes_what_no_longer_fails(task):
@@ -338,6 +417,8 @@ def test_one_run_opens_at_most_fifty_and_counts_the_rest(task):
     assert "30 more" in rest.text
     assert len({item.id for item in task.state.items.values()}) == MAX_OPENED + 1
     task.run("3 passed in 0.1s", exit_code=0)
+    assert len(task.open) == MAX_OPENED + 1
+    task.run("80 passed in 0.1s", exit_code=0)
     assert task.open == []
 
 
@@ -445,7 +526,7 @@ def test_file_that_changes_or_comes_back_in_the_same_event_keeps_its_findings(ta
 
 def test_deleted_test_file_leaves_its_failing_test_to_the_next_run(task):
     task.run(PYTEST_FAIL)
-    assert task.take(ArtifactChanged(changes=(gone("tests/test_a.py"),), noticed="scan")) == ()
+    task.take(ArtifactChanged(changes=(gone("tests/test_a.py"),), noticed="scan"))
     assert task.open == ["tests/test_a.py::test_y"]
 
 

@@ -237,6 +237,81 @@ Failed examples:
 rspec ./spec/cart_spec.rb:5 # Cart adds an item
 """
 
+# The next four are as the runners' own documentation and sources have them, not recorded.
+MAVEN = """\
+[INFO]  T E S T S
+[INFO] Running x.ATest
+[ERROR] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1, Time elapsed: 0.05 s <<< FAILURE! -- in x.ATest
+[ERROR] x.ATest.bad -- Time elapsed: 0.004 s <<< FAILURE!
+org.opentest4j.AssertionFailedError: expected: <1> but was: <2>
+\tat org.junit.jupiter.api.AssertionUtils.fail(AssertionUtils.java:55)
+\tat x.ATest.bad(ATest.java:8)
+
+[ERROR] x.ATest.par(int)[2] -- Time elapsed: 0.001 s <<< ERROR!
+java.lang.IllegalStateException: no
+
+[INFO] Running x.BTest
+[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s -- in x.BTest
+[INFO] Results:
+[ERROR] Failures:
+[ERROR]   ATest.bad:8 expected: <1> but was: <2>
+[ERROR] Tests run: 6, Failures: 1, Errors: 1, Skipped: 1
+[INFO] BUILD FAILURE
+"""
+MAVEN_2 = """\
+Running x.ATest
+Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 sec <<< FAILURE!
+bad(x.ATest)  Time elapsed: 0.004 sec  <<< FAILURE!
+java.lang.AssertionError: expected:<1> but was:<2>
+
+Results :
+
+Tests run: 2, Failures: 1, Errors: 0, Skipped: 0
+"""
+GRADLE = """\
+> Task :test FAILED
+
+ATest > bad() FAILED
+    org.opentest4j.AssertionFailedError at ATest.java:8
+
+x.BTest > Inner > in FAILED
+    java.lang.AssertionError at BTest.java:9
+
+5 tests completed, 2 failed, 1 skipped
+
+FAILURE: Build failed with an exception.
+BUILD FAILED in 3s
+"""
+DOTNET = """\
+  Failed N.ATest.Bad(x: 1) [12 ms]
+  Error Message:
+   Assert.Equal() Failure
+Expected: 1
+Actual:   2
+  Stack Trace:
+     at N.ATest.Bad(Int32 x) in /src/ATest.cs:line 10
+
+Failed!  - Failed:     1, Passed:     2, Skipped:     1, Total:     4, Duration: 20 ms - A.dll (net8.0)
+Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 20 ms - B.dll (net8.0)
+"""
+PHPUNIT = """\
+There was 1 failure:
+
+1) ATest::testBad with data set #0 (1, 2)
+Failed asserting that 2 matches expected 1.
+
+/app/tests/ATest.php:10
+
+--
+
+There was 1 skipped test:
+
+1) ATest::testLater
+
+FAILURES!
+Tests: 4, Assertions: 3, Failures: 1, Skipped: 1.
+"""
+
 
 def named(report):
     return [item.check for item in report.failing]
@@ -257,6 +332,11 @@ def named(report):
         (TAP, "tap", ["math > adds"]),
         (JUNIT, "junit", ["test_a"]),
         (RSPEC, "rspec", ["Cart adds an item"]),
+        (MAVEN, "maven", ["x.ATest.bad", "x.ATest.par(int)[2]"]),
+        (MAVEN_2, "maven", ["x.ATest.bad"]),
+        (GRADLE, "gradle", ["ATest > bad()", "BTest > Inner > in"]),
+        (DOTNET, "dotnet", ["N.ATest.Bad(x: 1)"]),
+        (PHPUNIT, "phpunit", ["ATest::testBad with data set #0"]),
     ],
 )
 def test_each_runner_names_what_failed_with_or_without_an_exit_status(text, runner, failing):
@@ -286,6 +366,16 @@ def test_each_runner_names_what_failed_with_or_without_an_exit_status(text, runn
         (TAP, "", "", 0, "1 == 2"),
         (JUNIT, "m.T", "m.py", 4, "1 != 2 & more"),
         (RSPEC, "", "./spec/cart_spec.rb", 5, "expected: 2"),
+        (
+            MAVEN,
+            "x.ATest",
+            "ATest.java",
+            8,
+            "org.opentest4j.AssertionFailedError: expected: <1> but was: <2>",
+        ),
+        (GRADLE, "ATest", "ATest.java", 8, "org.opentest4j.AssertionFailedError"),
+        (DOTNET, "", "/src/ATest.cs", 10, "Assert.Equal() Failure Expected: 1 Actual: 2"),
+        (PHPUNIT, "ATest", "/app/tests/ATest.php", 10, "Failed asserting that 2 matches expected 1."),
     ],
 )
 def test_first_finding_says_where_and_why(text, suite, path, line, message):
@@ -447,3 +537,29 @@ def test_hidden_silence_closes_what_the_same_build_found():
     (passed,) = parse_reports("", command="go build ./...", exit_code=0)
     assert failed.runner == passed.runner == "go build"
     assert passed.complete
+
+
+@pytest.mark.parametrize(
+    ("text", "runner", "ran", "skipped"),
+    [
+        ("[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 2\n[INFO] BUILD SUCCESS\n", "maven", 3, 2),
+        (DOTNET.splitlines()[-1], "dotnet", 3, 0),
+        ("Test summary: total: 4, failed: 0, succeeded: 3, skipped: 1, duration: 1.2s\n", "dotnet", 3, 1),
+        ("OK (3 tests, 4 assertions)\n", "phpunit", 3, 0),
+        ("OK, but some tests were skipped!\nTests: 3, Assertions: 2, Skipped: 1.\n", "phpunit", 2, 1),
+    ],
+)
+def test_passing_run_of_a_build_is_read_with_its_counts(text, runner, ran, skipped):
+    report = parse_output(text, exit_code=0)
+    assert (report.runner, report.outcome) == (runner, "passed")
+    assert (report.tally.ran, report.tally.skipped) == (ran, skipped)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"), [(GRADLE, "./gradlew test"), (DOTNET, "dotnet test"), (MAVEN, "mvn test")]
+)
+def test_failure_of_a_build_is_named_if_the_end_is_cut(text, command):
+    report = parse_output("\n".join(text.splitlines()[:6]), command=command)
+    assert report.outcome == "failed"
+    assert report.failing
+    assert not report.names_all_failing

@@ -50,9 +50,7 @@ def test_what_is_certain_to_look_for_is_compiled(talk, text, check):
     [
         "Never import pandas in the API layer.",
         "Never import pandas in tests.",
-        "Never import pandas in app.ts.",
         "Never mention Elon Musk, not even when you write about Tesla",
-        "Never delete files in tests/",
         "From now on every new function in handlers needs a @traced decorator.",
         "From now on, all new modules need tests",
         "From now on, each file needs a licence header",

@@ -1,0 +1,190 @@
+"""Checks of rules: set by hand, compiled again, and tried on what exists."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from agentx.core.layout import ARTIFACTS
+from agentx.engine.engine import Engine
+from agentx.memory.editing import change, find, with_checks
+from agentx.storage.errors import UsageError
+from agentx.storage.events.types import Event, ToolCallExecuted, UserMessageSent, changes_of
+from agentx.storage.log.history import told_already
+from agentx.storage.text import decoded
+from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.evaluate import Evaluation, evaluate_changes, evaluate_command
+from agentx.synthesis.enforcement.paths import matches
+from agentx.synthesis.memory.checks import MODES, Check, FollowUpCheck, Mode, ProgramCheck
+from agentx.synthesis.memory.conclusions import Patch
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+
+Tried = Literal["file", "write", "command"]
+
+_VERBS: dict[Mode, str] = {"observe": "report", "warn": "warn of", "ask": "ask about"}
+_OWN = frozenset(("run_tests", "run_lint", "run_build", "check_document"))
+"""Tools that run a command of the settings, which no rule of an agent is about."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where checks would be broken.
+
+    Attributes:
+        what: A present file, a recorded write, or a recorded command.
+        where: The path, or the command line.
+        reason: One sentence: what breaks the check.
+        line: Line in the text, from 1; 0 if none applies.
+        seq: Event that recorded it; 0 for a present file.
+        mode: What the check would do.
+    """
+
+    what: Tried
+    where: str
+    reason: str
+    line: int = 0
+    seq: int = 0
+    mode: Mode = "deny"
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What checks would have done.
+
+    Attributes:
+        tried: Number of files, writes and commands that were looked at.
+        broken: Number of those that break a check.
+        findings: Every place that breaks one.
+        summary: The counts in a sentence.
+    """
+
+    tried: dict[Tried, int]
+    broken: dict[Tried, int]
+    findings: tuple[Finding, ...]
+    summary: str
+
+
+def set_checks(engine: Engine, name: str, checks: Sequence[Check], actor: str) -> MemoryItem:
+    """Replace the checks of an item.
+
+    Raises:
+        UsageError: The item does not exist, or its kind cannot have checks.
+    """
+    item = find(engine, name)
+    return change(engine, Patch(id=name, detail=with_checks(item.kind, item.detail, checks)), actor)
+
+
+def compiled(item: MemoryItem) -> tuple[Check, ...]:
+    """Return the checks that the words of an item compile to."""
+    if isinstance(item.detail, ConstraintDetail):
+        return compile_checks(item.text, item.detail.modality, item.scope)
+    ban = compile_checks(item.text, "must_not", item.scope)
+    return ban or (compile_checks(item.text, "must", item.scope) if item.kind == "rule" else ())
+
+
+def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> Trial:
+    """Return what the checks of an item would have done to present files, recorded writes and commands.
+
+    Args:
+        engine: The workspace's engine.
+        item: The item; it need not be recorded, nor active.
+        paths: Only these files and directories, or globs; empty for all artifacts and the history.
+
+    Raises:
+        UsageError: A path names no artifact, or the item has no check.
+    """
+    if not checks_of(item):
+        raise UsageError(f"“{item.text}” has no check: it is shown only. Write one with --check or --set.")
+    items = [msgspec.structs.replace(item, status="active", perhaps_ended_by=())]
+    tried: dict[Tried, int] = {"file": 0}
+    broken: dict[Tried, int] = {"file": 0}
+    found: list[Finding] = []
+    for one in _files(engine, paths):
+        _count(tried, broken, found, "file", evaluate_changes(items, [one]), one.path)
+    if not paths:
+        tried |= {"write": 0, "command": 0}
+        broken |= {"write": 0, "command": 0}
+        for event, call, message in _calls(engine):
+            if changes := list(_changes(engine, event, message)):
+                _count(tried, broken, found, "write", evaluate_changes(items, changes), "", event.seq)
+            if call.command and call.tool not in _OWN:
+                evaluation = evaluate_command(items, call.command, message=message)
+                _count(tried, broken, found, "command", evaluation, call.command, event.seq)
+    return Trial(
+        tried=tried, broken=broken, findings=tuple(found), summary=_summary(item, tried, broken, found)
+    )
+
+
+def _count(
+    tried: dict[Tried, int],
+    broken: dict[Tried, int],
+    found: list[Finding],
+    what: Tried,
+    evaluation: Evaluation,
+    where: str,
+    seq: int = 0,
+) -> None:
+    tried[what] += 1
+    broken[what] += bool(evaluation.violations)
+    found += [
+        Finding(what=what, where=one.path or where, reason=one.reason, line=one.line, seq=seq, mode=one.mode)
+        for one in evaluation.violations
+    ]
+
+
+def _files(engine: Engine, paths: Sequence[str]) -> Iterator[CheckedChange]:
+    """Return present files as if each were newly written; binary ones are left out."""
+    present = engine.git.manifest()
+    wanted = dict.fromkeys(present) if not paths else {}
+    for given in paths:
+        name = given.removeprefix("./").removeprefix(f"{ARTIFACTS}/").rstrip("/")
+        named = [path for path in present if path == name or path.startswith(f"{name}/")]
+        named = named or [path for path in present if matches((name,), path)]
+        if not named and name not in ("", ".", ARTIFACTS):
+            raise UsageError(f"No artifact matches {given!r}; paths are relative to the artifacts.")
+        wanted |= dict.fromkeys(named or present)
+    for path in wanted:
+        text = decoded(engine.git.repo.read_blob(present[path].oid))
+        if text is not None:
+            yield CheckedChange(path=path, after=text)
+
+
+def _calls(engine: Engine) -> Iterator[tuple[Event, ToolCallExecuted, str]]:
+    """Return the recorded calls of tools, each with the user's latest message before it."""
+    message = ""
+    for event in engine.log.history.read(on_damage=told_already):
+        if isinstance(event.data, UserMessageSent):
+            message = engine.read_body(event.data.body)
+        elif isinstance(event.data, ToolCallExecuted):
+            yield event, event.data, message
+
+
+def _changes(engine: Engine, event: Event, message: str) -> Iterator[CheckedChange]:
+    repo = engine.git.repo
+    for made in changes_of(event):
+        if all(repo.has_blob(oid) for oid in (made.before, made.after) if oid):  # neither was purged
+            yield CheckedChange(
+                path=made.path,
+                before=decoded(repo.read_blob(made.before)) if made.before else None,
+                after=decoded(repo.read_blob(made.after)) if made.after else None,
+                removes=not made.after,
+                actor=event.actor,
+                message=message,
+            )
+
+
+def _summary(
+    item: MemoryItem, tried: dict[Tried, int], broken: dict[Tried, int], found: Iterable[Finding]
+) -> str:
+    modes = {one.mode for one in found} or {check.mode for check in checks_of(item)}
+    verb = _VERBS.get(max(modes, key=MODES.index), "deny")
+    files = f"Would {verb} {broken['file']} of {_plural(tried['file'], 'file')} today"
+    late = [check for check in checks_of(item) if isinstance(check, ProgramCheck | FollowUpCheck)]
+    end = " A command is only checked at the end of a run." if late else ""
+    if "write" not in tried:
+        return f"{files}.{end}"
+    writes, commands = _plural(tried["write"], "write"), _plural(tried["command"], "command")
+    return f"{files}; {broken['write']} of {writes} and {broken['command']} of {commands} in history.{end}"
+
+
+def _plural(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

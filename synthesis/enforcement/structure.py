@@ -1,0 +1,133 @@
+"""Checks of structure: code that may not be written, or must be there, by ast-grep patterns."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from agentx.storage.text import one_line, shorten
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
+from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of, tree_of
+from agentx.synthesis.memory.checks import StructureCheck
+
+if TYPE_CHECKING:
+    from ast_grep_py import SgNode
+
+_META = re.compile(r"\$\$\$[A-Z_0-9]*|\$[A-Z_][A-Z_0-9]*")
+_WORD = re.compile(r"[A-Za-z_]\w+")
+_CALL = re.compile(r"[\w.:$>-]+\(.*\)", re.DOTALL)
+_CALL_CONTEXTS = {"go": "func f() { … }", "c": "void f() { …; }", "cpp": "void f() { …; }"}
+"""Languages in which a call alone is read as a conversion or a declaration."""
+
+_SHOWN_WORDS = 12
+_DIALECTS = {"tsx": "typescript"}
+"""Languages that a check of another one covers, too."""
+
+
+def broken_structures(check: StructureCheck, change: CheckedChange) -> Iterator[Breach]:
+    """Yield a breach for each new match, or one if a required match is missing."""
+    if change.after is None or not _languages(check, change.path):
+        return
+    found = _matches(check, change, "after")
+    if check.required:
+        had = change.before is None or _matches(check, change, "before")
+        if had and not found and not _is_blank(change):
+            yield Breach(reason=f"{change.path} has no `{_wanted(check)}`.", line=1)
+        return
+    earlier = Counter(key for key, _ in _matches(check, change, "before"))
+    instead = f" Use {check.instead} instead." if check.instead else ""
+    for key, node in found:
+        if earlier[key] > 0:
+            earlier[key] -= 1
+            continue
+        line = node.range().start.line + 1
+        shown = shorten(one_line(key), _SHOWN_WORDS)
+        said = f"names `{shown}`" if check.names else f"has `{shown}`"
+        yield Breach(reason=f"Line {line} of {change.path} {said}.{instead}", line=line)
+
+
+def unreadable(pattern: str, language: str) -> str:
+    """Return why a pattern cannot be read in a language; empty if it can.
+
+    >>> unreadable("print($$$)", "python"), unreadable("import $X from 'lodash'", "python")
+    ('', 'it is not valid python')
+    """
+    if language not in LANGUAGES.values():
+        return f"{language} is not a known language"
+    return "" if _reads(pattern, language) else f"it is not valid {language}"
+
+
+def _languages(check: StructureCheck, path: str) -> str:
+    """Return the language in which the check reads a file; empty if it is not about such files."""
+    language = language_of(path)
+    wanted = {language, _DIALECTS.get(language, language)}
+    if check.languages:
+        return language if wanted & set(check.languages) else ""
+    return language if all(_reads(pattern, language) for pattern in check.patterns) else ""
+
+
+def _matches(check: StructureCheck, change: CheckedChange, side: Side) -> list[tuple[str, "SgNode"]]:
+    """Return the matches that count, each with the text by which it is compared with the other side."""
+    text = change.after if side == "after" else change.before
+    if not text:
+        return []
+    found: list[tuple[str, SgNode]] = []
+    for pattern in check.patterns:
+        if all(word in text for word in _words(pattern)):
+            found += _kept(check, _find(change, side, _rule_of(pattern, language_of(change.path))))
+    if check.rule:
+        found += _kept(check, _find(change, side, check.rule))
+    return found
+
+
+def _rule_of(pattern: str, language: str) -> dict[str, Any]:
+    """Return the rule for a pattern; a call gets a context where it would be read as something else."""
+    context = _CALL_CONTEXTS.get(language)
+    if context and _CALL.fullmatch(pattern.strip()):
+        return {"pattern": {"context": context.replace("…", pattern), "selector": "call_expression"}}
+    return {"pattern": pattern}
+
+
+def _find(change: CheckedChange, side: Side, rule: dict[str, Any]) -> list["SgNode"]:
+    root = tree_of(change, side)
+    if root is None:
+        return []
+    try:
+        found: list[SgNode] = root.find_all(**rule)
+    except RuntimeError:  # the rule names nodes that this language does not have
+        return []
+    return found
+
+
+def _kept(check: StructureCheck, nodes: list["SgNode"]) -> Iterator[tuple[str, "SgNode"]]:
+    for node in nodes:
+        if not check.names:
+            yield node.text(), node
+        for variable, form in check.names.items():
+            named = node.get_match(variable)
+            if named is not None and not re.fullmatch(form, named.text()):
+                yield named.text(), named
+
+
+def _wanted(check: StructureCheck) -> str:
+    return check.patterns[0] if check.patterns else "match of the rule"
+
+
+def _is_blank(change: CheckedChange) -> bool:
+    return not (change.after or "").strip()
+
+
+@lru_cache(maxsize=512)
+def _words(pattern: str) -> tuple[str, ...]:
+    """Return words that each match contains, so that most texts need not be parsed."""
+    return tuple(_WORD.findall(_META.sub(" ", pattern)))
+
+
+@lru_cache(maxsize=512)
+def _reads(pattern: str, language: str) -> bool:
+    from ast_grep_py import SgRoot  # noqa: PLC0415 - loaded when the first file is parsed
+
+    if language not in LANGUAGES.values():
+        return False
+    return SgRoot(_META.sub("meta", pattern), language).root().find(kind="ERROR") is None

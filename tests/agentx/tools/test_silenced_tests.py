@@ -1,0 +1,114 @@
+"""A failing test that is silenced instead of fixed keeps its problem open, in a real workspace."""
+
+import sys
+
+import pytest
+
+FAILING = "def test_ok():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
+CASES = (
+    "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_ok(self):\n        pass\n\n"
+    "    def test_bad(self):\n        self.assertEqual(1, 2)\n"
+)
+BAD, BAD_CASE = "def test_bad():", "    def test_bad(self):"
+
+
+def settings(command):
+    return f'\n[tools]\nisolation = "none"\n[checks.tests]\ncommand = "{sys.executable} {command}"\n'
+
+
+def silence(ws, name, text):
+    ws.tools.write_file(name, text)
+    ws.tools.run_tests()
+    (problem,) = ws.memory("hot_issue")
+    assert problem.detail.silenced
+    assert problem.id in ws.get_relevant_context("go on").text
+    return problem.detail.silenced
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "silenced"),
+    [
+        ("test_a.py", FAILING.replace(BAD, f"import pytest\n\n\n@pytest.mark.skip\n{BAD}"), "skipped"),
+        ("test_a.py", FAILING.replace(BAD, f"import pytest\n\n\n@pytest.mark.skipif(True, reason='x')\n{BAD}"), "skipped"),
+        ("test_a.py", FAILING.replace("assert 1 == 2", "import pytest; pytest.skip('x')"), "skipped"),
+        ("test_a.py", "import pytest\n\npytest.skip('x', allow_module_level=True)\n" + FAILING, "skipped"),
+        ("test_a.py", FAILING.replace(BAD, f"import pytest\n\n\n@pytest.mark.xfail\n{BAD}"), "expected to fail"),
+        ("test_a.py", FAILING.partition(BAD)[0], "removed"),
+        ("test_a.py", FAILING.replace(BAD, "def bad():"), "removed"),
+        ("pytest.ini", "[pytest]\naddopts = --deselect test_a.py::test_bad\n", "deselected"),
+        ("pytest.ini", "[pytest]\naddopts = -k ok\n", "deselected"),
+        ("pytest.ini", "[pytest]\naddopts = --ignore test_a.py\n", "removed"),
+        ("conftest.py", "collect_ignore = ['test_a.py']\n", "removed"),
+    ],
+)  # fmt: skip
+def test_silenced_pytest_test_keeps_its_problem(configured, name, text, silenced):
+    ws = configured(settings("-m pytest -q -p no:cacheprovider -p no:randomly"))
+    ws.tools.write_file("test_b.py", "def test_c():\n    pass\n")
+    ws.tools.write_file("test_a.py", FAILING)
+    ws.tools.run_tests()
+    assert silence(ws, name, text) == silenced
+    for extra in ("pytest.ini", "conftest.py"):
+        if extra == name:
+            ws.tools.delete_file(name)
+    ws.tools.write_file("test_a.py", FAILING.replace("1 == 2", "1 == 1"))
+    ws.tools.run_tests()
+    assert ws.memory("hot_issue") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "silenced"),
+    [
+        (CASES.replace(BAD_CASE, f"    @unittest.skip('x')\n{BAD_CASE}"), "skipped"),
+        (CASES.replace(BAD_CASE, f"    @unittest.skipIf(True, 'x')\n{BAD_CASE}"), "skipped"),
+        (CASES.replace("self.assertEqual(1, 2)", "self.skipTest('x')"), "skipped"),
+        (CASES.replace("class A", "@unittest.skip('x')\nclass A"), "skipped"),
+        (CASES.replace("\n\nclass A", "raise unittest.SkipTest('x')\n\n\nclass A"), "skipped"),
+        (CASES.replace(BAD_CASE, f"    @unittest.expectedFailure\n{BAD_CASE}"), "expected to fail"),
+        (CASES.partition(BAD_CASE)[0], "removed"),
+        (CASES.replace("test_bad", "bad"), "removed"),
+    ],
+)
+def test_silenced_unittest_test_keeps_its_problem(configured, text, silenced):
+    ws = configured(settings("-m unittest"))
+    ws.tools.write_file("test_b.py", CASES.partition(BAD_CASE)[0].replace("class A", "class B"))
+    ws.tools.write_file("test_a.py", CASES)
+    ws.tools.run_tests()
+    assert silence(ws, "test_a.py", text) == silenced
+    ws.tools.write_file("test_a.py", CASES.replace("(1, 2)", "(1, 1)"))
+    ws.tools.run_tests()
+    assert ws.memory("hot_issue") == []
+
+
+@pytest.mark.parametrize(
+    "command", ["-m pytest -q -p no:cacheprovider", "-m pytest -p no:cacheprovider --no-summary"]
+)
+def test_failing_test_replaced_by_another_keeps_its_problem(configured, command):
+    ws = configured(settings(command))
+    ws.tools.write_file("test_a.py", FAILING)
+    assert not ws.tools.run_tests().changed
+    ws.tools.write_file("test_a.py", FAILING.replace(BAD, "def test_other():").replace("1 == 2", "1 == 1"))
+    done = ws.tools.run_tests()
+    assert {name.check for name in done.report.passed} == {"test_a.py::test_ok", "test_a.py::test_other"}
+    assert "xml" not in done.output
+    (problem,) = ws.memory("hot_issue")
+    assert problem.detail.silenced == "removed"
+
+
+def test_report_that_the_user_asks_for_is_left_alone(configured):
+    ws = configured(settings("-m pytest -p no:cacheprovider"))
+    ws.tools.write_file("pytest.ini", "[pytest]\naddopts = --junitxml=own.xml\n")
+    ws.tools.write_file("test_a.py", FAILING)
+    done = ws.tools.run_tests()
+    assert done.changed == ("own.xml",)
+    assert "own.xml" in done.output
+
+
+def test_answer_tells_that_a_passing_run_has_fewer_tests_than_the_one_before(configured):
+    ws = configured(settings("-m pytest -q -p no:cacheprovider"))
+    tests = "def test_{0}():\n    pass\n\n\n".format
+    ws.tools.write_file("test_a.py", tests("a") + tests("b") + tests("c"))
+    assert "before" not in ws.tools.run_tests().render()
+    ws.tools.write_file("test_a.py", f"import pytest\n\n\n{tests('a')}@pytest.mark.skip\n{tests('b')}")
+    told = "[1 test fewer than in the run before (2, was 3); 1 more skipped]"
+    assert told in ws.tools.run_tests().render()
+    assert "before" not in ws.tools.run_tests().render()

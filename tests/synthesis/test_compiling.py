@@ -1,0 +1,88 @@
+"""Common wordings of rules, and the checks that they compile to."""
+
+import re
+
+import pytest
+
+from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.language.sentences import Span
+from agentx.synthesis.memory import checks as c
+from agentx.synthesis.memory.items import Scope
+
+
+def compiled(text):
+    return compile_checks(text, "must", Scope())
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("Never delete files in tests/", c.PathCheck(paths=("tests/**",), actions=("delete",))),
+        (
+            "The CSVs in exports/ are evidence, don't change them.",
+            c.PathCheck(paths=("exports/**/*.csv",), actions=("create", "change", "delete")),
+        ),
+        ("Every note in research/ needs a `## Sources` section.", c.ContentCheck(paths=("research/**",), sections=("Sources",))),
+        ("Keep answers under 80 words.", c.SizeCheck(of="answer", unit="words", at_most=79)),
+        ("No function longer than 40 lines, please.", c.SizeCheck(of="function", at_most=40)),
+        ("moment.js must not come back into this project.", c.DependencyCheck(packages=("moment",))),
+        ("terraform apply must never be run with -auto-approve", c.CommandCheck(programs=("terraform apply",), forbidden_flags=("-auto-approve", "--auto-approve"))),
+        ("Always git commit with -s or --signoff.", c.CommandCheck(programs=("git commit",), required_flags=("-s|--signoff",))),
+        ("After changing api/openapi.yaml, run `make gen-client`.", c.FollowUpCheck(command="make gen-client", paths=("api/openapi.yaml",))),
+        ("Leave emojis out of your answers.", c.TextCheck(patterns=compiled("No emojis in answers.")[0].patterns, places=("answers",))),
+    ],
+)  # fmt: skip
+def test_a_common_wording_compiles_to_the_check_of_its_kind(text, check):
+    assert compiled(text) == (check,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Be polite in mails to the print shop.",
+        "Before deleting anything, think about who depends on it.",
+        "Don't over-engineer.",
+        "No emojis in commit messages.",
+        "Never import pandas in the API layer.",
+        "Never use lodash unless I ask for it.",
+        "Give variables names that mean something.",
+    ],
+)
+def test_what_no_check_can_tell_has_none(text):
+    assert compiled(text) == ()
+
+
+def test_every_rule_of_ast_grep_in_a_compiled_check_can_be_read():
+    ast_grep = pytest.importorskip("ast_grep_py")
+    for text in (
+        "No `eval()`.",
+        "Rust: no .unwrap() in src/, except in tests.",
+        "Never use `var` in JavaScript.",
+    ):
+        found = compiled(text)
+        assert found
+        for check in found:
+            for language in check.languages:
+                assert ast_grep.SgRoot("", language).root().find_all({"rule": check.rule}) == []
+
+
+def test_a_name_has_to_have_its_form():
+    (check,) = compiled("C#: any method that returns Task ends in Async.")
+    assert re.fullmatch(check.names["NAME"], "SaveAsync")
+    assert not re.fullmatch(check.names["NAME"], "Save")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Core/Src and Core/Inc come out of CubeMX. Do not hand-edit any of it, ever.",
+        "Never write a real credential into a file. I mean Stripe live keys (sk_live_...).",
+    ],
+)
+def test_a_rule_is_compiled_with_the_sentence_that_its_words_rest_on(message):
+    sentences = message.split(". ")
+    at = 0 if message.startswith("Never") else len(sentences[0]) + 2
+    span = Span(at, at + len(sentences[at > 0]))
+    assert compiled(in_context(message, span))
+    assert in_context("Fix the parser. Never be rude.", Span(16, 30)) == ""
