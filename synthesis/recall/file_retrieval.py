@@ -50,7 +50,9 @@ def retrieve_files(
     """
     if k <= 0:
         return []
-    if wanted(query).first == "source" and _QUESTION.match(query):  # one passage answers it, not the file as a whole
+    if wanted(query).first == "source" and _QUESTION.match(
+        query
+    ):  # one passage answers it, not the file as a whole
         found = retrieve(index, query, vector, 10 * k, where, grouped=True)
         return [hit for hit in found if hit.path][:k]
     first, _, rest = query.strip().partition("\n")
