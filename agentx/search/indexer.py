@@ -57,15 +57,16 @@ _Find = Callable[[MemoryIndex, str, Vector | None, int, Filter], list[SearchHit]
 
 
 class Watching:
-    """The background worker's view of the writing."""
+    """The background worker's view of the writing, and of searches: it yields to both."""
 
     def __init__(self, write_path: WritePath) -> None:
         self._write_path = write_path
+        self.searches = 0
 
     @property
     def writing(self) -> bool:
-        """Whether a write is in progress in this process."""
-        return self._write_path.lock.held
+        """Whether a write or a search by words is in progress in this process."""
+        return self._write_path.lock.held or self.searches > 0
 
     @property
     def last_write(self) -> float:
@@ -111,10 +112,11 @@ class Indexer:
         self._searches = 0
         self._closing = False
         self._passages: Passages | None = None
+        self._watching = Watching(write_path)
         self._background = Background(
             WORKERS[0],
             lambda: self._mending(self._turn),
-            Watching(write_path),
+            self._watching,
             Ownership(place.with_name(f"{place.name}.owner")),
         )
         self.why_lexical = ""
@@ -387,14 +389,16 @@ class Indexer:
         unread = self.catch_up(deadline=deadline)
         self.start()
         # If most passages have no vector yet, the few that have one would rank before all others.
-        self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
+        with self._first():
+            self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         if embed_s > 0 and not unread and (self._in_memory or not self.behind):
             self.embed(deadline_s=embed_s)  # more than a few are left to the background
             self.behind = self.behind and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None
         if self._embedder is not None and query.strip() and not self.behind:
             vector = self._embedder.embed_query(query)
-        hits = find(self.index, query, vector, k, where)
+        with self._first():
+            hits = find(self.index, query, vector, k, where)
         if unread:
             raise SearchLate(
                 f"The deadline left no time to index the last {unread:,} events, so only earlier ones were "
@@ -402,6 +406,17 @@ class Indexer:
                 hits,
             )
         return hits
+
+    @contextlib.contextmanager
+    def _first(self) -> Iterator[None]:
+        """Let the background yield meanwhile."""
+        with self._idle:
+            self._watching.searches += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._watching.searches -= 1
 
     def _mending(self, work: Callable[[], T]) -> T:
         """Do something with the index; if it turns out to be damaged or deleted, retry with a new one."""

@@ -7,6 +7,7 @@ normalised to 0..1 over the files, and they are added with fixed weights (measur
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
@@ -25,6 +26,7 @@ WORDS, MEANING, NAME = 1.0, 0.3, 0.26
 NEXT_BY_WORDS, NEXT_BY_MEANING = 0.4, 0.3
 """Weight of a file's next passage, as a share of the one before it."""
 
+_QUESTION = re.compile(r"\s*(?:where|which|what|how)\b|[^\n]*\?", re.IGNORECASE)
 _File = tuple[str, str]
 
 
@@ -48,7 +50,9 @@ def retrieve_files(
     """
     if k <= 0:
         return []
-    if wanted(query).first == "source":  # one passage answers it, not the file as a whole
+    if wanted(query).first == "source" and _QUESTION.match(
+        query
+    ):  # one passage answers it, not the file as a whole
         found = retrieve(index, query, vector, 10 * k, where, grouped=True)
         return [hit for hit in found if hit.path][:k]
     first, _, rest = query.strip().partition("\n")

@@ -349,3 +349,15 @@ def test_a_search_leaves_many_passages_without_a_vector_to_the_background(ws, mo
     assert ws.search("part_7")
     assert "not embedded yet" not in ws.tools.call("search_memory", {"query": "part_7"}).output
     assert not indexer.behind
+
+
+def test_the_background_yields_to_a_search(ws, monkeypatch):
+    ws.tools.write_file("a.md", "Walruses.\n")
+    watching, seen = ws.engine.indexer._watching, []
+    index = ws.engine.indexer.index
+    found = index.search_text
+    monkeypatch.setattr(index, "search_text", lambda *asked: seen.append(watching.writing) or found(*asked))
+    assert ws.search("walrus")
+    assert seen
+    assert all(seen)
+    assert not watching.writing
