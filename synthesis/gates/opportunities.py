@@ -67,7 +67,7 @@ def outcomes(state: State, events: Iterable[Event]) -> list[Outcome]:
 def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
     kept, broke = (task.grade.kept, task.grade.broke) if task.grade else ((), ())
     said, acted = (
-        [(action, action.words.keys()) for action in dict.fromkeys(part)] for part in (task.said, task.done)
+        [(action, action.words.keys()) for action in _each_once(part)] for part in (task.said, task.done)
     )
     actions = [*said, *acted]
     done = frozenset[str]().union(*(words for _, words in acted))
@@ -88,6 +88,10 @@ def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
             broke=item.id in broke or item.id in task.broke,
             graded=named,
         )
+
+
+def _each_once(actions: Iterable[Action]) -> Iterable[Action]:
+    return {(one.said, one.tool, one.paths, one.domain): one for one in actions}.values()
 
 
 def _reached(
