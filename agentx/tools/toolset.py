@@ -460,6 +460,15 @@ class ToolSet:
         agent = Actor.parse(self.actor).name
         look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
         job.noted = look.note
+        fixed = look.evaluation.fixed
+        if fixed and "command" in arguments and job.call_id not in self.engine.log.state.pending:
+            rule = look.evaluation.broken[0]
+            told = f"[Corrected by rule {rule}: `{arguments['command']}` → `{fixed}`]"
+            arguments["command"] = fixed
+            job.given = dict(arguments)
+            job.arguments = _bounded(job.given)
+            look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
+            job.noted = "\n".join(filter(None, (told, job.noted, look.note)))
         job.evaluated(look.evaluation)
         if look.violations:
             raise WriteDenied(look.violations)

@@ -223,12 +223,12 @@ def _substituted(instead: str, entry: str, call: ProgramCall, text: str) -> str:
     if words or len(instead.split()) == len(old) == 1:
         head = " ".join([call.program, *call.arguments][: len(old)])
         if call.program in _PACKAGES and program in _PACKAGES and not words:
-            return _package_manager(call, program, rest)
+            return _as_other_installer(call, program, rest)
         return f"{instead}{text[len(head) :]}" if text.startswith(head) and len(old) == len(words) + 1 else ""
-    return _package_manager(call, program, rest) if {call.program, program} <= _PACKAGES.keys() else ""
+    return _as_other_installer(call, program, rest) if {call.program, program} <= _PACKAGES.keys() else ""
 
 
-def _package_manager(call: ProgramCall, program: str, rest: str) -> str:
+def _as_other_installer(call: ProgramCall, program: str, rest: str) -> str:
     """Return a call of one package manager of JavaScript as one of another.
 
     Only its own words are translated, so a call with flags before the subcommand is left alone.

@@ -129,6 +129,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         return found[0] if len(found) == 1 else ""
 
     @property
+    def fixed(self) -> str:
+        """The corrected command line, if the broken rule demands that it is run in place of this one."""
+        return self.corrected if self.of("fix") else ""
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """Ids of the broken rules, without duplicates."""
         return tuple(dict.fromkeys(one.item_id for one in self.violations))
