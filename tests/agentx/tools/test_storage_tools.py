@@ -60,7 +60,7 @@ def test_a_path_that_leads_out_or_that_some_system_cannot_hold_is_refused_by_eve
     assert [entry.path for entry in ws.tools.list_directory().entries] == ["mine.txt"]
 
 
-@pytest.mark.parametrize("path", ["..", "/", "./..", "../..", ".git", "a/../.."])
+@pytest.mark.parametrize("path", ["..", "./..", "../..", "/..", ".git", "a/../.."])
 def test_a_directory_that_leads_out_is_refused(ws, path):
     for call in (
         lambda: ws.tools.list_directory(path),
