@@ -13,12 +13,11 @@ import msgspec
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
 from agentx.synthesis.enforcement.commands import broken_commands
 from agentx.synthesis.enforcement.contents import missing_contents
-from agentx.synthesis.enforcement.decorators import missing_decorators
 from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
 from agentx.synthesis.enforcement.paths import forbidden_paths, matches
 from agentx.synthesis.enforcement.runs import RunStep, TryProgram, failing_program, missing_follow_up
 from agentx.synthesis.enforcement.sizes import too_large, too_long_answer
-from agentx.synthesis.enforcement.structure import broken_structures
+from agentx.synthesis.enforcement.structure import broken_structures, missing_decorators
 from agentx.synthesis.enforcement.texts import forbidden_in_answer, forbidden_in_command, forbidden_texts
 from agentx.synthesis.enforcement.topics import about, perhaps_about
 from agentx.synthesis.memory.checks import (

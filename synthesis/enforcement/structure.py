@@ -1,4 +1,4 @@
-"""Checks of structure: code that may not be written, or must be there, by ast-grep patterns."""
+"""Checks of structure: code that may not or must be there, and decorators that functions must have."""
 
 import re
 from collections import Counter
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
+from agentx.synthesis.enforcement.functions import Function, functions_of, is_meant, parses
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of, tree_of
-from agentx.synthesis.memory.checks import StructureCheck
+from agentx.synthesis.memory.checks import DecoratorCheck, StructureCheck
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
@@ -131,3 +132,36 @@ def _reads(pattern: str, language: str) -> bool:
     if language not in LANGUAGES.values():
         return False
     return SgRoot(_META.sub("meta", pattern), language).root().find(kind="ERROR") is None
+
+
+# --- decorators ---------------------------------------------------------------------------------------------
+
+
+def missing_decorators(check: DecoratorCheck, change: CheckedChange) -> Iterator[Breach]:
+    """Yield a breach for each new function of the kind without the decorator."""
+    if change.after is None:
+        return
+    known = {function.qualified for function in functions_of(change, "before")}
+    kind = f"{check.functions} " if check.functions else ""
+    for function in functions_of(change):
+        if function.qualified in known or _carries(function, check.decorator):
+            continue
+        meant = is_meant(function, check.functions)
+        if meant != "no" and parses(function):
+            reason = (
+                f"{function.qualified} at line {function.line} of {change.path} is a new {kind}function "
+                f"without @{check.decorator}."
+            )
+            doubt = f"It is uncertain whether it is a {kind}function." if meant == "perhaps" else ""
+            yield Breach(reason=reason, line=function.line, doubt=doubt)
+
+
+def _carries(function: Function, decorator: str) -> bool:
+    """Return whether a function has the decorator, or is the decorator itself."""
+    wanted = re.split(r"\.|::", decorator)[-1]
+    return function.name == wanted or any(
+        name == decorator
+        or re.split(r"\.|::", name)[-1] == decorator
+        or (name == wanted and wanted != decorator)
+        for name in function.decorators
+    )

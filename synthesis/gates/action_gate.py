@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from agentx.storage.events.types import ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
@@ -25,6 +26,7 @@ from agentx.synthesis.gates.action_relevance import (
 )
 from agentx.synthesis.gates.situations import woken
 from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.learning.following import observe
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
     FlowDetail,
@@ -173,6 +175,8 @@ def judge(
     against = [item for item in found if not item.perhaps_ended_by]
     doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
     refused = [item for item in refused_before(board, action) if item.id not in granted]
+    if refused and _is_step_of_approved(action, flows, granted):
+        refused = []
     awake = woken(board, action, vectors)
     denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
     asking = [
@@ -217,7 +221,7 @@ def judge(
         reason=shorten(one_line(reason), _REASON_WORDS),
         denied_by=denied,
         asked_by=tuple(dict.fromkeys(item.id for item in (*asking, *doubted, *refused))),
-        sections=tuple(sections),
+        sections=() if decision == "allow" else tuple(sections),
         woken=tuple(item.id for item in awake),
     )
 
@@ -238,6 +242,13 @@ def _touched(
     ]
     known = {one.item.id for one in touched}
     return touched + [one for one in touching(board, action) if one.item.id not in known]
+
+
+def _is_step_of_approved(action: Action, flows: Sequence[FlowMatch], granted: frozenset[str]) -> bool:
+    """Return whether an action carries out a step of a flow that the user approved for this run."""
+    call = ToolCallExecuted("", action.tool, "SUCCEEDED", command=action.command)
+    details = (one.item.detail for one in flows if one.item.id in granted)
+    return any(observe(detail.steps, [call]).seen for detail in details if isinstance(detail, FlowDetail))
 
 
 def needs_approval(called: FlowMatch) -> bool:
