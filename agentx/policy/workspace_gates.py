@@ -23,7 +23,7 @@ from agentx.storage.events.types import Draft, Event, TaskGraded, ToolCallExecut
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, why_asked
+from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, all_of, why_asked
 from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
@@ -196,8 +196,10 @@ class Gates:
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
-        evaluation = self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else "")
-        evaluation = evaluation.joined(self.engine.evaluate_command(command))
+        evaluation = all_of(
+            self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else ""),
+            self.engine.evaluate_command(command),
+        )
         verdict = judge(
             board,
             what,

@@ -111,16 +111,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         """The violations that stop the action."""
         return self.of(*STOPPING)
 
-    def joined(self, other: "Evaluation") -> "Evaluation":
-        """Return what this evaluation and another one of the same action found."""
-        broken = {*self.broken, *other.broken}
-        kept = dict.fromkeys((*self.kept, *other.kept))
-        return Evaluation(
-            violations=(*self.violations, *other.violations),
-            kept=tuple(name for name in kept if name not in broken),
-            checks=self.checks + other.checks,
-        )
-
     @property
     def corrected(self) -> str:
         """The corrected text or command line, if one rule is broken and the correction is mechanical."""
