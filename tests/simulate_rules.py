@@ -257,7 +257,7 @@ def plot(lived: Year) -> str:
     return line_plot(
         "Share of rules that are active over a year, for rules used weekly, monthly, and wrong ones",
         "Active rules over a year, in percent",
-        f"{AGENTS} agents; between two occasions a rule may sleep, and its occasion wakes it",
+        f"{AGENTS} agents; until its first occasion a rule may sleep, and its occasion wakes it",
         lines,
         [(days * (number + 0.5) / len(_MONTHS), month) for number, month in enumerate(_MONTHS)],
         _STEP,

@@ -22,9 +22,6 @@ from agentx.synthesis.demands.doubt import Doubt, weigh
 from agentx.synthesis.demands.reading.clause import Clause, has, lead_length, take_apart
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
-    Fulfilment,
-    Permission,
-    Retraction,
     Reversal,
     Withdrawal,
     after_withdrawal,
@@ -131,8 +128,6 @@ class Reading(msgspec.Struct, frozen=True):
         return any(closes(one) for one in self.reversals)
 
 
-Finding = Demand | Rejection | Retraction | Permission | Fulfilment
-
 BRIEF_CHARACTERS = 3_000
 """A message with more characters of own words than this is a brief.
 
@@ -151,35 +146,17 @@ MOST_OF_A_BRIEF = 5
 """Maximum number of candidates from a brief, the first ones; a user will not review more."""
 
 
-def findings(text: str) -> tuple[Finding, ...]:
-    """Return everything in a user's message that concerns rules, in order, regardless of existing rules.
-
-    Args:
-        text: The whole message, quotes and pasted material included.
-
-    >>> said = "Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks"
-    >>> [f.text for f in findings(said)]
-    ['Never create a requirements.txt file; use pyproject.toml instead.']
-    >>> findings("can you run the tests?")
-    ()
-    """
-    found: list[Finding] = []
-    for reading in readings(text):
-        endings = [one for one in reading.reversals if isinstance(one, Retraction | Permission | Fulfilment)]
-        if reading.closed:
-            found.append(next(one for one in endings if closes(one)))
-        elif reading.rules:
-            found += reading.rules
-        else:
-            found += [one for one in endings if isinstance(one, Fulfilment)]
-    return tuple(found)
-
-
 def readings(text: str) -> Iterator[Reading]:
     """Yield the readings of each sentence of a user's message, in order; sentences without any are skipped.
 
     Args:
         text: The whole message, quotes and pasted material included.
+
+    >>> said = "Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks"
+    >>> [rule.text for reading in readings(said) for rule in reading.rules]
+    ['Never create a requirements.txt file; use pyproject.toml instead.']
+    >>> list(readings("can you run the tests?"))
+    []
     """
     spelt = spelt_out(text)
     plain = own_words(spelt.text)

@@ -18,7 +18,7 @@ from agentx.synthesis.gates.action_relevance import Action, MemoryBoard
 from agentx.synthesis.gates.situations import comes_up, is_done
 from agentx.synthesis.learning.following import is_reading
 from agentx.synthesis.memory.items import MemoryItem
-from agentx.synthesis.state.rule_lifecycle import Outcome
+from agentx.synthesis.state.rule_lifecycle import RuleOutcome
 from agentx.synthesis.state.state import State
 
 _VALUE_CHARACTERS = 400
@@ -47,7 +47,7 @@ class _Task(msgspec.Struct):
         return bool(self.done or self.checked or self.grade or self.ended)
 
 
-def outcomes(state: State, events: Iterable[Event]) -> list[Outcome]:
+def outcomes(state: State, events: Iterable[Event]) -> list[RuleOutcome]:
     """Return what the tasks since the last maintenance did with the rules whose situation came up, in order.
 
     Args:
@@ -64,7 +64,7 @@ def outcomes(state: State, events: Iterable[Event]) -> list[Outcome]:
     return [outcome for task in found for outcome in _outcomes(board, task)] if rules else []
 
 
-def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
+def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[RuleOutcome]:
     kept, broke = (task.grade.kept, task.grade.broke) if task.grade else ((), ())
     said, acted = (
         [(action, action.words.keys()) for action in _each_once(part)] for part in (task.said, task.done)
@@ -80,7 +80,7 @@ def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[Outcome]:
         measured = item.id in task.checked
         if task.seq < item.created_seq or not (named or measured or _reached(board, item, actions)):
             continue
-        yield Outcome(
+        yield RuleOutcome(
             rule=item.id,
             at=task.at,
             kept=item.id not in broke

@@ -31,7 +31,7 @@ from agentx.synthesis.similarity.near_duplicates import near_duplicates
 from agentx.synthesis.state.rule_lifecycle import (
     ACTIVE,
     AGAIN,
-    Outcome,
+    RuleOutcome,
     after_night,
     after_task,
     detail_of,
@@ -107,7 +107,7 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upkeep(
-    state: State, now: str, uses: Mapping[str, Use] | None = None, outcomes: Sequence[Outcome] = ()
+    state: State, now: str, uses: Mapping[str, Use] | None = None, outcomes: Sequence[RuleOutcome] = ()
 ) -> Upkeep:
     """Return what maintenance changes at a time, catching up on every night since the last one.
 
@@ -210,7 +210,7 @@ class _Work:
                 strength = max(item.strength, min(item.strength + use.days - again, STRONGEST))
                 self._set(item, strength=strength, used_at=max(use.at, item.used_at))
 
-    def count(self, outcomes: Sequence[Outcome]) -> None:
+    def count(self, outcomes: Sequence[RuleOutcome]) -> None:
         """Strengthen the rules that tasks kept, and count the tasks that passed a rule over."""
         for outcome in outcomes:
             item = self.items.get(outcome.rule)
@@ -264,6 +264,7 @@ class _Work:
                 enforced_by=next((one.enforced_by for one in details if one.enforced_by), ""),
                 checks=next((one.checks for one in details if one.checks), ()),
                 reached=max(one.reached for one in details),
+                arose=sum(one.arose for one in details),
             )
         score = risen(max(one.score for one in every), AGAIN)
         awake = score >= ACTIVE or any(one.status == "active" for one in every)

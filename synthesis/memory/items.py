@@ -240,6 +240,7 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
         passed_over: Number of tasks in a row in which its situation came up and it was not kept.
         reached: Number of tasks of the workspace at the maintenance that last saw its situation; 0 if none
             has counted since it was made or strengthened.
+        arose: Number of tasks in which its situation came up.
     """
 
     violations: int = 0
@@ -247,6 +248,7 @@ class RuleDetail(msgspec.Struct, frozen=True, tag="rule", omit_defaults=True):
     checks: tuple[Check, ...] = ()
     passed_over: int = 0
     reached: int = 0
+    arose: int = 0
 
 
 class FlowRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -36,8 +36,8 @@ AGAIN = 0.5
 """Gain when a rule is stated again, or merged with a rule that says the same."""
 
 UNREACHED = 200
-"""Tasks without its situation after which a rule made from a lesson is dormant, and one made by hand ranks
-last.
+"""Tasks after which a rule made from a lesson is dormant if its situation never came up, and one made by hand
+ranks last.
 """
 
 
@@ -83,7 +83,7 @@ def standing_as(score: float) -> Status:
 # --- opportunities ------------------------------------------------------------------------------------------
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a task in which a rule's situation came up did with the rule.
 
     Attributes:
@@ -106,7 +106,7 @@ def tasks_of(state: State) -> int:
     return max(state.counts.get(name, 0) for name in ("RunStarted", "UserMessageSent", "TaskGraded"))
 
 
-def after_task(item: MemoryItem, outcome: Outcome, tasks: int) -> MemoryItem:
+def after_task(item: MemoryItem, outcome: RuleOutcome, tasks: int) -> MemoryItem:
     """Return a rule after a task in which its situation came up.
 
     A task that kept it ends the streak of tasks that passed it over; each other task adds one.
@@ -122,7 +122,7 @@ def after_task(item: MemoryItem, outcome: Outcome, tasks: int) -> MemoryItem:
     detail = detail_of(item)
     over = 0 if outcome.kept or not fades(item) else detail.passed_over + 1
     item = msgspec.structs.replace(
-        item, detail=msgspec.structs.replace(detail, passed_over=over, reached=tasks)
+        item, detail=msgspec.structs.replace(detail, passed_over=over, reached=tasks, arose=detail.arose + 1)
     )
     if over < SLEEPS_AFTER:
         return item
@@ -132,7 +132,9 @@ def after_task(item: MemoryItem, outcome: Outcome, tasks: int) -> MemoryItem:
 
 
 def after_night(item: MemoryItem, tasks: int) -> MemoryItem:
-    """Return a rule after a night: dormant if it was made from a lesson and its situation is too long ago.
+    """Return a rule after a night: dormant if it was made from a lesson whose situation never came up.
+
+    One whose situation came up once stays: tasks without it do not count against a rule.
 
     Args:
         item: Any item.
@@ -141,6 +143,8 @@ def after_night(item: MemoryItem, tasks: int) -> MemoryItem:
     if not fades(item):
         return item
     detail = detail_of(item)
+    if detail.arose:
+        return item
     if not detail.reached and tasks:
         return msgspec.structs.replace(item, detail=msgspec.structs.replace(detail, reached=tasks))
     if item.by_hand or item.status != "active" or not is_unreached(item, tasks):
@@ -150,9 +154,9 @@ def after_night(item: MemoryItem, tasks: int) -> MemoryItem:
 
 
 def is_unreached(item: MemoryItem, tasks: int) -> bool:
-    """Return whether a rule's situation did not come up in the last :data:`UNREACHED` tasks."""
-    reached = detail_of(item).reached
-    return bool(reached) and tasks - reached >= UNREACHED
+    """Return whether a rule's situation never came up, in at least :data:`UNREACHED` tasks."""
+    detail = detail_of(item)
+    return not detail.arose and bool(detail.reached) and tasks - detail.reached >= UNREACHED
 
 
 # --- what reinforces a rule ---------------------------------------------------------------------------------
@@ -192,7 +196,8 @@ def triggered(item: MemoryItem, at: str) -> Patch:
         item: As for :func:`reinforced`.
         at: Time.
     """
-    detail = msgspec.structs.replace(detail_of(item), reached=0)
+    detail = detail_of(item)
+    detail = msgspec.structs.replace(detail, reached=0, arose=max(detail.arose, 1))
     return _raised(item, at, 0.0, "its situation came up", detail)
 
 
@@ -245,7 +250,7 @@ def boot_rules(state: State) -> list[MemoryItem]:
     """Return the rules given to every agent at its start.
 
     These are all critical or pinned ones, then the strongest, up to 20. The fewer tasks passed a rule over,
-    the stronger it is; those whose situation is long ago come last.
+    the stronger it is; those whose situation never came up come last.
 
     Args:
         state: What is concluded.

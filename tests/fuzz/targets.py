@@ -41,12 +41,13 @@ from agentx.storage.log.snapshots import Snapshots
 from agentx.storage.secrets.redaction import clean, find, redact
 from agentx.storage.secrets.wrapping import decodings
 from agentx.synthesis.attribution.material import MAX_CHARACTERS, material, own_words, straighten
-from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.demands.classify import Demand, Rejection
 from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.state.state import State
+from tests.demand_findings import findings
 from tests.storage.wrapped_samples import WRAPPINGS
 
 Target = Callable[[bytes, Path], None]

@@ -7,7 +7,7 @@ import pytest
 
 from agentx.synthesis.memory.items import Link, MemoryItem, NoteDetail, RuleDetail
 from agentx.synthesis.state.rule_lifecycle import (
-    Outcome,
+    RuleOutcome,
     after_night,
     after_task,
     boot_rules,
@@ -45,7 +45,7 @@ def after(item, patch):
 def tasks(item, number, *, start=1, **outcome):
     """The rule after so many tasks in which its situation came up."""
     for day in range(start, start + number):
-        item = after_task(item, Outcome(rule=item.id, at=at(day), **outcome), tasks=day)
+        item = after_task(item, RuleOutcome(rule=item.id, at=at(day), **outcome), tasks=day)
     return item
 
 
@@ -86,7 +86,7 @@ def test_what_a_grade_named_has_changed_the_score_already():
     assert (broken.score, broken.detail.violations, broken.detail.passed_over) == (5.0, 0, 1)
 
 
-def test_a_rule_made_from_a_lesson_sleeps_when_its_situation_is_200_tasks_ago():
+def test_a_rule_made_from_a_lesson_sleeps_when_its_situation_never_came_up_in_200_tasks():
     item = after_night(rule(5.0), 10)
     assert (item.detail.reached, after_night(item, 209)) == (10, item)
     asleep = after_night(item, 210)
@@ -94,6 +94,15 @@ def test_a_rule_made_from_a_lesson_sleeps_when_its_situation_is_200_tasks_ago():
     assert after_night(asleep, 9_000) == asleep
     by_hand = after_night(rule(5.0, by_hand=True), 10)
     assert after_night(by_hand, 900).status == "active"
+
+
+def test_a_rule_whose_situation_came_up_once_waits_for_the_next_time():
+    item = tasks(after_night(rule(5.0), 10), 1, start=11)
+    assert (item.detail.arose, after_night(item, 9_000)) == (1, item)
+    state = State(counts={"RunStarted": 9_000})
+    state.items["r-1"] = msgspec.structs.replace(item, id="r-1", score=7.0)
+    state.items["r-2"] = rule(5.0, id="r-2", detail=RuleDetail(reached=8_990))
+    assert [item.id for item in boot_rules(state)] == ["r-1", "r-2"]
 
 
 def test_a_rule_that_woke_is_not_laid_aside_in_the_next_night():

@@ -1,7 +1,8 @@
 """A long text of the user's own is a brief: what it says is at most a candidate, a little of it, and sending it again changes nothing."""
 
 from agentx import Workspace
-from agentx.synthesis.demands.classify import BRIEF_CHARACTERS, MOST_OF_A_BRIEF, findings
+from agentx.synthesis.demands.classify import BRIEF_CHARACTERS, MOST_OF_A_BRIEF
+from tests.demand_findings import findings
 
 RULE = "Never use tabs in the generated files. "
 STORY = "The widget shows the days of a month and the events of each day. "

@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from agentx.synthesis.attribution.material import MAX_CHARACTERS, own_words
-from agentx.synthesis.demands.classify import findings
+from tests.demand_findings import findings
 
 UNITS = (
     "actually, use tabs instead of spaces. ",

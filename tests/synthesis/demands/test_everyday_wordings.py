@@ -2,7 +2,8 @@
 
 import pytest
 
-from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.demands.classify import Demand, Rejection
+from tests.demand_findings import findings
 from tests.rule_checks import forbid_path, forbid_text, require_decorator, require_import
 
 _TODO = forbid_path(("**/TODO.txt", "TODO.txt"))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentx.synthesis.demands.classify import findings
 from agentx.synthesis.demands.explanation import explain
+from tests.demand_findings import findings
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import pytest
 
-from agentx.synthesis.demands.classify import Demand, Rejection, Retraction, findings
+from agentx.synthesis.demands.classify import Demand, Rejection
+from agentx.synthesis.demands.reversals import Retraction
 from agentx.synthesis.demands.tables.explicit import ORDERS
+from tests.demand_findings import findings
 
 CERTAIN = """
 never create a requirements.txt file; use pyproject.toml instead

@@ -3,9 +3,10 @@
 import pytest
 
 from agentx.synthesis.compiling.compile import compile_checks
-from agentx.synthesis.demands.classify import Demand, findings
+from agentx.synthesis.demands.classify import Demand
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.memory.checks import PathCheck
+from tests.demand_findings import findings
 
 
 def only(text: str) -> Demand:

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.synthesis.attribution.material import MAX_CHARACTERS, own_words
-from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.demands.classify import Demand, Rejection
+from tests.demand_findings import findings
 
 DEMANDS = (
     "Always answer in German.",

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from agentx.synthesis.attribution.material import own_words
-from agentx.synthesis.demands.classify import Demand, Rejection, findings
+from agentx.synthesis.demands.classify import Demand, Rejection
+from tests.demand_findings import findings
 
 ROWS = Path(__file__).with_name("quoting.txt").read_text("utf-8").splitlines()
 QUOTING = [row[2:].replace("\\n", "\n") for row in ROWS if row.startswith("< ")]

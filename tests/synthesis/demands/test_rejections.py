@@ -3,8 +3,9 @@
 import pytest
 
 from agentx.storage.events.types import AgentMessageSent, Body
-from agentx.synthesis.demands.classify import Rejection, findings
+from agentx.synthesis.demands.classify import Rejection
 from agentx.synthesis.demands.tables.explicit import REJECTIONS
+from tests.demand_findings import findings
 
 TURNED_DOWN = """
 the second constructor is redundant
