@@ -79,7 +79,7 @@ class Files:
         """
         found: list[PointedText] = []
         for pattern in read.paths:
-            paths = list(self._matching(read.source, pattern)) if "*" in pattern else [pattern]
+            paths = list(self.matching(read.source, pattern)) if "*" in pattern else [pattern]
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
@@ -118,7 +118,7 @@ class Files:
             raise PointerMissing(f"{source}:{path} leads out of {tree}.")
         return target
 
-    def _matching(self, source: str, pattern: str) -> list[str]:
+    def matching(self, source: str, pattern: str) -> list[str]:
         """Return the files that a pattern matches.
 
         Links to directories are not followed, so a walk always ends.

@@ -19,6 +19,7 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.changes import Words, present_of
 from agentx.pipelines.dispatcher import Came, Dispatcher
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.step_proof import ACTOR
@@ -28,7 +29,13 @@ from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.events.pipeline_events import (
+    FileRule,
+    PipelineEnded,
+    PipelineStarted,
+    StageKept,
+    StageReopened,
+)
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
@@ -37,7 +44,8 @@ from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
-from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Proof, TaskPart
+from agentx.synthesis.pipelines.running.staleness import Stale, Staleness
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
@@ -135,6 +143,11 @@ class Runner:
         with alone(self._engine):
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
+            files = self._dispatcher.files
+            self._staleness = Staleness(
+                self.plan, tracker.progress, present_of(self._engine, files, tracker.changed)
+            )
+            self._words = Words(tracker.changed, files)
             try:
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
@@ -284,7 +297,7 @@ class Runner:
         """Do a step in a worker thread; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
-            floor = schedule.floor[key]
+            floor = max(schedule.floor[key], schedule.doubt[key])
             written = progress.written.get(key)
             own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
@@ -293,8 +306,13 @@ class Runner:
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
+            proof = progress.proved.get(key)
+            is_sent = written is not None and written.seq > floor
+            in_doubt = schedule.in_doubt(key) and not (waits or is_sent)
         send = self._dispatcher
         try:
+            if in_doubt and proof:
+                return self._bring_up_to_date(due, proof, tracker)
             came = send.take_amended(due, amended, waits) if amended else None
             came = send.resume(due, waits) if waits and came is None else came
             if came is None and (own or untouched) and send.prove_found(due, own=own):
@@ -303,6 +321,26 @@ class Runner:
         except AgentXError as error:  # not dispatched: an input is missing or does not fit
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def _bring_up_to_date(self, due: Due, proof: Proof, tracker: Tracker) -> Came:
+        """Do a proved step again only if its inputs have changed.
+
+        Its own files count as its result if they were changed, and are not written again.
+        """
+        step, send = due.step, self._dispatcher
+        with tracker.lock:
+            causes = tuple(self._staleness.causes(step, proof, unknown=True))
+            why = self._words.told(Stale(step, causes)).why
+        if not causes:
+            kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
+            self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
+            return Came("COMPLETED")
+        if changed := [cause.path for cause in causes if cause.kind == "output" and cause.after]:
+            if came := send.take_amended(due, changed):
+                return came
+        elif {cause.kind for cause in causes} == {"checks"} and send.prove_found(due, own=False, again=True):
+            return Came("COMPLETED")
+        return send.do(msgspec.structs.replace(due, wish=due.wish or why))
 
     def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
         key = due.step.key

@@ -13,13 +13,14 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
+from agentx.pipelines.inputs import inputs_of, rests_on
 from agentx.pipelines.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import ProvedFile, StageProved
-from agentx.storage.events.types import Draft, Event, FileChange, Payload
+from agentx.storage.events.pipeline_events import Basis, ProvedFile, StageProved
+from agentx.storage.events.types import Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
@@ -175,7 +176,10 @@ class Examiner:
         ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
         says whether the files existed before.
         """
-        step = due.step
+        step, path = due.step, self._engine.write_path
+        inputs, basis = Body(""), Basis()
+        if found:  # nobody was dispatched, so its inputs are those of now
+            inputs, basis = rests_on(path, self._plan, step, inputs_of(self._files, step))
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,
             stage=step.stage,
@@ -185,8 +189,9 @@ class Examiner:
             checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
             found=found,
+            inputs=inputs,
+            basis=basis,
         )
-        path = self._engine.write_path
         agent = f"agent:{step.role}" if run else ACTOR
         drafts = [Draft(data=data, actor=agent, run=run) for data in before]
         if not step.appends:

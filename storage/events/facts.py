@@ -7,6 +7,7 @@ from agentx.storage.events.pipeline_events import (
     FileAmended,
     PipelineEnded,
     PipelineStarted,
+    StageKept,
     StageProved,
     StageReopened,
 )
@@ -60,6 +61,7 @@ FACTS: dict[str, type[Payload]] = {
         PipelineEnded,
         Dispatched,
         StageProved,
+        StageKept,
         StageReopened,
         FileAmended,
         Recognized,

@@ -4,7 +4,7 @@ Pure bookkeeping over a plan and its progress. The caller does the steps and rep
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -42,6 +42,7 @@ class Schedule:
         rounds: Round of each step, by key.
         failed: Reasons of failures, by key.
         floor: For each step, the latest event that reopened it or a dependency; earlier proofs do not count.
+        doubt: The same for events that reopened it only if its inputs have changed.
     """
 
     def __init__(self, plan: Plan, progress: Progress) -> None:
@@ -49,7 +50,8 @@ class Schedule:
         self.standing: dict[str, Standing] = {}
         self.rounds: dict[str, int] = {}
         self.failed: dict[str, str] = {}
-        self.floor = self._floors()
+        self.floor = self._floors(progress.reopened)
+        self.doubt = self._floors(progress.doubted)
         self._open: dict[str, int] = {}
         self._waiters: defaultdict[str, list[str]] = defaultdict(list)
         self._ready: deque[str] = deque()
@@ -58,8 +60,8 @@ class Schedule:
 
     # --- progress -------------------------------------------------------------------------------------------
 
-    def _floors(self) -> dict[str, int]:
-        reopened, floor = self.progress.reopened, dict[str, int]()
+    def _floors(self, reopened: Mapping[str, int]) -> dict[str, int]:
+        floor = dict[str, int]()
         if not reopened:
             return dict.fromkeys(self.plan.steps, 0)
         for key, step in self.plan.steps.items():
@@ -82,7 +84,19 @@ class Schedule:
     def is_proved(self, key: str, number: int = 0) -> bool:
         """Return whether a step is proved, in a given round if one is named."""
         proof = self.progress.proved.get(key)
-        return proof is not None and proof.seq > self.floor[key] and number in (0, proof.round)
+        return (
+            self.stands(key) and not self.in_doubt(key) and proof is not None and number in (0, proof.round)
+        )
+
+    def stands(self, key: str) -> bool:
+        """Return whether a step is proved, also if that holds only as long as its inputs are the same."""
+        proof = self.progress.proved.get(key)
+        return proof is not None and proof.seq > self.floor[key]
+
+    def in_doubt(self, key: str) -> bool:
+        """Return whether the inputs of a proved step are to be compared with what it was given."""
+        proof = self.progress.proved.get(key)
+        return self.stands(key) and proof is not None and max(proof.seq, proof.kept) <= self.doubt[key]
 
     def _units(self) -> Iterator[str]:
         """Yield the loops, and the steps outside of loops, in topological order."""
@@ -150,7 +164,7 @@ class Schedule:
 
     def tries(self, key: str) -> tuple[int, str]:
         """Return how many agents failed at a step in its round since the last retry, and the last reason."""
-        since = max(self.floor[key], self.progress.retried)
+        since = max(self.floor[key], self.doubt[key], self.progress.retried)
         every = self.progress.failures.get(key, ())
         failures = [one for one in every if one.round == self.rounds[key] and one.seq > since]
         return len(failures), failures[-1].reason if failures else ""
@@ -176,6 +190,10 @@ class Schedule:
         A loop that goes on without one needs no retry.
         """
         since = self.floor[loop.decides]
+        if any(self.progress.proved[key].seq > self.doubt[key] for key in loop.steps if self.stands(key)):
+            since = max(
+                since, self.doubt[loop.decides]
+            )  # some of it was done again, so it has all its rounds
         if loop.otherwise == "fail":
             since = max(since, self.progress.retried)
         verdicts = self.progress.verdicts.get(loop.decides, ())
@@ -184,7 +202,7 @@ class Schedule:
     def _round(self, loop: LoopStep) -> int:
         """Return the current round of a loop."""
         proofs = [(key, self.progress.proved[key]) for key in loop.steps if key in self.progress.proved]
-        valid = [proof.round for key, proof in proofs if self.is_proved(key)]
+        valid = [proof.round for key, proof in proofs if self.stands(key)]
         if not valid:
             return max((proof.round for _, proof in proofs), default=0) + 1
         number = max(valid)
@@ -195,13 +213,15 @@ class Schedule:
 
     def ready(self) -> Iterator[Due]:
         """Yield the steps that can be done now, each once."""
-        reopened = self.progress.reopened
         while self._ready:
             key = self._ready.popleft()
             step, proof = self.plan.steps[key], self.progress.proved.get(key)
-            names = [name for name in (key, step.stage) if name in reopened]
-            latest = max(names, key=reopened.__getitem__, default="")
-            wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
+            seq, latest = max(
+                (known.get(name, 0), name)
+                for name in (key, step.stage)
+                for known in (self.progress.reopened, self.progress.doubted)
+            )
+            wish = self.progress.wishes[latest] if proof and seq > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
             yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
 

@@ -7,20 +7,22 @@ starts.
 import msgspec
 
 from agentx.storage.events.pipeline_events import (
+    Basis,
     Dispatched,
     FileAmended,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
+    StageKept,
     StageProved,
     StageReopened,
     key_of,
 )
-from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
+from agentx.storage.events.types import ApprovalDecided, Body, Event, RunEnded, RunStatus, changes_of
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same events would be folded differently."""
 
 
@@ -48,13 +50,34 @@ class Sent(msgspec.Struct):
     decided: int = 0
 
 
+class Given(msgspec.Struct, omit_defaults=True):
+    """What a step rests on.
+
+    Attributes:
+        seq: The event since which its inputs are as they were given to it.
+        inputs: Those files, as lines of a Git blob id and a path.
+        basis: What else it rests on; empty where it was proved by an earlier version.
+    """
+
+    seq: int = 0
+    inputs: Body = Body("")
+    basis: Basis = Basis()
+
+
 class Proof(msgspec.Struct):
-    """The proof that a step is done: its round, its files, its verdict."""
+    """The proof that a step is done: its round, its files, its verdict.
+
+    Attributes:
+        given: What it rests on.
+        kept: The latest event in which its inputs were found unchanged.
+    """
 
     seq: int
     round: int
     verdict: str
     outputs: tuple[ProvedFile, ...]
+    given: Given = msgspec.field(default_factory=Given)
+    kept: int = 0
 
 
 class Failure(msgspec.Struct):
@@ -82,6 +105,7 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
+        given: What they rest on; of a split task, what its first part rests on.
     """
 
     seq: int
@@ -89,6 +113,7 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
+    given: Given = msgspec.field(default_factory=Given)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -111,11 +136,13 @@ class Progress(msgspec.Struct):
         written: What was written for each step in its latest round and is not proved yet.
         verdicts: Verdicts in order, by step.
         reopened: The latest event that reopened a stage or step, by key. ``wishes`` has the reasons.
+        doubted: The latest event that reopened it only if its inputs have changed, by key.
         amended: The latest event in which the user accepted their own version of a file, by path.
         remembered: The proofs that added something to the long-term memory, by key.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        latest: The latest proof of all.
         dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
         usage: Usage of its runs.
     """
@@ -132,15 +159,27 @@ class Progress(msgspec.Struct):
     written: dict[str, WrittenFile] = msgspec.field(default_factory=dict)
     verdicts: dict[str, list[RoundVerdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
+    doubted: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
     amended: dict[str, int] = msgspec.field(default_factory=dict)
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    latest: int = 0
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
+
+
+class Changed(msgspec.Struct, array_like=True):
+    """The latest change of a file: its event, when, by whom, and the blob id of its content."""
+
+    seq: int
+    at: str
+    actor: str
+    blob: str
+    link: bool = False
 
 
 class Pipelines(msgspec.Struct):
@@ -148,13 +187,21 @@ class Pipelines(msgspec.Struct):
 
     Attributes:
         runs: The pipeline of each active run.
+        changed: The latest change of each file, by path.
     """
 
     known: dict[str, Progress] = msgspec.field(default_factory=dict)
     runs: dict[str, str] = msgspec.field(default_factory=dict)
+    changed: dict[str, Changed] = msgspec.field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
+        for made in changes_of(event):
+            blob = "" if made.link else made.after
+            self.changed[made.path] = Changed(event.seq, event.at, event.actor, blob, made.link)
+        self._fold(event)
+
+    def _fold(self, event: Event) -> None:
         match event.data:
             case PipelineStarted() as started:
                 progress = self.of(started.name)
@@ -169,10 +216,10 @@ class Pipelines(msgspec.Struct):
             case StageProved() as proved:
                 self._give_up(self.of(proved.pipeline), key_of(proved.stage, proved.item))
                 _prove(self.of(proved.pipeline), event, proved)
+            case StageKept() as kept:
+                _keep(self.of(kept.pipeline), event, kept)
             case StageReopened() as reopened:
-                progress, key = self.of(reopened.pipeline), key_of(reopened.stage, reopened.item)
-                progress.reopened[key], progress.wishes[key] = event.seq, one_line(reopened.reason)
-                progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
+                _reopen(self.of(reopened.pipeline), event, reopened)
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
@@ -191,9 +238,10 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {})
+        made = WrittenFile(event.seq, sent.round, {}, given=Given(event.seq, sent.inputs, sent.basis))
         if before is not None and before.round == sent.round and (sent.part or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
+            made.given = before.given if before.parts else made.given
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
@@ -262,9 +310,29 @@ def _forget(written: WrittenFile, sent: Sent) -> None:
             written.blobs.pop(path, None)
 
 
+def _reopen(progress: Progress, event: Event, reopened: StageReopened) -> None:
+    key = key_of(reopened.stage, reopened.item)
+    progress.wishes[key] = one_line(reopened.reason)
+    if reopened.if_changed:
+        progress.doubted[key] = event.seq
+    else:
+        progress.reopened[key] = event.seq
+        progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
+
+
+def _keep(progress: Progress, event: Event, kept: StageKept) -> None:
+    if proof := progress.proved.get(key_of(kept.stage, kept.item)):
+        proof.kept = event.seq
+
+
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
-    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
+    written = progress.written.get(key)
+    given = written.given if written else Given()
+    if proved.basis.prompt or not given.basis.prompt:
+        given = Given(event.seq, proved.inputs, proved.basis)
+    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)
+    progress.latest = event.seq
     # an agent that is dispatched again starts from nothing
     progress.written[key] = WrittenFile(event.seq, proved.round, {})
     progress.failures.pop(key, None)
