@@ -9,6 +9,7 @@ import msgspec
 from agentx.storage.events.pipeline_events import (
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
@@ -16,11 +17,11 @@ from agentx.storage.events.pipeline_events import (
     StageReopened,
     key_of,
 )
-from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
+from agentx.storage.events.types import ApprovalDecided, Body, Event, RunEnded, RunStatus, changes_of
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same events would be folded differently."""
 
 
@@ -116,6 +117,9 @@ class Progress(msgspec.Struct):
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        definition: The pipeline's file as it was last started.
+        variables: Values that replace those of the definition, by name.
+        items: The items that were found, as the text of :class:`ItemsFound`.
         dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
         usage: Usage of its runs.
     """
@@ -138,6 +142,9 @@ class Progress(msgspec.Struct):
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    definition: Body = Body("")
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+    items: Body = Body("")
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
@@ -161,6 +168,9 @@ class Pipelines(msgspec.Struct):
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
+                progress.definition, progress.variables = started.definition, started.variables
+            case ItemsFound() as found:
+                self.of(found.pipeline).items = found.items
             case PipelineEnded() as ended:
                 progress = self.of(ended.name)
                 progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
