@@ -70,6 +70,7 @@ class _Resolver:
         self.each: dict[str, tuple[Item | None, ...]] = {}
         self.agreeing: dict[str, Agreeing] = {}
         self.previous: dict[tuple[str, str], dict[str, str]] = {}
+        self.filled: dict[tuple[str, int], tuple[str, ...]] = {}
         self.skipped: dict[str, tuple[str, ...]] = {}
         self.told: list[dict[str, Any]] = []
 
@@ -89,7 +90,8 @@ class _Resolver:
         ordered = {key: steps[key] for key in self._sorted(steps)}
         loops = {loop.key: loop for loop in self._loop_steps(ordered)}
         paths = {
-            name: tuple(dict.fromkeys(self._paths_of(file))) for name, file in self.pipeline.files.items()
+            name: tuple(dict.fromkeys(self._paths_of(name, file)))
+            for name, file in self.pipeline.files.items()
         }
         plan = Plan(self.pipeline, self.items.known, ordered, loops, paths, self.each, self._open_stages())
         look_at_claims(plan, self.faults, self.order.places)
@@ -166,7 +168,7 @@ class _Resolver:
         """Return the step of a stage for an item; ``None`` if it is invalid, which is recorded."""
         role = self.pipeline.roles[flat.stage.role]
         key, values = item.id if item else "", self.base | (item.parts if item else {})
-        filled = _Filled(self, flat, key, values)
+        filled = _Filled(self, flat, item, values)
         writes = tuple(
             filled.write(rule)
             for rule in role.writes
@@ -273,18 +275,21 @@ class _Resolver:
                     key_of(name, key), name, key, loop.at_most, loop.otherwise, keys, decides, verdict
                 )
 
-    def _paths_of(self, file: File) -> Iterator[str]:
+    def _paths_of(self, name: str, file: File) -> Iterator[str]:
         """Yield all paths of a file, over all items."""
         named = {name for name, _ in names_in(file.path)} & self.pipeline.items.keys()
         if named & set(self.items.open):
             return
-        rows = product(*(self.items.known[name] for name in sorted(named)))
+        rows = product(*(self.items.known[one] for one in sorted(named)))
         for row in rows:
-            values = {name: part for item in row for name, part in item.parts.items()}
-            try:
-                yield from paths_of(file, self.base | values)
-            except AgentXError:  # a step that names it reports it
-                return
+            known = self.filled.get((name, id(row[0]))) if len(row) == 1 else None
+            if known is None:
+                values = {key: part for item in row for key, part in item.parts.items()}
+                try:
+                    known = paths_of(file, self.base | values)
+                except AgentXError:  # a step that names it reports it
+                    return
+            yield from known
 
 
 def _told(step: Step) -> dict[str, Any]:
@@ -302,12 +307,13 @@ def _told(step: Step) -> dict[str, Any]:
 class _Filled:
     """Fills in the templates of a step, and records faults."""
 
-    def __init__(self, resolver: _Resolver, flat: Flat, item: str, values: dict[str, Any]) -> None:
+    def __init__(self, resolver: _Resolver, flat: Flat, item: Item | None, values: dict[str, Any]) -> None:
         self.resolver = resolver
         self.pipeline = resolver.pipeline
         self.flat = flat
         self.values = values
-        self.who = f"role {flat.stage.role} (stage {flat.stage.id}{f', item {item}' if item else ''})"
+        self.item = item
+        self.who = f"role {flat.stage.role} (stage {flat.stage.id}{f', item {item.id}' if item else ''})"
         self.sound = True
 
     def refuse(self, place: Place, what: str) -> None:
@@ -352,8 +358,11 @@ class _Filled:
     def paths(self, name: str, does: str) -> tuple[str, ...]:
         """Return the paths of a file; empty if its path cannot be filled in."""
         file, place = self.pipeline.files[name], ("files", name, "path")
+        key = (name, id(self.item))  # items live as long as the resolver
         try:
-            return paths_of(file, self.values)
+            if key not in self.resolver.filled:
+                self.resolver.filled[key] = paths_of(file, self.values)
+            return self.resolver.filled[key]
         except TemplateInvalid as error:
             self.unfilled(file.path, place, f"{does} {name}", error)
         except PathRefused as error:
