@@ -94,21 +94,23 @@ class DispatchView:
 class Dispatcher:
     """Sends agents for the steps of one pipeline; thread-safe.
 
-    Source trees and programs are looked up in ``folder``, that of the pipeline's file. ``models`` returns the
-    model with a name; for an empty name, the configured one.
+    Programs are looked up in the folder of ``files``, that of the pipeline's file. ``models`` returns the
+    model with a name; for an empty name, the configured one. ``look`` returns what is wrong with the text of
+    a file, by its name, beyond its checks.
     """
 
     def __init__(
         self,
         engine: Engine,
         plan: Plan,
-        folder: Path,
+        files: Files,
         models: Callable[[str], ModelClient],
         allowance: Allowance,
+        look: Callable[[str, str], list[str]],
     ) -> None:
-        self.files = Files(engine.artifacts, plan, folder, engine.trust)
-        self.examiner = Examiner(engine, plan, self.files)
-        self._engine, self._plan, self._folder = engine, plan, folder
+        self.files, self._folder = files, files.folder
+        self.examiner = Examiner(engine, plan, files, look)
+        self._engine, self._plan = engine, plan
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:

@@ -5,6 +5,7 @@ from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIss
 from agentx.storage.events.pipeline_events import (
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
     StageKept,
@@ -58,6 +59,7 @@ FACTS: dict[str, type[Payload]] = {
         ScheduleRemoved,
         DuePassed,
         PipelineStarted,
+        ItemsFound,
         PipelineEnded,
         Dispatched,
         StageProved,

@@ -1,7 +1,6 @@
 """What is out of date in a pipeline, and marking it to be done again."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -49,18 +48,10 @@ class Overview(msgspec.Struct, frozen=True):
     left_over: tuple[LeftOver, ...]
 
 
-def overview(engine: Engine, plan: Plan, folder: Path) -> Overview:
-    """Return what is out of date.
-
-    ``folder`` is that of the pipeline's file.
-
-    Raises:
-        UsageError: A source tree does not exist.
-        Restricted: The pipeline has source trees, and the workspace is not trusted.
-    """
+def overview(engine: Engine, plan: Plan, files: Files) -> Overview:
+    """Return what is out of date, as the history knows the files of the workspace."""
     known = pipelines(engine)
     progress = known.of(plan.pipeline.pipeline)
-    files = Files(engine.artifacts, plan, folder, engine.trust)
     schedule = Schedule(plan, progress)
     staleness = Staleness(plan, progress, present_of(engine, files, known.changed))
     words = Words(known.changed, files)
@@ -74,13 +65,13 @@ def overview(engine: Engine, plan: Plan, folder: Path) -> Overview:
     )
 
 
-def mark(engine: Engine, plan: Plan, folder: Path, stage: str = "", item: str = "") -> Overview:
+def mark(engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = "") -> Overview:
     """Mark what is out of date, and what depends on it, to be done again in the next run if it has changed.
 
     Args:
         engine: The workspace.
         plan: The pipeline.
-        folder: The folder of the pipeline's file.
+        files: Reads the pipeline's files.
         stage: Mark only this stage; empty for all.
         item: Of this stage, mark only this item; empty for all.
 
@@ -89,12 +80,10 @@ def mark(engine: Engine, plan: Plan, folder: Path, stage: str = "", item: str = 
 
     Raises:
         WorkspaceBusy: The pipeline is running.
-        UsageError: A source tree does not exist.
-        Restricted: The pipeline has source trees, and the workspace is not trusted.
     """
     with alone(engine):
         engine.edits.scan()
-        found = overview(engine, plan, folder)
+        found = overview(engine, plan, files)
         wanted = [
             (plan.steps[one.step], one)
             for one in found.steps

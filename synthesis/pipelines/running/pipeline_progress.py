@@ -10,6 +10,7 @@ from agentx.storage.events.pipeline_events import (
     Basis,
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
@@ -143,6 +144,9 @@ class Progress(msgspec.Struct):
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         latest: The latest proof of all.
+        definition: The pipeline's file as it was last started.
+        variables: Values that replace those of the definition, by name.
+        items: The items that were found, as the text of :class:`ItemsFound`.
         dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
         usage: Usage of its runs.
     """
@@ -167,6 +171,9 @@ class Progress(msgspec.Struct):
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     latest: int = 0
+    definition: Body = Body("")
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+    items: Body = Body("")
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
@@ -208,6 +215,9 @@ class Pipelines(msgspec.Struct):
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
+                progress.definition, progress.variables = started.definition, started.variables
+            case ItemsFound() as found:
+                self.of(found.pipeline).items = found.items
             case PipelineEnded() as ended:
                 progress = self.of(ended.name)
                 progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
@@ -216,10 +226,8 @@ class Pipelines(msgspec.Struct):
             case StageProved() as proved:
                 self._give_up(self.of(proved.pipeline), key_of(proved.stage, proved.item))
                 _prove(self.of(proved.pipeline), event, proved)
-            case StageKept() as kept:
-                _keep(self.of(kept.pipeline), event, kept)
-            case StageReopened() as reopened:
-                _reopen(self.of(reopened.pipeline), event, reopened)
+            case StageReopened() | StageKept() as decided:
+                _decide(self.of(decided.pipeline), event, decided)
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
@@ -310,19 +318,18 @@ def _forget(written: WrittenFile, sent: Sent) -> None:
             written.blobs.pop(path, None)
 
 
-def _reopen(progress: Progress, event: Event, reopened: StageReopened) -> None:
-    key = key_of(reopened.stage, reopened.item)
-    progress.wishes[key] = one_line(reopened.reason)
-    if reopened.if_changed:
+def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept) -> None:
+    key = key_of(decided.stage, decided.item)
+    if isinstance(decided, StageKept):
+        if proof := progress.proved.get(key):
+            proof.kept = event.seq
+        return
+    progress.wishes[key] = one_line(decided.reason)
+    if decided.if_changed:
         progress.doubted[key] = event.seq
     else:
         progress.reopened[key] = event.seq
         progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
-
-
-def _keep(progress: Progress, event: Event, kept: StageKept) -> None:
-    if proof := progress.proved.get(key_of(kept.stage, kept.item)):
-        proof.kept = event.seq
 
 
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
