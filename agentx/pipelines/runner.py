@@ -108,6 +108,7 @@ class Runner:
 
     Attributes:
         plan: The resolved content of the file, with the items that are known.
+        files: Reads the files that roles are pointed to.
         variables: Values in place of those of the file, given now or at the last start.
 
     Raises:
@@ -131,8 +132,8 @@ class Runner:
         kept = {name: value for name, value in progress.variables.items() if name in pipeline.variables}
         self.variables = kept | dict(variables or {})
         self._pipeline = with_variables(pipeline, self._source, self.variables)
-        self._files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
-        self._found = find_items(self._pipeline, self._files, progress.proved)
+        self.files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
+        self._found = find_items(self._pipeline, self.files, progress.proved)
         self.plan: Plan = resolve(self._pipeline, self._source, self._found.known)
         self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
@@ -144,7 +145,7 @@ class Runner:
 
     def _new_dispatcher(self) -> Dispatcher:
         return Dispatcher(
-            self._engine, self.plan, self._files, self._models, self._allowance, self._list_faults
+            self._engine, self.plan, self.files, self._models, self._allowance, self._list_faults
         )
 
     def run(self, *, retry: bool = False, only: Collection[str] = (), until: Collection[str] = ()) -> Ended:
@@ -169,7 +170,7 @@ class Runner:
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
-            self._words = Words(tracker.changed, self._files)
+            self._words = Words(tracker.changed, self.files)
             self._compare(tracker)
             try:
                 self._allowance.begin(tracker.progress)
@@ -205,7 +206,7 @@ class Runner:
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        if missed := [*self._found.missing, *missing(self.plan, self._files, done)]:
+        if missed := [*self._found.missing, *missing(self.plan, self.files, done)]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
         definition = self._source.text
@@ -315,7 +316,7 @@ class Runner:
                     self._write_log(tracker.progress)
 
     def _compare(self, tracker: Tracker) -> None:
-        present = present_of(self._engine, self._files, tracker.changed)
+        present = present_of(self._engine, self.files, tracker.changed)
         self._staleness = Staleness(self.plan, tracker.progress, present)
 
     def _finds_items(self, step: Step, progress: Progress) -> bool:
@@ -323,7 +324,7 @@ class Runner:
         lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
         if not any(write.rule.file in lists for write in step.writes):
             return False
-        found = find_items(self._pipeline, self._files, progress.proved)
+        found = find_items(self._pipeline, self.files, progress.proved)
         if found.known == self._found.known:
             return False
         self._found = found
@@ -339,7 +340,7 @@ class Runner:
         for name, given in self._pipeline.items.items():
             if isinstance(given, FoundItems) and given.listed == file:
                 try:
-                    items = read_list(self._pipeline, self._files, given, text)
+                    items = read_list(self._pipeline, self.files, given, text)
                     resolve(self._pipeline, self._source, self._found.known | {name: items})
                 except PipelineInvalid as error:
                     faults.append(f"The pipeline cannot use its items: {error}")
