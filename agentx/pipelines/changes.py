@@ -100,30 +100,32 @@ class Words:
     def _reason(self, step: Step, cause: Cause) -> Reason:
         known = self._changed.get(cause.path)
         event, at, actor = (known.seq, known.at, known.actor) if known else (0, "", "")
-        text = self._text(step, cause) + (_by(known) if known else "")
+        what, then = self._text(step, cause)
+        text = what + (_by(known) if known else "") + then
         return Reason(cause.kind, text, cause.path, cause.before, cause.after, event, at, actor)
 
-    def _text(self, step: Step, cause: Cause) -> str:
+    def _text(self, step: Step, cause: Cause) -> tuple[str, str]:
+        """Return what changed in words, and what follows from it."""
         path = cause.path
-        change = f"{cause.before[:_SHORT]} → {cause.after[:_SHORT]}"
+        change = f"changed ({cause.before[:_SHORT]} → {cause.after[:_SHORT]})"
         match cause.kind:
             case "prompt":
-                return "the texts of its role, or the values in them, changed"
+                return "the texts of its role, or the values in them, changed", ""
             case "checks":
-                return "its checks changed"
+                return "its checks changed", ""
             case "added":
-                return f"{path} is new"
+                return f"{path} is new", ""
             case "removed":
-                return f"{path} is gone"
+                return f"{path} is gone", ""
             case "memory":
-                return f"{cause.by} changed its entries in {path}"
+                return f"{cause.by} changed its entries in {path}", ""
+            case "output" if not cause.after:
+                return f"its own file {path} is gone", "; it is written again"
+            case "output" if not self._is_finished(step, path):
+                return f"its own file {path} {change}", " and has no marker; it is written again"
             case "output":
-                if not cause.after:
-                    return f"{path}, its own file, is gone and is written again"
-                if not self._is_finished(step, path):
-                    return f"{path}, its own file, lost its marker and is written again"
-                return f"{path}, its own file, changed ({change}) and counts as the result"
-        return f"{path} changed ({change})"
+                return f"its own file {path} {change}", "; it counts as the result"
+        return f"{path} {change}", ""
 
 
 def _by(known: Changed) -> str:

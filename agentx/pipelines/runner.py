@@ -4,6 +4,7 @@ The history alone says what is done. A killed run leaves three things: proofs, m
 and dispatches without an end. The next run keeps the first, proves the second, and repeats the third.
 """
 
+import os
 import signal
 import threading
 from collections import Counter, deque
@@ -217,11 +218,19 @@ class Runner:
             files=self._file_rules(),
             retry=retry,
             variables=self.variables,
+            file=self._place(),
         )
         drafts = [Draft(data=started, actor=self._engine.settings.actor)]
         if self._found.known:
             drafts.append(Draft(data=self._items_found(), actor=ACTOR))
         self._engine.write_path.record(drafts)
+
+    def _place(self) -> str:
+        """Return the path of the pipeline's file, relative to the workspace where that is possible."""
+        try:
+            return Path(os.path.relpath(self._path, self._engine.root)).as_posix()
+        except ValueError:  # another drive
+            return self._path.as_posix()
 
     def _items_found(self) -> ItemsFound:
         known = self._found.known

@@ -48,6 +48,7 @@ class PipelineStarted(Payload, frozen=True):
         files: Files whose classes are enforced from now on, until the pipeline is started with others.
         retry: Whether items that used up their retries are tried again.
         variables: Values that replace those of the definition, by name.
+        file: Path of its definition file, relative to the workspace.
     """
 
     name: str
@@ -56,6 +57,7 @@ class PipelineStarted(Payload, frozen=True):
     files: tuple[FileRule, ...] = ()
     retry: bool = False
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    file: str = ""
 
     def _line(self, _event: Event, /) -> str:
         return f"Start pipeline {self.name}"

@@ -13,12 +13,12 @@ import msgspec
 import typer
 from rich.console import Group
 from rich.live import Live
-from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import opened
 from agentx.cli.pipeline.board import shown
 from agentx.cli.pipeline.plan import Variables, variables_of
+from agentx.cli.pipeline.upkeep import PresentFile, is_started, show_stale
 from agentx.cli.terminal import Terminal
 from agentx.cli.work.run import EXIT
 from agentx.engine import models
@@ -27,7 +27,6 @@ from agentx.pipelines.found_items import from_text
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.storage.errors import UsageError
-from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -130,12 +129,17 @@ def show_status(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Show which proved steps are out of date, and why.")
+    ] = False,
+    file: PresentFile = None,
 ) -> None:
     """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
+    if stale:
+        show_stale(terminal, name, file)
+        return
     with opened(terminal) as ws:
-        if not name and not ws.state.counts.get(PipelineStarted.__name__):
-            nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
-            terminal.result({"pipelines": []}, Text(nothing, "dim"))
+        if not (name or is_started(terminal, ws)):
             return
         tracker = Tracker(ws.engine, started_plan(ws, name).pipeline.pipeline)
 

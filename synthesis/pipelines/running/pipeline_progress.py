@@ -144,6 +144,7 @@ class Progress(msgspec.Struct):
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         latest: The latest proof of all.
+        file: Path of its file at the last start, relative to the workspace.
         definition: The pipeline's file as it was last started.
         variables: Values that replace those of the definition, by name.
         items: The items that were found, as the text of :class:`ItemsFound`.
@@ -171,6 +172,7 @@ class Progress(msgspec.Struct):
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     latest: int = 0
+    file: str = ""
     definition: Body = Body("")
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     items: Body = Body("")
@@ -213,6 +215,7 @@ class Pipelines(msgspec.Struct):
             case PipelineStarted() as started:
                 progress = self.of(started.name)
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
+                progress.file = started.file
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
                 progress.definition, progress.variables = started.definition, started.variables

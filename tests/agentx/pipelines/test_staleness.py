@@ -253,7 +253,7 @@ def test_a_draft_that_a_person_corrects(news):
         "check[b]": "after",
         "index": "stale",
     }
-    assert "and counts as the result" in news.stale().steps[0].why
+    assert "; it counts as the result" in news.stale().steps[0].why
     assert news.redo() == ["check[a]", "index"]
     assert news.text("notes/a.md") == mine
     assert news.told() == {}
