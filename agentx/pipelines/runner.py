@@ -278,8 +278,16 @@ class Runner:
                 if (made := (one.path, known.get(one.path, ""))) in others and made not in mine
             ]
             if wrong:
+                # What depends on a file that is gone is done again only if it comes out otherwise
+                is_gone = own.issuperset(one.path for one in step.writes) and not any(
+                    known.get(one.path, one.blob) != one.blob for one in proof.outputs
+                )
                 gone = StageReopened(
-                    pipeline=self.name, stage=step.stage, item=step.item, reason=" ".join(wrong)
+                    pipeline=self.name,
+                    stage=step.stage,
+                    item=step.item,
+                    reason=" ".join(wrong),
+                    if_changed=is_gone,
                 )
                 reopened.append(Draft(data=gone, actor=ACTOR))
         if reopened:

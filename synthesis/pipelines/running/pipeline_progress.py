@@ -332,6 +332,7 @@ def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept
         progress.doubted[key] = event.seq
     else:
         progress.reopened[key] = event.seq
+    if not decided.if_changed or event.actor.startswith("engine:"):
         progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
 
 

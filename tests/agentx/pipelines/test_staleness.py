@@ -393,3 +393,18 @@ def test_many_inputs_are_in_no_event(news):
     news.put("notes/more/07.md", "Who?\n")
     (found,) = news.stale().steps
     assert found.why.startswith("notes/more/07.md changed (")
+
+
+def test_what_depends_on_a_file_that_is_gone_stays_if_it_comes_out_the_same(news):
+    (news.ws.artifacts / "notes" / "a.md").unlink()
+    assert news.told() == {
+        "write[a]": "stale",
+        "check[a]": "stale",
+        "write[b]": "after",
+        "check[b]": "after",
+        "index": "stale",
+    }
+    seq = news.ws.state.seq
+    assert news.run(writes).status == "COMPLETED"
+    assert news.sent(seq) == ["write[a]"]
+    assert news.told() == {}
