@@ -573,6 +573,20 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         WorkspaceBusy: The pipeline is running. A step proved meanwhile would count although its input is to
             be redone.
     """
+    steps = named_steps(plan, stage, item)
+    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
+    with alone(engine):
+        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
+        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    return steps
+
+
+def named_steps(plan: Plan, stage: str, item: str) -> list[Step]:
+    """Return the steps of a stage; an empty ``item`` is all items.
+
+    Raises:
+        PipelineStopped: The stage or item is unknown.
+    """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
@@ -581,8 +595,4 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
             raise PipelineStopped(f"Unknown stage {stage!r}; the stages are {known}.")
         what = f"its items are {items}." if items else "it runs once, without items."
         raise PipelineStopped(f"Stage {stage!r} has no item {item!r}; {what}")
-    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
-    with alone(engine):
-        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
-        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

@@ -26,6 +26,7 @@ from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.found_items import from_text
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.storage.errors import UsageError
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse, with_variables
@@ -92,6 +93,9 @@ def run_pipeline(
         finally:
             tracker.close()
         terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
+        if ended.status == "COMPLETED" and (late := overview(ws.engine, runner.plan, runner.files).steps):
+            what = f"{len(late):,} proved step{'s' * (len(late) != 1)}"
+            terminal.note(f"Out of date: {what}; `agentx pipeline status --stale` says why.")
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")

@@ -1,5 +1,6 @@
 """``agentx pipeline status --stale``, ``redo --stale``, ``verify``: what is out of date or not in order."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -58,12 +59,10 @@ def present(ws: Workspace, name: str = "", file: Path | None = None) -> Runner:
         named = f" {name!r}" if name else ""
         raise UsageError(f"No pipeline{named} was started here: `agentx pipeline run FILE` starts one.")
     latest = max(started, key=lambda one: one.started_at)
-    path = Path(ws.root, latest.file)
+    path = Path(os.path.normpath(ws.root / latest.file))
     if not latest.file or not path.is_file():
         where = f" at {path}" if latest.file else ""
-        raise UsageError(
-            f"The file of pipeline {latest.name!r} is not{where} any more; name it: --file FILE."
-        )
+        raise UsageError(f"The file of pipeline {latest.name!r} was not found{where}; name it: --file FILE.")
     return Runner(ws.engine, path)
 
 

@@ -8,6 +8,7 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.pipelines.changes import OutOfDate, Words, present_of
 from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.runner import named_steps
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.events.pipeline_events import StageReopened
 from agentx.storage.events.types import Draft
@@ -79,16 +80,14 @@ def mark(engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = 
         What was marked.
 
     Raises:
+        PipelineStopped: The stage or item is unknown.
         WorkspaceBusy: The pipeline is running.
     """
     with alone(engine):
         engine.edits.scan()
         found = overview(engine, plan, files)
-        wanted = [
-            (plan.steps[one.step], one)
-            for one in found.steps
-            if stage in ("", plan.steps[one.step].stage) and item in ("", plan.steps[one.step].item)
-        ]
+        keys = {step.key for step in named_steps(plan, stage, item)} if stage else set(plan.steps)
+        wanted = [(plan.steps[one.step], one) for one in found.steps if one.step in keys]
         drafts = [
             Draft(
                 data=StageReopened(

@@ -257,10 +257,9 @@ class Staleness:
     def _mask(self, path: str) -> int:
         """Return a bit mask of the steps that write the files of a path or pattern."""
         if path not in self._masks:
-            matches = path_pattern(path).fullmatch
             mask = 0
             for wrote in (self._writers, self._growers):
-                for one in filter(matches, wrote) if "*" in path else (path,):
+                for one in filter(path_pattern(path).fullmatch, wrote) if "*" in path else (path,):
                     for key in wrote.get(one, ()):
                         mask |= self._bit[key]
             self._masks[path] = mask
