@@ -312,8 +312,23 @@ def test_a_pointer(news):
     assert {one.kind for one in news.stale().steps[0].reasons} == {"added", "prompt"}
 
 
-def test_the_model_makes_nothing_out_of_date(news):
-    news.change("  designer:\n", "  designer:\n    model: other/model\n    attempts: 7\n")
+def test_a_pointer_less(news):
+    news.change("      - {file: style}\n", "")
+    assert news.told() == WRITES
+    assert {one.kind for one in news.stale().steps[0].reasons} == {"removed", "prompt"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  designer:\n", "  designer:\n    model: other/model\n    attempts: 7\n"),
+        ("  designer:\n", "  designer:\n    by: [python, draw.py]\n"),
+        ("variables:", "title: All the news\nlimits: {max_dispatches: 99}\nvariables:"),
+        ("variables: {", "variables: {unused: 1, "),
+    ],
+)
+def test_what_makes_nothing_out_of_date(news, old, new):
+    news.change(old, new)
     assert news.told() == {}
 
 
