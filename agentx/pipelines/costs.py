@@ -7,7 +7,7 @@ import msgspec
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.pointed_files import Files, PointerMissing
 from agentx.synthesis.model.litellm_client import price_of
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model, is_by_person
 from agentx.synthesis.pipelines.dispatching.estimates import Budget, Estimator
 
 CALLS = 2
@@ -113,7 +113,7 @@ def outlook_of(
 def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]) -> Iterator[Planned]:
     for key, step in plan.steps.items():
         role = plan.role(step)
-        if key in done or is_by_engine(role):
+        if key in done or is_by_engine(role) or is_by_person(role):
             continue
         rounds = plan.loops[step.loop].at_most if step.loop else 1
         player = (role.model or model or "?") if is_by_model(role) else ""

@@ -18,8 +18,10 @@ from agentx.directing.configured import program_environ
 from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.person_steps import PersonSteps
 from agentx.pipelines.pointed_files import PYTHON, Files
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
@@ -34,8 +36,15 @@ from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
-from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Role
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    Step,
+    WriteFile,
+    is_by_engine,
+    is_by_model,
+    is_by_person,
+)
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
 from agentx.synthesis.pipelines.proving.markdown import sections
@@ -57,22 +66,6 @@ _CHARACTERS_PER_TOKEN = 3
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
-
-
-class Came(msgspec.Struct, frozen=True):
-    """The result of a dispatch.
-
-    Attributes:
-        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
-        reason: Why it failed, or a note for the user.
-        final: Whether a retry is useless.
-        unsent: Not dispatched: the pipeline's limits are used up.
-    """
-
-    status: RunStatus
-    reason: str = ""
-    final: bool = False
-    unsent: bool = False
 
 
 class DispatchView:
@@ -110,6 +103,7 @@ class Dispatcher:
         self.files, self._folder = files, files.folder
         self.examiner = Examiner(engine, plan, files, look)
         self._engine, self._plan = engine, plan
+        self._people = PersonSteps(engine, plan, files, self.examiner, self._start_for_person)
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
@@ -122,6 +116,8 @@ class Dispatcher:
             AgentXError: Not dispatched: what the step needs is missing or does not fit.
         """
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
+        if is_by_person(role):
+            return self._people.do(due, "")
         if not is_by_engine(role):
             return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
         came = self._fill_in(due, found)
@@ -132,7 +128,7 @@ class Dispatcher:
 
         ``own`` says whether agents of this pipeline wrote them, in this round.
         """
-        if not own and not all(write.rule.marker for write in due.step.writes):
+        if not due.step.writes or not (own or all(write.rule.marker for write in due.step.writes)):
             return False
         try:
             found = self.examiner.findings(due.step)
@@ -189,6 +185,8 @@ class Dispatcher:
         Returns:
             ``None`` where the run waits for no approval, so the step must be repeated.
         """
+        if is_by_person(self._plan.role(due.step)):
+            return self._people.do(due, run)
         pending = self._engine.snapshot().pending.values()
         calls = [one for one in pending if one.run == run and one.awaits_approval]
         if not calls:
@@ -351,6 +349,10 @@ class Dispatcher:
             writes=writes,
             until=stamp(datetime.now(UTC) + lasts, timespec="seconds"),
         )
+
+    def _start_for_person(self, due: Due) -> str:
+        task = fill(self._plan.role(due.step).task, due.step.values) or due.step.key
+        return self._take(task, BY_PERSON, self._sent(due, writes=()), ACTOR)
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
         started = RunStarted(

@@ -19,10 +19,11 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.dispatcher import Came, Dispatcher
+from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.results import Came
 from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
@@ -45,7 +46,7 @@ from agentx.synthesis.pipelines.definition.claims import rules_of
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.item_lists import ListInvalid
 from agentx.synthesis.pipelines.definition.pipeline import FoundItems
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_person
 from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
@@ -301,8 +302,10 @@ class Runner:
                     waiting.appendleft(due)
                     continue
                 with tracker.lock:
-                    self._take(due, came, schedule)
-                    if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
+                    if not came.reopened:
+                        self._take(due, came, schedule)
+                    found = came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress)
+                    if found or came.reopened:
                         waiting.clear()  # the new schedule offers them again
                         schedule = schedule.again(self.plan, wanted.steps(self.plan))
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
@@ -311,9 +314,11 @@ class Runner:
     def _finds_items(self, step: Step, progress: Progress) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
         lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
-        if not any(write.rule.file in lists for write in step.writes):
+        # a person may have changed what they approve
+        touched = step.writes or (step.reads if is_by_person(self.plan.role(step)) else ())
+        if lists.isdisjoint(one.rule.file for one in touched):
             return False
-        found = find_items(self._pipeline, self._files, progress.proved)
+        found = find_items(self._pipeline, self._files, progress.proved, before=self._found.known)
         if found.known == self._found.known:
             return False
         self._found = found

@@ -14,6 +14,9 @@ REASON_WORDS = 20
 LOOK_AT = "look at "
 """Prefix of a check's result that leaves a doubt, among the results of a stage."""
 
+APPROVE_STAGE = "approve_stage"
+"""The tool in whose name a pipeline asks a person to approve or do a stage."""
+
 FileClass = Literal["static", "append-only"]
 """How an existing file may change: only with the user's approval, or only by appending at its end."""
 

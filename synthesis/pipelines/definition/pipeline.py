@@ -23,6 +23,9 @@ BY_MODEL = "model"
 BY_ENGINE = "engine"
 """``by`` of a role played by the engine: its files are filled from what it reads, without an agent."""
 
+BY_PERSON = "person"
+"""``by`` of a role that a person plays: approves what it reads, or writes its files."""
+
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
@@ -203,7 +206,7 @@ class Role(PipelinePart):
     agent: str = "general-purpose"
     """Agent type: `explore`, `general-purpose`, or one under `agents`."""
     by: Texts = (BY_MODEL,)
-    """`model`, `engine` (fills templates), or a program with arguments."""
+    """`model`, `engine` (fills templates), `person`, or a program with arguments."""
     speaks: Literal["text", "jsonl"] = "text"
     """The program's protocol: `text` (stdin, stdout) or `jsonl`."""
     model: str = ""
@@ -216,8 +219,8 @@ class Role(PipelinePart):
     """The only files that it sees."""
     does_not_read: AllDenied = ()
     """Files that its prompt forbids."""
-    writes: tuple[Write, ...] = Field(min_length=1)
-    """The only files that it writes."""
+    writes: tuple[Write, ...] = ()
+    """The only files that it writes; none only for `by: person`, who then approves what it reads."""
     appends: tuple[Append, ...] = ()
     """What the engine adds to long-term memory."""
     standards: Texts = ()

@@ -198,7 +198,7 @@ class _Resolver:
             of=item,
         )
         filled.texts(role)
-        if not writes and filled.sound:
+        if role.writes and not writes and filled.sound:
             what = "has nothing to write; let it write a file for `every` item"
             filled.refuse(("roles", flat.stage.role, "writes"), what)
         return step if filled.sound else None
