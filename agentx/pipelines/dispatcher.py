@@ -18,6 +18,7 @@ from agentx.directing.configured import program_environ
 from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.costs import price_in
 from agentx.pipelines.person_steps import PersonSteps
 from agentx.pipelines.pointed_files import PYTHON, Files
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
@@ -63,6 +64,9 @@ REASON_CHARACTERS = 1_500
 """Characters kept of a failure's reason, which the next agent reads."""
 
 _CHARACTERS_PER_TOKEN = 3
+
+_FIRST_PAUSE_S = 1.0
+"""Wait before a model that could not be reached is tried again; it doubles each time."""
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
@@ -303,7 +307,7 @@ class Dispatcher:
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
             assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
-            outcome = carry_out(executor, assignment)
+            outcome = self._priced(self._carry_out(executor, assignment), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
@@ -319,6 +323,25 @@ class Dispatcher:
             if part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+
+    def _carry_out(self, executor: Executor, assignment: Assignment) -> Outcome:
+        """Have a prompt carried out; if the model cannot be reached, try again for a while."""
+        limit_s, pause_s = self._plan.pipeline.limits.model_wait_s, _FIRST_PAUSE_S
+        while True:
+            outcome = carry_out(executor, assignment)
+            if not outcome.retryable or limit_s <= 0 or self._allowance.rest(min(pause_s, limit_s)):
+                return outcome
+            limit_s -= pause_s
+            pause_s *= 2
+
+    def _priced(self, outcome: Outcome, model: str) -> Outcome:
+        """Return an outcome with its cost by the pipeline's price, if the model's provider gave none."""
+        used = outcome.usage
+        price = price_in(self._plan, model) if model and not used.cost_usd else None
+        if price is None or not (used.prompt_tokens or used.completion_tokens):
+            return outcome
+        cost = price.of(used.prompt_tokens, used.completion_tokens)
+        return msgspec.structs.replace(outcome, usage=msgspec.structs.replace(used, cost_usd=cost))
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):

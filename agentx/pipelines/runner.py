@@ -6,7 +6,7 @@ and dispatches without an end. The next run keeps the first, proves the second, 
 
 import signal
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -19,6 +19,7 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.costs import model_faults
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
@@ -27,6 +28,7 @@ from agentx.pipelines.results import Came
 from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.work_queue import WorkQueue
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
@@ -171,8 +173,10 @@ class Runner:
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
                 self._write_log(tracker.progress)
-                schedule = self._work(tracker, wanted)
-                return self._end(schedule, tracker.progress)
+                with tracker.lock:
+                    queue = WorkQueue(self.plan, tracker.progress, wanted, self._jobs)
+                self._work(queue, tracker)
+                return self._end(queue.schedule, tracker.progress)
             except KeyboardInterrupt:
                 self._record_end(
                     "INTERRUPTED", "It was cut off; `agentx pipeline run FILE` goes on where it was."
@@ -195,13 +199,18 @@ class Runner:
         That is an unusable model, a change that people made to a file with a class, or a missing input that
         no role will write.
         """
-        for name in {role.model for role in self.plan.pipeline.roles.values() if is_by_model(role)}:
-            self._models(name)
+        roles = [role for role in self.plan.pipeline.roles.values() if is_by_model(role)]
+        names = {name: self._models(name).name for name in {role.model for role in roles}}
         self._engine.edits.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        if missed := [*self._found.missing, *missing(self.plan, self._files, done)]:
+        absent = missing(self.plan, self._files, done)
+        if missed := [
+            *self._found.missing,
+            *absent,
+            *model_faults(self.plan, lambda role: names[role.model]),
+        ]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
         definition = self._source.text
@@ -273,41 +282,35 @@ class Runner:
 
     # --- working --------------------------------------------------------------------------------------------
 
-    def _work(self, tracker: Tracker, wanted: Selection) -> Schedule:
-        """Do all that can be done; return the schedule at the end."""
-        schedule = Schedule(self.plan, tracker.progress, wanted.steps(self.plan))
-        waiting: deque[Due] = deque()
-        busy: set[str] = set()
-        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
+    def _work(self, queue: WorkQueue, tracker: Tracker) -> None:
+        with (
+            Crew(self._jobs, lambda due: self._do(due, queue.schedule, tracker)) as crew,
+            self._stoppable(crew),
+        ):
             while True:
                 with tracker.lock:
-                    waiting.extend(due for due in schedule.ready() if due.step.key not in busy)
-                while waiting and len(busy) < self._jobs:
-                    self._limit = self._allowance.reached()
-                    if self._stopped or self._limit or self._unanswered:
-                        break
-                    busy.add(waiting[0].step.key)
-                    crew.give(waiting.popleft())
-                if not busy:
-                    return schedule
-                done = crew.next()
-                if done is None:
+                    while due := queue.next():
+                        self._limit = self._allowance.reached()
+                        if self._stopped or self._limit or self._unanswered:
+                            queue.give_back(due)
+                            break
+                        crew.give(due)
+                if queue.is_idle:
+                    return
+                if (done := crew.next()) is None:
                     self._note(
                         "Stopping when the running agents are done; press Ctrl-C again to interrupt them."
                     )
                     continue
                 due, came = done
-                busy.remove(due.step.key)
-                if came.unsent:
-                    waiting.appendleft(due)
-                    continue
                 with tracker.lock:
-                    if not came.reopened:
-                        self._take(due, came, schedule)
-                    found = came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress)
-                    if found or came.reopened:
-                        waiting.clear()  # the new schedule offers them again
-                        schedule = schedule.again(self.plan, wanted.steps(self.plan))
+                    if came.unsent:
+                        queue.give_back(due)
+                        continue
+                    self._take(due, came)
+                    queue.over(due, came)
+                    if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
+                        queue.follow(self.plan)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
 
@@ -389,20 +392,13 @@ class Runner:
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
 
-    def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
-        key = due.step.key
-        if came.status == "COMPLETED":
-            schedule.done(key)
-            if came.reason:
-                self._note(came.reason)
-        elif came.status in ("WAITING", "INTERRUPTED") or came.final:
-            if came.status == "WAITING":
-                self._waiting[key] = came.reason
-            elif came.status == "INTERRUPTED":
-                self._unanswered = came.reason
-            schedule.fail(key, came.reason)
-        else:
-            schedule.offer(key)
+    def _take(self, due: Due, came: Came) -> None:
+        if came.status == "COMPLETED" and came.reason:
+            self._note(came.reason)
+        elif came.status == "WAITING":
+            self._waiting[due.step.key] = came.reason
+        elif came.status == "INTERRUPTED" and not came.reopened:
+            self._unanswered = came.reason
 
     # --- ending ---------------------------------------------------------------------------------------------
 

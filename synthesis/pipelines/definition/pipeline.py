@@ -289,6 +289,8 @@ class Stage(PipelinePart):
     """Stages to wait for."""
     after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
+    jobs: int = Field(default=0, ge=0, le=64)
+    """Maximum number of its agents at once; 0 means as many as the run allows."""
 
     @property
     def name(self) -> str:
@@ -340,6 +342,8 @@ class Bounds(PipelinePart):
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
     """Dispatches."""
+    model_wait_s: float = Field(default=60.0, ge=0)
+    """Seconds to try again when a model cannot be reached."""
 
 
 class Price(PipelinePart):
