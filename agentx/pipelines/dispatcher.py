@@ -37,7 +37,7 @@ from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
-from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Role
+from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Read, Role
 from agentx.synthesis.pipelines.definition.plan import (
     Plan,
     Step,
@@ -70,6 +70,24 @@ _FIRST_PAUSE_S = 1.0
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
+
+
+class TaskShare(msgspec.Struct, frozen=True):
+    """Which share of a step's task an agent gets.
+
+    Attributes:
+        part: Number of the part, out of ``parts``; 0 for a whole task.
+        paths: The files of the part, of those that the task is split over.
+        joins: Whether it joins the parts.
+    """
+
+    part: int = 0
+    parts: int = 0
+    paths: tuple[str, ...] = ()
+    joins: bool = False
+
+
+WHOLE = TaskShare()
 
 
 class DispatchView:
@@ -251,7 +269,7 @@ class Dispatcher:
             agent,
             prompt_tokens=count_tokens(tell(self._plan, sending).bare),
             about=task_words(role, step),
-            split=role.split,
+            split=role.split.over if role.split else "",
             item=item_of(step),
             done=done,
         )
@@ -259,10 +277,32 @@ class Dispatcher:
         if not fitted.parts:
             return self._send_one(due, role, sending, fitted, whole)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
-            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths)
+            share = TaskShare(number, len(fitted.parts), tuple(paths))
+            came = self._send_one(due, role, sending, fitted.part(number), whole, share)
             if came.status != "COMPLETED":
                 return came
+        if role.split and role.split.join:
+            return self._have_joined(due, role, sending, len(fitted.parts))
         return self._join(due, len(fitted.parts), found)
+
+    def _have_joined(self, due: Due, role: Role, sending: Sending, parts: int) -> Came:
+        """Send an agent that joins the parts that others wrote."""
+        step, agent = due.step, self._plan.agent(role)
+        task = fill(role.split.join, step.values) if role.split else ""
+        sending = msgspec.structs.replace(sending, task=task)
+        paths = [_part_of(write.path, number) for write in step.writes for number in range(1, parts + 1)]
+        files = [file for path in paths if (file := self.files.text(path)) is not None]
+        rule = Read(file=step.writes[0].rule.file, purpose="a part to join")
+        fitted = fit(
+            [Candidate(rule, file.path, file.text, file.blob) for file in files],
+            agent,
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            about=task,
+            item=item_of(step),
+        )
+        return self._send_one(
+            due, role, sending, fitted, {file.path: file.text for file in files}, TaskShare(joins=True)
+        )
 
     def _send_one(
         self,
@@ -271,14 +311,20 @@ class Dispatcher:
         sending: Sending,
         fitted: Fitted,
         whole: Mapping[str, str],
-        part: int = 0,
-        paths: Sequence[str] = (),
+        share: TaskShare = WHOLE,
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
-        writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
+        writes = {write.path: _part_of(write.path, share.part) for write in step.writes} if share.part else {}
         told = tell(
             self._plan,
-            msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
+            msgspec.structs.replace(
+                sending,
+                given=fitted.given,
+                left_out=fitted.left_out,
+                writes=writes,
+                part=share.part,
+                parts=share.parts,
+            ),
         )
         prompt = clean(told.whole)  # the model's provider must not see secrets of the files
         executor = self._executor(role, agent)
@@ -290,9 +336,10 @@ class Dispatcher:
                 return Came("LIMIT_REACHED", leave.refused, unsent=True)
             sent = msgspec.structs.replace(
                 self._sent(due, writes=tuple(own), agent=agent),
-                part=part,
-                through=paths[-1] if paths else "",
-                holds=len(paths),
+                part=share.part,
+                joins=share.joins,
+                through=share.paths[-1] if share.paths else "",
+                holds=len(share.paths),
                 reads=fitting(
                     (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
                     _LISTED_BYTES,
@@ -320,7 +367,7 @@ class Dispatcher:
                     is_file = bool(outcome.summary.strip()) and not hands.made
                 if is_file:
                     hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
-            if part:
+            if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
 

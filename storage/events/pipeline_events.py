@@ -135,6 +135,7 @@ class Dispatched(Payload, frozen=True):
         through: The last file of this part, among the files over which the task is split; the next part
             follows after it.
         holds: Number of these files in the part.
+        joins: Whether it joins the parts of a split task.
         role: Name of the role.
         reads: Files that it was given.
         left_out: Files that it may read but was not given for lack of space.
@@ -151,6 +152,7 @@ class Dispatched(Payload, frozen=True):
     part: int = 0
     through: str = ""
     holds: int = 0
+    joins: bool = False
     reads: tuple[GivenFile, ...] = ()
     left_out: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()

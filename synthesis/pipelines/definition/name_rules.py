@@ -35,7 +35,7 @@ IN_CONTENT = frozenset(("files", "round", "found"))
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
+        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish", "part", "parts"),
     )
 )
 """Names that the engine defines in a role's own ``prompt``."""
@@ -164,9 +164,9 @@ class _Rules:
             if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
                 what = f"role {name} lists {denied.file} under both `reads` and `does_not_read`"
                 self.add(("roles", name, "does_not_read", number), what)
-        if role.split and role.split not in reads:
-            what = f"role {name} is split over {role.split!r}, which it does not read"
-            self.add(("roles", name, "split"), what + hint(role.split, reads))
+        if role.split and role.split.over not in reads:
+            what = f"role {name} is split over {role.split.over!r}, which it does not read"
+            self.add(("roles", name, "split"), what + hint(role.split.over, reads))
 
     def once(self, name: str, part: str, files: Sequence[str]) -> None:
         for number, file in enumerate(files):

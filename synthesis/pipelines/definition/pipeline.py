@@ -196,6 +196,19 @@ AllDenied = Annotated[
 ]
 
 
+class Split(PipelinePart):
+    """How the task of a role is split, if what it reads does not fit."""
+
+    over: Name
+    """A file of many, among those that it reads; each part gets some of them."""
+    join: str = ""
+    """The task of an agent that joins the parts; without one, they are put one after the other."""
+
+
+def _split(value: Any) -> Any:
+    return {"over": value} if isinstance(value, str) and value else value
+
+
 class Role(PipelinePart):
     """An agent's part in a pipeline: its instructions, what it reads, what it writes."""
 
@@ -227,7 +240,7 @@ class Role(PipelinePart):
     """Standards of quality."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of dispatches for a step."""
-    split: str = ""
+    split: Annotated[Split | None, BeforeValidator(_split, json_schema_input_type=Name | Split)] = None
     """A file of many that the task may be split over."""
 
 

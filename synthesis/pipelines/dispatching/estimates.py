@@ -147,8 +147,9 @@ class Estimator:
         guessed = {one.path for one, guess in found if guess}
 
         def fitted_to(window: AgentType) -> Fitted:
+            over = role.split.over if role.split else ""
             files, about, item = [one for one, _ in found], task_words(role, step), item_of(step)
-            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=role.split, item=item)
+            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=over, item=item)
 
         try:
             return budget_of(fitted_to(agent), guessed)

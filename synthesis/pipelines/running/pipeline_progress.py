@@ -217,7 +217,7 @@ class Pipelines(msgspec.Struct):
         progress.dispatches += not by_engine
         before = progress.written.get(key)
         made = WrittenFile(event.seq, sent.round, {})
-        if before is not None and before.round == sent.round and (sent.part or by_engine):
+        if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
             _forget(made, progress.running[event.run])
