@@ -52,6 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         steps: Number of model calls.
         usage: Their tokens and costs.
         unanswered: It did not complete because no model answered. That says nothing about the work.
+        retryable: Whether a model may answer later.
     """
 
     status: RunStatus = "COMPLETED"
@@ -60,6 +61,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
     usage: Usage = Usage()
     unanswered: bool = False
+    retryable: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +101,14 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
         reason = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
-        return Outcome(status="FAILED", reason=reason, unanswered=isinstance(error, ModelError))
+        is_model = isinstance(error, ModelError)
+        return Outcome(
+            status="FAILED",
+            reason=reason,
+            usage=error.usage if isinstance(error, ModelError) else Usage(),
+            unanswered=is_model,
+            retryable=isinstance(error, ModelError) and error.retryable,
+        )
 
 
 def _checked(outcome: Outcome) -> Outcome:

@@ -18,9 +18,12 @@ from agentx.directing.configured import program_environ
 from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.costs import price_in
 from agentx.pipelines.inputs import player, rests_on
+from agentx.pipelines.person_steps import PersonSteps
 from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
@@ -35,8 +38,15 @@ from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
-from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Read, Role
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    Step,
+    WriteFile,
+    is_by_engine,
+    is_by_model,
+    is_by_person,
+)
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
 from agentx.synthesis.pipelines.proving.markdown import sections
@@ -56,24 +66,29 @@ REASON_CHARACTERS = 1_500
 
 _CHARACTERS_PER_TOKEN = 3
 
+_FIRST_PAUSE_S = 1.0
+"""Wait before a model that could not be reached is tried again; it doubles each time."""
+
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
 
 
-class Came(msgspec.Struct, frozen=True):
-    """The result of a dispatch.
+class TaskShare(msgspec.Struct, frozen=True):
+    """Which share of a step's task an agent gets.
 
     Attributes:
-        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
-        reason: Why it failed, or a note for the user.
-        final: Whether a retry is useless.
-        unsent: Not dispatched: the pipeline's limits are used up.
+        part: Number of the part, out of ``parts``; 0 for a whole task.
+        paths: The files of the part, of those that the task is split over.
+        joins: Whether it joins the parts.
     """
 
-    status: RunStatus
-    reason: str = ""
-    final: bool = False
-    unsent: bool = False
+    part: int = 0
+    parts: int = 0
+    paths: tuple[str, ...] = ()
+    joins: bool = False
+
+
+WHOLE = TaskShare()
 
 
 class DispatchView:
@@ -111,6 +126,7 @@ class Dispatcher:
         self.files, self._folder = files, files.folder
         self.examiner = Examiner(engine, plan, files, look)
         self._engine, self._plan = engine, plan
+        self._people = PersonSteps(engine, plan, files, self.examiner, self._start_for_person)
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
@@ -123,6 +139,8 @@ class Dispatcher:
             AgentXError: Not dispatched: what the step needs is missing or does not fit.
         """
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
+        if is_by_person(role):
+            return self._people.do(due, "")
         if not is_by_engine(role):
             return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
         came = self._fill_in(due, found)
@@ -134,7 +152,8 @@ class Dispatcher:
         ``own`` says whether agents of this pipeline wrote them, in this round; ``again``, whether they proved
         the step before.
         """
-        if not (own or again) and not all(write.rule.marker for write in due.step.writes):
+        known = own or again or all(write.rule.marker for write in due.step.writes)
+        if not (due.step.writes and known):
             return False
         try:
             found = self.examiner.findings(due.step)
@@ -191,6 +210,8 @@ class Dispatcher:
         Returns:
             ``None`` where the run waits for no approval, so the step must be repeated.
         """
+        if is_by_person(self._plan.role(due.step)):
+            return self._people.do(due, run)
         pending = self._engine.snapshot().pending.values()
         calls = [one for one in pending if one.run == run and one.awaits_approval]
         if not calls:
@@ -254,7 +275,7 @@ class Dispatcher:
             agent,
             prompt_tokens=count_tokens(tell(self._plan, sending).bare),
             about=task_words(role, step),
-            split=role.split,
+            split=role.split.over if role.split else "",
             item=item_of(step),
             done=done,
         )
@@ -262,12 +283,34 @@ class Dispatcher:
         by = player(role, self._folder)
         rests = rests_on(self._engine.write_path, self._plan, step, (file for _, file in files), by)
         if not fitted.parts:
-            return self._send_one(due, role, sending, fitted, whole, rests)
+            return self._send_one(due, role, sending, fitted, whole, rests=rests)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
-            came = self._send_one(due, role, sending, fitted.part(number), whole, rests, number, paths)
+            share = TaskShare(number, len(fitted.parts), tuple(paths))
+            came = self._send_one(due, role, sending, fitted.part(number), whole, share, rests)
             if came.status != "COMPLETED":
                 return came
+        if role.split and role.split.join:
+            return self._have_joined(due, role, sending, len(fitted.parts))
         return self._join(due, len(fitted.parts), found)
+
+    def _have_joined(self, due: Due, role: Role, sending: Sending, parts: int) -> Came:
+        """Send an agent that joins the parts that others wrote."""
+        step, agent = due.step, self._plan.agent(role)
+        task = fill(role.split.join, step.values) if role.split else ""
+        sending = msgspec.structs.replace(sending, task=task)
+        paths = [_part_of(write.path, number) for write in step.writes for number in range(1, parts + 1)]
+        files = [file for path in paths if (file := self.files.text(path)) is not None]
+        rule = Read(file=step.writes[0].rule.file, purpose="a part to join")
+        fitted = fit(
+            [Candidate(rule, file.path, file.text, file.blob) for file in files],
+            agent,
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            about=task,
+            item=item_of(step),
+        )
+        return self._send_one(
+            due, role, sending, fitted, {file.path: file.text for file in files}, TaskShare(joins=True)
+        )
 
     def _send_one(
         self,
@@ -276,15 +319,21 @@ class Dispatcher:
         sending: Sending,
         fitted: Fitted,
         whole: Mapping[str, str],
-        rests: tuple[Body, Basis],
-        part: int = 0,
-        paths: Sequence[str] = (),
+        share: TaskShare = WHOLE,
+        rests: tuple[Body, Basis] = (Body(""), Basis()),
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
-        writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
+        writes = {write.path: _part_of(write.path, share.part) for write in step.writes} if share.part else {}
         told = tell(
             self._plan,
-            msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
+            msgspec.structs.replace(
+                sending,
+                given=fitted.given,
+                left_out=fitted.left_out,
+                writes=writes,
+                part=share.part,
+                parts=share.parts,
+            ),
         )
         prompt = clean(told.whole)  # the model's provider must not see secrets of the files
         executor = self._executor(role, agent)
@@ -296,9 +345,10 @@ class Dispatcher:
                 return Came("LIMIT_REACHED", leave.refused, unsent=True)
             sent = msgspec.structs.replace(
                 self._sent(due, rests, writes=tuple(own), agent=agent),
-                part=part,
-                through=paths[-1] if paths else "",
-                holds=len(paths),
+                part=share.part,
+                joins=share.joins,
+                through=share.paths[-1] if share.paths else "",
+                holds=len(share.paths),
                 reads=fitting(
                     (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
                     _LISTED_BYTES,
@@ -313,7 +363,7 @@ class Dispatcher:
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
             assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
-            outcome = carry_out(executor, assignment)
+            outcome = self._priced(self._carry_out(executor, assignment), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
@@ -326,9 +376,28 @@ class Dispatcher:
                     is_file = bool(outcome.summary.strip()) and not hands.made
                 if is_file:
                     hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
-            if part:
+            if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+
+    def _carry_out(self, executor: Executor, assignment: Assignment) -> Outcome:
+        """Have a prompt carried out; if the model cannot be reached, try again for a while."""
+        limit_s, pause_s = self._plan.pipeline.limits.model_wait_s, _FIRST_PAUSE_S
+        while True:
+            outcome = carry_out(executor, assignment)
+            if not outcome.retryable or limit_s <= 0 or self._allowance.rest(min(pause_s, limit_s)):
+                return outcome
+            limit_s -= pause_s
+            pause_s *= 2
+
+    def _priced(self, outcome: Outcome, model: str) -> Outcome:
+        """Return an outcome with its cost by the pipeline's price, if the model's provider gave none."""
+        used = outcome.usage
+        price = price_in(self._plan, model) if model and not used.cost_usd else None
+        if price is None or not (used.prompt_tokens or used.completion_tokens):
+            return outcome
+        cost = price.of(used.prompt_tokens, used.completion_tokens)
+        return msgspec.structs.replace(outcome, usage=msgspec.structs.replace(used, cost_usd=cost))
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
@@ -368,6 +437,10 @@ class Dispatcher:
             inputs=rests[0],
             basis=rests[1],
         )
+
+    def _start_for_person(self, due: Due) -> str:
+        task = fill(self._plan.role(due.step).task, due.step.values) or due.step.key
+        return self._take(task, BY_PERSON, self._sent(due, writes=()), ACTOR)
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
         started = RunStarted(

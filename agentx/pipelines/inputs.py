@@ -18,7 +18,7 @@ from agentx.storage.events.types import Body
 from agentx.storage.files import nofollow
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import Role
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_program
 from agentx.synthesis.pipelines.running.basis import basis_of
 
 _TOLD = 6
@@ -82,9 +82,7 @@ def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, ReadF
 def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
     """Return a sentence for each program that plays a role and is not installed."""
     played = {step.role: plan.role(step) for key, step in plan.steps.items() if key not in done}
-    wanted = {
-        name: role.by[0] for name, role in played.items() if not (is_by_model(role) or is_by_engine(role))
-    }
+    wanted = {name: role.by[0] for name, role in played.items() if is_by_program(role)}
     return [
         f"The program {word} of role {name} was not found: install it, or fix `by` of the role."
         for name, word in wanted.items()
@@ -184,12 +182,12 @@ def inputs_of(files: Files, step: Step) -> list[PointedText]:
 def player(role: Role, folder: Path) -> str:
     """Return the program that plays a role, with a digest of its arguments and of its files in ``folder``.
 
-    Empty for a model, which is named where its run starts.
+    Empty for others: a model is named where its run starts.
 
     >>> player(Role(by=("cat", "-n"), writes=[{"file": "a"}]), Path())
     'cat (fc33e26e)'
     """
-    if is_by_model(role) or is_by_engine(role):
+    if not is_by_program(role):
         return ""
     found = blake2b(digest_size=4)
     for word in role.by:

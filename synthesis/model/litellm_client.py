@@ -236,6 +236,15 @@ def price_of(model: str) -> tuple[float, float] | None:
     return prompt, output
 
 
+def window_of(model: str) -> tuple[int, int] | None:
+    """Return the maximum input and output tokens of a model; ``None`` if unknown."""
+    try:
+        known = _litellm().get_model_info(model=model)
+        return int(known["max_input_tokens"]), int(known["max_output_tokens"])
+    except Exception:  # noqa: BLE001 -- as above; or the model has no such limits
+        return None
+
+
 def _litellm() -> Any:
     """Return the litellm module, imported at the first call, with logging and telemetry off."""
     # In any other mode litellm reads an `.env` file beside or above itself, or in the current directory. An

@@ -13,6 +13,7 @@ import msgspec
 
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.pipelines.definition.checks import number_of_words
+from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Read
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
@@ -124,6 +125,7 @@ class Estimator:
         self._place = {key: n for n, key in enumerate(plan.steps)}
         self._writers: dict[str, Step] = {}
         self._appends: defaultdict[str, list[tuple[Step, str]]] = defaultdict(list)
+        self._patterns: dict[str, list[str]] = {}
         self._texts: dict[tuple[str, str], Mapping[str, str]] = {}
         for step in plan.steps.values():
             for write in step.writes:
@@ -145,8 +147,9 @@ class Estimator:
         guessed = {one.path for one, guess in found if guess}
 
         def fitted_to(window: AgentType) -> Fitted:
+            over = role.split.over if role.split else ""
             files, about, item = [one for one, _ in found], task_words(role, step), item_of(step)
-            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=role.split, item=item)
+            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=over, item=item)
 
         try:
             return budget_of(fitted_to(agent), guessed)
@@ -165,6 +168,12 @@ class Estimator:
         if key not in self._texts:
             self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
         texts = dict(self._texts[key])
+        if "*" in path and not read.source:
+            written = {one for one in self._matched(path) if one not in texts and self._comes(one, step)}
+            if written:
+                texts |= {one: self._guessed(step, read.rule, one) for one in written}
+                yield from ((Candidate(read.rule, one, text), one in written) for one, text in texts.items())
+                return
         writer = self._writers.get(path)
         appends = [one for one in self._appends.get(path, ()) if one[0].key not in self._done]
         earlier = [heading for other, heading in appends if self._is_before(other, step)]  # not there yet
@@ -181,6 +190,18 @@ class Estimator:
                 Candidate(read.rule, told, grown or (self._guessed(step, read.rule, path) if comes else "")),
                 comes or bool(earlier),
             )
+
+    def _matched(self, pattern: str) -> list[str]:
+        """Return the paths that steps write and that a pattern matches."""
+        if pattern not in self._patterns:
+            matches = path_pattern(pattern).fullmatch
+            self._patterns[pattern] = [path for path in self._writers if matches(path)]
+        return self._patterns[pattern]
+
+    def _comes(self, path: str, step: Step) -> bool:
+        """Return whether a file will be written before a step."""
+        writer = self._writers[path]
+        return writer.key not in self._done and self._place[writer.key] < self._place[step.key]
 
     def _is_before(self, one: Step, other: Step) -> bool:
         """Return whether a step comes before another: for an earlier item, or earlier for the same item."""

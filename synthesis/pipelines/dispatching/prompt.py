@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from agentx.synthesis.pipelines.definition.checks import marker_line
+from agentx.synthesis.pipelines.definition.checks import marker_line, number_of_words
 from agentx.synthesis.pipelines.definition.item_lists import in_words as list_in_words
 from agentx.synthesis.pipelines.definition.pipeline import Check, FoundItems
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_text
@@ -20,9 +20,13 @@ from agentx.synthesis.pipelines.templates import fill
 PROMPT = """\
 You are {{ role.title or name }}, responsible for {{ role.duty or "the task below" }}.
 
-Current task: {{ project }}{% if item %} — {{ item }}{% endif %}{% if task %}
+Current task: {{ project }}{% if item %} — {{ item }}{% endif %}{% if parts %}, \
+part {{ part }} of {{ parts }}{% endif %}{% if task %}
 
-{{ task }}{% endif %}
+{{ task }}{% endif %}{% if parts %}
+
+The task was split: do it for the files below alone. Other agents do the other parts, and the parts are \
+joined afterwards.{% endif %}
 
 You remember nothing of earlier calls. All you know is in the files below; you see no others.
 
@@ -138,6 +142,8 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
         wish: Why it has to be done again, although it was done before.
         rules: What the user demands or has ruled out, for everything that is written.
         writes: Its paths, if they differ from the step's (for a part of a split task).
+        part: Number of its part of a split task, out of ``parts``; 0 for a whole task.
+        task: What to do, in place of the role's task.
     """
 
     step: Step
@@ -150,6 +156,9 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     wish: str = ""
     rules: tuple[str, ...] = ()
     writes: Mapping[str, str] = {}
+    part: int = 0
+    parts: int = 0
+    task: str = ""
 
 
 def tell(plan: Plan, sending: Sending) -> AgentPrompt:
@@ -165,7 +174,7 @@ def tell(plan: Plan, sending: Sending) -> AgentPrompt:
         "name": step.role,
         "project": plan.pipeline.title or plan.pipeline.pipeline,
         "item": _item(step),
-        "task": fill(role.task, step.values),
+        "task": sending.task or fill(role.task, step.values),
         "reads": sending.given,
         "left_out": sending.left_out,
         "forbidden": [(_shown(plan, one.file), one.why) for one in step.forbidden],
@@ -180,7 +189,7 @@ def tell(plan: Plan, sending: Sending) -> AgentPrompt:
                 said
                 for write in step.writes
                 for one in write.rule.checks
-                if (said := in_words(one, step.values))
+                if (said := in_words(one, step.values, sending.parts))
             ),
         ],
         "markers": [
@@ -191,7 +200,8 @@ def tell(plan: Plan, sending: Sending) -> AgentPrompt:
         "doubts": (),  # for a role's own prompt written for an earlier version
     }
     filled |= {
-        name: getattr(sending, name) for name in ("round", "found", "tries", "reason", "wish", "rules")
+        name: getattr(sending, name)
+        for name in ("round", "found", "tries", "reason", "wish", "rules", "part", "parts")
     }
     text = fill(role.prompt or PROMPT, step.values | filled)
     return AgentPrompt(
@@ -225,10 +235,18 @@ def _shown(plan: Plan, name: str) -> str:
     return f"{name} (of other items)" if "{" in file.path else file.path
 
 
-def in_words(check: Check, values: Mapping[str, Any]) -> str:
-    """Return a check as a quality standard; empty if it means nothing to a writer."""
+def in_words(check: Check, values: Mapping[str, Any], parts: int = 0) -> str:
+    """Return a check as a quality standard; empty if it means nothing to a writer.
+
+    For one of ``parts`` of a split task, a length is divided, and what the joined file must have is left out.
+    """
     if check.length is not None:
-        return f"Length: {fill(check.length.words, values)} words ± {check.length.within:.0%}."
+        words = fill(check.length.words, values)
+        if parts:
+            return f"Length: about {number_of_words(words) // parts:,} words."
+        return f"Length: {words} words ± {check.length.within:.0%}."
+    if parts and (check.sections or check.uses):
+        return ""
     if check.sections:
         return f"It has these sections: {', '.join(check.sections)}."
     if check.uses:

@@ -72,7 +72,7 @@ class Schedule:
 
     def waits_for(self) -> str:
         """Return what the first step that is to be done now waits for, in words; empty for nothing."""
-        for key in self._only or ():
+        for key in sorted(self._only or ()):
             step = self.plan.steps.get(key)
             if step is None:
                 return f"the items of {key.partition('[')[0]} are not known yet"

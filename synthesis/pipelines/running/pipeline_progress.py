@@ -7,6 +7,7 @@ starts.
 import msgspec
 
 from agentx.storage.events.pipeline_events import (
+    APPROVE_STAGE,
     Basis,
     Dispatched,
     FileAmended,
@@ -19,11 +20,19 @@ from agentx.storage.events.pipeline_events import (
     StageReopened,
     key_of,
 )
-from agentx.storage.events.types import ApprovalDecided, Body, Event, RunEnded, RunStatus, changes_of
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    Body,
+    Event,
+    RunEnded,
+    RunStatus,
+    ToolCallRequested,
+    changes_of,
+)
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 7
+VERSION = 8
 """Raised whenever the same events would be folded differently."""
 
 
@@ -36,6 +45,8 @@ class Sent(msgspec.Struct):
         writes: Files that it has exclusive write access to.
         by_engine: Whether the engine itself does the step.
         decided: Number of the latest event in which the user approved or denied one of its calls.
+        asks: Its calls that wait for approval.
+        shown: Content ids of the files that a person is asked to approve, by path.
     """
 
     pipeline: str
@@ -49,6 +60,8 @@ class Sent(msgspec.Struct):
     writes: tuple[str, ...] = ()
     by_engine: bool = False
     decided: int = 0
+    asks: list[str] = msgspec.field(default_factory=list)
+    shown: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Given(msgspec.Struct, omit_defaults=True):
@@ -142,6 +155,7 @@ class Progress(msgspec.Struct):
         remembered: The proofs that added something to the long-term memory, by key.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
+        seen: Content ids of the files that a person last decided on, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         latest: The latest proof of all.
         file: Path of its file at the last start, relative to the workspace.
@@ -170,6 +184,7 @@ class Progress(msgspec.Struct):
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
+    seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     latest: int = 0
     file: str = ""
@@ -250,7 +265,7 @@ class Pipelines(msgspec.Struct):
         progress.dispatches += not by_engine
         before = progress.written.get(key)
         made = WrittenFile(event.seq, sent.round, {}, given=Given(event.seq, sent.inputs, sent.basis))
-        if before is not None and before.round == sent.round and (sent.part or by_engine):
+        if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
             made.given = before.given if before.parts else made.given
         if sent.part:
@@ -269,8 +284,13 @@ class Pipelines(msgspec.Struct):
         """Fold in an event of an agent between its start and its end."""
         sent = progress.running[event.run]
         match event.data:
-            case ApprovalDecided():
+            case ApprovalDecided() as decided:
                 sent.decided = event.seq
+                sent.asks = [one for one in sent.asks if one != decided.call_id]
+            case ToolCallRequested(awaits_approval=True) as asked:
+                sent.asks.append(asked.call_id)
+                files = asked.arguments.get("files") if asked.tool == APPROVE_STAGE else None
+                sent.shown = files if isinstance(files, dict) else {}
             case RunEnded() as ended:
                 progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
                 if ended.status == "WAITING":  # resumed after the user's decision; only then it ends for good
@@ -295,6 +315,8 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     sent = progress.running.pop(event.run)
     progress.waiting.pop(sent.key, None)
+    if sent.shown:
+        progress.seen[sent.key] = sent.shown
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
