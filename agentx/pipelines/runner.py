@@ -144,6 +144,7 @@ class Runner:
         self._waiting: dict[str, str] = {}
         self._limit = self._unanswered = ""
         self._stopped = False
+        self._staleness: Staleness | None = None
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
         self._dispatcher = self._new_dispatcher()
 
@@ -174,8 +175,7 @@ class Runner:
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
-            self._words = Words(tracker.changed, self.files)
-            self._compare(tracker)
+            self._staleness = None
             try:
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
@@ -334,13 +334,14 @@ class Runner:
                     queue.over(due, came)
                     if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
                         queue.follow(self.plan)
-                        self._compare(tracker)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
 
-    def _compare(self, tracker: Tracker) -> None:
-        present = present_of(self._engine, self.files, tracker.changed)
-        self._staleness = Staleness(self.plan, tracker.progress, present)
+    def _compared(self, tracker: Tracker) -> Staleness:
+        if self._staleness is None or self._staleness.plan is not self.plan:
+            present = present_of(self._engine, self.files, tracker.changed)
+            self._staleness = Staleness(self.plan, tracker.progress, present)
+        return self._staleness
 
     def _finds_items(self, step: Step, progress: Progress) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
@@ -432,8 +433,8 @@ class Runner:
         """
         step, send = due.step, self._dispatcher
         with tracker.lock:
-            causes = tuple(self._staleness.causes(step, proof, unknown=True))
-            why = self._words.told(Stale(step, causes)).why
+            causes = tuple(self._compared(tracker).causes(step, proof, unknown=True))
+            why = Words(tracker.changed, self.files).told(Stale(step, causes)).why
         if not causes:
             kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
             self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
