@@ -4,7 +4,7 @@ Pure bookkeeping over a plan and its progress. The caller does the steps and rep
 """
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -27,6 +27,7 @@ class Due(msgspec.Struct, frozen=True):
         reason: Why the last of them failed.
         wish: Why it has to be done again although it was done before, in the words of the requester.
         remembered: The earlier proofs of it that added something to the long-term memory.
+        judged: Content ids of the files that it was given for its last verdict, by path.
     """
 
     step: Step
@@ -35,6 +36,7 @@ class Due(msgspec.Struct, frozen=True):
     reason: str = ""
     wish: str = ""
     remembered: tuple[int, ...] = ()
+    judged: Mapping[str, str] = {}
 
 
 class Schedule:
@@ -228,7 +230,8 @@ class Schedule:
             latest = max(names, key=reopened.__getitem__, default="")
             wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
-            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
+            judged = self.progress.judged.get(key, {})
+            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)
 
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""

@@ -96,6 +96,7 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
+        given: Content ids of the files that the latest of them was given, by path.
     """
 
     seq: int
@@ -103,6 +104,7 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -130,6 +132,7 @@ class Progress(msgspec.Struct):
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         seen: Content ids of the files that a person last decided on, by key and path.
+        judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         definition: The pipeline's file as it was last started.
         variables: Values that replace those of the definition, by name.
@@ -156,6 +159,7 @@ class Progress(msgspec.Struct):
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     definition: Body = Body("")
     variables: dict[str, str] = msgspec.field(default_factory=dict)
@@ -216,7 +220,7 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {})
+        made = WrittenFile(event.seq, sent.round, {}, given={one.path: one.blob for one in sent.reads})
         if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
@@ -296,6 +300,8 @@ def _forget(written: WrittenFile, sent: Sent) -> None:
 
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
+    if proved.verdict and key in progress.written:
+        progress.judged[key] = progress.written[key].given
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
     # an agent that is dispatched again starts from nothing
     progress.written[key] = WrittenFile(event.seq, proved.round, {})
