@@ -4,9 +4,12 @@ Each dispatch is a run in the history. Its events name the files that the agent 
 ends with a proof of the step, or with the reason why there is none.
 """
 
+import contextlib
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from hashlib import blake2b
 from itertools import count, takewhile
 from pathlib import Path
@@ -32,6 +35,7 @@ from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile
 from agentx.storage.events.types import ApprovalDecided, Body, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
@@ -48,7 +52,7 @@ from agentx.synthesis.pipelines.definition.plan import (
     is_by_person,
 )
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
-from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.dispatching.prompt import Sending, on_demand, tell
 from agentx.synthesis.pipelines.proving.markdown import sections
 from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
@@ -71,6 +75,17 @@ _FIRST_PAUSE_S = 1.0
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
+
+
+_OWN_DRAFT = "what was last written here: change it as asked"
+
+_DIFF_LINES = 200
+"""Maximum number of lines of changes that a reviewer is shown."""
+
+_BLOCK = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*)\n\1[ \t]*", re.DOTALL)
+"""A text that is one block of code, as some models wrap a file."""
+
+_FENCES = re.compile(r"^(?:`{3,}|~{3,})(.*)$", re.MULTILINE)
 
 
 class TaskShare(msgspec.Struct, frozen=True):
@@ -260,7 +275,9 @@ class Dispatcher:
     def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         writes = {write.path for write in step.writes}
-        files = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
+        pointed = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
+        files = [(read, file) for read, file in pointed if not read.rule.lazy]
+        own = self._own_draft(due, {file.path for _, file in files})
         sending = Sending(
             step=step,
             round=due.round,
@@ -269,19 +286,24 @@ class Dispatcher:
             reason=due.reason,
             wish=due.wish,
             rules=tuple(rule(item) for item in self._engine.demands()),
+            on_demand=tuple(
+                on_demand(file.path, read.rule.purpose, file.text) for read, file in pointed if read.rule.lazy
+            ),
+            changes=self._changes(due, [file for _, file in files]),
         )
         fitted = fit(
-            [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
+            [*own, *(Candidate(read.rule, file.path, file.text, file.blob) for read, file in files)],
             agent,
-            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare)
+            + sum(map(count_tokens, sending.changes.values())),
             about=task_words(role, step),
             split=role.split.over if role.split else "",
             item=item_of(step),
             done=done,
         )
-        whole = {file.path: file.text for _, file in files}
+        whole = {file.path: file.text for _, file in pointed} | {one.path: one.text for one in own}
         by = player(role, self._folder)
-        rests = rests_on(self._engine.write_path, self._plan, step, (file for _, file in files), by)
+        rests = rests_on(self._engine.write_path, self._plan, step, (file for _, file in pointed), by)
         if not fitted.parts:
             return self._send_one(due, role, sending, fitted, whole, rests=rests)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
@@ -292,6 +314,34 @@ class Dispatcher:
         if role.split and role.split.join:
             return self._have_joined(due, role, sending, len(fitted.parts))
         return self._join(due, len(fitted.parts), found)
+
+    def _own_draft(self, due: Due, given: Collection[str]) -> list[Candidate]:
+        """Return what was last written for a step that is done again, for the agent that writes it anew."""
+        if not (due.round > 1 or due.tries or due.wish) or not is_by_model(self._plan.role(due.step)):
+            return []
+        made = [file for write in due.step.writes if (file := self.files.text(write.path)) is not None]
+        names = {write.path: write.rule.file for write in due.step.writes}
+        return [
+            Candidate(
+                Read(file=names[file.path], purpose=_OWN_DRAFT, if_room=True), file.path, file.text, file.blob
+            )
+            for file in made
+            if file.path not in given
+        ]
+
+    def _changes(self, due: Due, files: Sequence[PointedText]) -> dict[str, str]:
+        """Return what changed in the files that a step judges since its last verdict, by path."""
+        found: dict[str, str] = {}
+        for file in files:
+            before = due.judged.get(file.path, file.blob)
+            if before == file.blob:
+                continue
+            with contextlib.suppress(ObjectDamaged):  # purged
+                old = self._engine.git.repo.read_blob(before).decode(errors="replace")
+                lines = list(unified_diff(old.splitlines(), file.text.splitlines(), n=1, lineterm=""))[2:]
+                if len(lines) <= _DIFF_LINES:  # otherwise it is another text
+                    found[file.path] = "\n".join(lines)
+        return found
 
     def _have_joined(self, due: Due, role: Role, sending: Sending, parts: int) -> Came:
         """Send an agent that joins the parts that others wrote."""
@@ -362,20 +412,30 @@ class Dispatcher:
             leave.sent = True
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
-            assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
+
+            def missing(answer: str) -> str:
+                """Return what a model that stops without its files is reminded of."""
+                left = hands.untouched
+                if hands.stopped or hands.waiting or not left:
+                    return ""
+                if len(own) == 1 and _file_in(answer, own[left[0]], left[0], strict=True, made=hands.made):
+                    return ""
+                whole = "or answer with its whole text alone, " if len(own) == 1 else ""
+                return f"{', '.join(left)} was not written. Use write_file, {whole}up to the last line."
+
+            assignment = Assignment(
+                prompt=prompt, tools=hands, time_limit_s=agent.max_time_s, missing=missing
+            )
             outcome = self._priced(self._carry_out(executor, assignment), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if hands.stopped:
+                return self._failed(run, outcome, (hands.stopped,), step.role, final=True)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
-                # An agent without tools, or one that does not use them, answers with the file itself. Where a
-                # marker says so, "Done." is not a file and must not replace one.
-                if is_by_model(role) and write.rule.marker:
-                    is_file = has_marker(outcome.summary, write.rule.marker, path)
-                else:
-                    is_file = bool(outcome.summary.strip()) and not hands.made
-                if is_file:
-                    hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
+                # An agent without tools, or one that does not use them, answers with the file itself.
+                if text := _file_in(outcome.summary, write, path, strict=is_by_model(role), made=hands.made):
+                    hands.call("write_file", {"path": path, "content": text.rstrip() + "\n"})
             if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
@@ -413,7 +473,9 @@ class Dispatcher:
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
-        return ModelLoop(self._models(role.model), limits, ADVICE)
+        model = self._models(role.model)
+        limited = getattr(model, "limited", None)  # scripted models have no limit
+        return ModelLoop(limited(agent.output) if limited else model, limits, ADVICE)
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 
@@ -514,10 +576,13 @@ class Dispatcher:
             return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
         return self._end(run, "COMPLETED", "", outcome, hands.role)
 
-    def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
+    def _failed(
+        self, run: str, outcome: Outcome, wrong: Sequence[str], role: str, *, final: bool = False
+    ) -> Came:
         status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
         reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
-        return self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
+        came = self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
+        return msgspec.structs.replace(came, final=final)
 
     def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
         ended = _ended(status, reason, outcome)
@@ -561,6 +626,29 @@ def _asks(calls: Sequence[str]) -> str:
 
 def _unwritten(path: str) -> str:
     return f"{path} was not written."
+
+
+def _file_in(answer: str, write: WriteFile, path: str, *, strict: bool, made: int) -> str:
+    """Return the file that an answer is; empty if it is none.
+
+    Where a marker says so, "Done." is not a file and must not replace one. A file in a code block is taken
+    out of it.
+
+    Args:
+        answer: The answer.
+        write: The file that is missing.
+        path: Its path.
+        strict: Whether the marker decides, if there is one.
+        made: Number of tool calls; after one, an answer without a marker is not a file.
+    """
+    text = answer.strip()
+    if block := _BLOCK.fullmatch(text):
+        inner = _FENCES.findall(block[2])
+        # otherwise the answer begins with one block and ends with another
+        text = block[2].strip() if not inner or (len(inner) % 2 == 0 and inner[0].strip()) else text
+    if strict and write.rule.marker:
+        return text if has_marker(text, write.rule.marker, path) else ""
+    return text if not made else ""
 
 
 def _part_of(path: str, number: int) -> str:

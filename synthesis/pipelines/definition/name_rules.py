@@ -35,7 +35,20 @@ IN_CONTENT = frozenset(("files", "round", "found"))
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish", "part", "parts"),
+        *(
+            "held",
+            "markers",
+            "round",
+            "found",
+            "doubts",
+            "tries",
+            "reason",
+            "rules",
+            "wish",
+            "part",
+            "parts",
+            "on_demand",
+        ),
     )
 )
 """Names that the engine defines in a role's own ``prompt``."""
@@ -160,6 +173,10 @@ class _Rules:
     def reads(self, name: str, role: Role) -> None:
         reads = [one.file for one in role.reads]
         self.once(name, "reads", reads)
+        for number, one in enumerate(role.reads):
+            if one.lazy and (is_by_text(role) or is_by_engine(role)):
+                what = f"role {name} has no tool to read {one.file} with; remove `lazy`"
+                self.add(("roles", name, "reads", number, "lazy"), what)
         for number, denied in enumerate(role.does_not_read):
             if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
                 what = f"role {name} lists {denied.file} under both `reads` and `does_not_read`"

@@ -137,6 +137,8 @@ class Read(PipelinePart):
     """With `fit: recent`: number of whole sections."""
     if_room: bool = False
     """Given only if there is room."""
+    lazy: bool = False
+    """Named with its size and first heading; the agent reads it with a tool when it needs it."""
     optional: bool = False
     """It may not exist yet."""
     checks: tuple[Check, ...] = ()

@@ -7,7 +7,7 @@ there is such a check, a section for each item done before. The result comes fro
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from agentx.synthesis.pipelines.definition.pipeline import AgentType, Read
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.passages import sections_of, tokens_of
-from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.dispatching.prompt import PROTOCOL, Sending, has_shared_beginning, tell
 from agentx.synthesis.pipelines.templates import fill
 
 TOKENS_PER_WORD = 1.35
@@ -62,6 +62,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         rows: The files that it is given.
         left_out: Secondary files that do not fit, each with the reason.
         parts: Number of parts of the task; 1 if it is not split.
+        shared: Tokens at its beginning that all dispatches of the stage have in common.
         reads: All files; for a split task, those of the largest part.
         prompt: The rest of the prompt.
         system: The provider's own prompt.
@@ -72,6 +73,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[EstimateRow, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     parts: int = 1
+    shared: int = 0
     reads: int
     prompt: int
     system: int
@@ -142,7 +144,7 @@ class Estimator:
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
         prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
-        paths = ((read, path) for read in step.reads for path in read.paths)
+        paths = ((read, path) for read in step.reads for path in read.paths if not read.rule.lazy)
         found = [one for read, path in paths for one in self._candidates(step, read, path)]
         guessed = {one.path for one, guess in found if guess}
 
@@ -152,11 +154,16 @@ class Estimator:
             return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=over, item=item)
 
         try:
-            return budget_of(fitted_to(agent), guessed)
+            return self._with_shared(budget_of(fitted_to(agent), guessed), found)
         except NoRoom as error:
             endless = agent.model_copy(update={"window": sys.maxsize, "max_files": sys.maxsize})
             whole = budget_of(fitted_to(endless), guessed)
             return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
+
+    def _with_shared(self, budget: Budget, found: Sequence[tuple[Candidate, bool]]) -> Budget:
+        shared = {one.path for one, _ in found if has_shared_beginning(self._plan, one.rule.file)}
+        tokens = sum(row.tokens for row in budget.rows if row.path in shared)
+        return msgspec.structs.replace(budget, shared=count_tokens(PROTOCOL) + tokens)
 
     def written(self, step: Step) -> int:
         """Return the expected number of tokens that a step writes."""

@@ -27,6 +27,7 @@ class Due(msgspec.Struct, frozen=True):
         reason: Why the last of them failed.
         wish: Why it has to be done again although it was done before, in the words of the requester.
         remembered: The earlier proofs of it that added something to the long-term memory.
+        judged: Content ids of the files that it was given for its last verdict, by path.
     """
 
     step: Step
@@ -35,6 +36,7 @@ class Due(msgspec.Struct, frozen=True):
     reason: str = ""
     wish: str = ""
     remembered: tuple[int, ...] = ()
+    judged: Mapping[str, str] = {}
 
 
 class Schedule:
@@ -248,7 +250,8 @@ class Schedule:
             )
             wish = self.progress.wishes[latest] if proof and seq > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
-            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
+            judged = self.progress.judged.get(key, {})
+            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)
 
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""

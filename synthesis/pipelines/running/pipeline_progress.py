@@ -32,7 +32,7 @@ from agentx.storage.events.types import (
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 8
+VERSION = 9
 """Raised whenever the same events would be folded differently."""
 
 
@@ -119,7 +119,8 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
-        given: What they rest on; of a split task, what its first part rests on.
+        given: Content ids of the files that the latest of them was given, by path.
+        rests: What they rest on; of a split task, what its first part rests on.
     """
 
     seq: int
@@ -127,7 +128,8 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
-    given: Given = msgspec.field(default_factory=Given)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
+    rests: Given = msgspec.field(default_factory=Given)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -156,6 +158,7 @@ class Progress(msgspec.Struct):
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         seen: Content ids of the files that a person last decided on, by key and path.
+        judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         latest: The latest proof of all.
         file: Path of its file at the last start, relative to the workspace.
@@ -185,6 +188,7 @@ class Progress(msgspec.Struct):
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     latest: int = 0
     file: str = ""
@@ -264,10 +268,12 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {}, given=Given(event.seq, sent.inputs, sent.basis))
+        rests = Given(event.seq, sent.inputs, sent.basis)
+        shown = {one.path: one.blob for one in sent.reads}
+        made = WrittenFile(event.seq, sent.round, {}, given=shown, rests=rests)
         if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
-            made.given = before.given if before.parts else made.given
+            made.rests = before.rests if before.parts else made.rests
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
@@ -361,7 +367,9 @@ def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     written = progress.written.get(key)
-    given = written.given if written else Given()
+    if proved.verdict and written is not None:
+        progress.judged[key] = written.given
+    given = written.rests if written else Given()
     if proved.basis.prompt or not given.basis.prompt:
         given = Given(event.seq, proved.inputs, proved.basis)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)
