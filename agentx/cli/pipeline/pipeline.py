@@ -129,7 +129,7 @@ def redo_stage(
 ) -> None:
     """Mark a stage, and all that depends on it, to be done again in the next run."""
     if stale:
-        mark_stale(terminal, stage, item, name, file)
+        mark_stale(terminal, stage, item, encodable(reason), name, file)
         return
     if not stage:
         raise UsageError("Name a STAGE, or use `--stale` for all that is out of date.")

@@ -137,11 +137,11 @@ def _remarks(found: Overview) -> Iterator[tuple[str, str]]:
         yield one.step, f"is not in the pipeline any more. Its files remain: {', '.join(one.files)}{read}"
 
 
-def mark_stale(terminal: Terminal, stage: str, item: str, name: str, file: Path | None) -> None:
+def mark_stale(terminal: Terminal, stage: str, item: str, reason: str, name: str, file: Path | None) -> None:
     """Mark what is out of date to be done again in the next run, as far as it has changed."""
     with opened(terminal, look=True) as ws:
         runner = present(ws, name, file)
-        found = mark(ws.engine, runner.plan, runner.files, stage, item)
+        found = mark(ws.engine, runner.plan, runner.files, stage, item, reason)
     if not found.steps:
         terminal.result(found, *out_of_date(found))
         return

@@ -421,3 +421,22 @@ def test_what_depends_on_a_file_that_is_gone_stays_if_it_comes_out_the_same(news
     assert news.run(writes).status == "COMPLETED"
     assert news.sent(seq) == ["write[a]"]
     assert news.told() == {}
+
+
+def test_a_name_that_looks_like_a_secret(news):
+    news.put("notes/secret=k3y.md", "Report of it.\n")
+    news.put("notes/z.md", "Report of it.\n")
+    assert news.redo() == ["index"]
+    assert "[redacted: secret]" in news.facts("Dispatched")[-1].inputs.text
+    assert news.told() == {}
+
+
+def test_the_agent_is_given_the_reason(news):
+    news.put("inbox/a.md", "It was loud.\n")
+    now = Runner(news.ws.engine, news.path)
+    news.ws.engine.edits.scan()
+    mark(news.ws.engine, now.plan, now.files, "write", "a", "The news changed")
+    news.run(writes)
+    (first, *_, last) = news.author.prompts
+    assert "is to be done again: The news changed: inbox/a.md changed (" in first
+    assert "is to be done again: notes/a.md changed (" in last
