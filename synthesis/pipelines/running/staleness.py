@@ -153,11 +153,14 @@ class Staleness:
             if now == output.blob or output.path not in written:
                 continue
             if written[output.path] == "append-only":
-                same = bool(now) and self.present.begins(output.path, output.blob)
-            else:  # a later step may have written it again
-                same = self._last(self._writers[output.path], output.path) != step.key
-            if not same:
+                if not now or not self.present.begins(output.path, output.blob):
+                    yield Cause("output", output.path, output.blob, now)
+                continue
+            last = self._last(self._writers[output.path], output.path)
+            if last == step.key:
                 yield Cause("output", output.path, output.blob, now)
+            elif self._before[step.key] & self._bit[last]:  # written anew before it; a later step is no cause
+                yield Cause("input", output.path, output.blob, now)
 
     def _of_inputs(self, step: Step, given: Given) -> Iterator[Cause]:
         then = listed(self.present.whole(given.inputs))

@@ -440,3 +440,36 @@ def test_the_agent_is_given_the_reason(news):
     (first, *_, last) = news.author.prompts
     assert "is to be done again: The news changed: inbox/a.md changed (" in first
     assert "is to be done again: notes/a.md changed (" in last
+
+
+POLISHED = """\
+pipeline: polished
+files:
+  inbox: {path: inbox.md}
+  text: {path: text.md}
+  page: {path: page.md}
+roles:
+  writer: {by: engine, reads: [{file: inbox}], writes: [{file: text, content: "Draft."}]}
+  editor: {by: engine, reads: [{file: text}], writes: [{file: text, content: "{{ files.text.body }} Polished."}]}
+  setter: {by: engine, reads: [{file: text}], writes: [{file: page, content: "Page: {{ files.text.body }}"}]}
+stages:
+  - {id: write, role: writer}
+  - {id: edit, role: editor, after: write}
+  - {id: set, role: setter, after: edit}
+"""
+
+
+def test_a_text_that_a_later_stage_polishes_is_polished_again(news):
+    news.path = news.path.with_name("polished.yaml")
+    news.path.write_text(POLISHED, "utf-8")
+    news.put("inbox.md", "One.\n")
+    assert news.run(writes).status == "COMPLETED"
+    assert (news.told(), news.text("page.md")) == ({}, "Page: Draft. Polished.\n")
+    news.put("inbox.md", "Two.\n")
+    assert news.told() == {"write": "stale", "edit": "after", "set": "after"}
+    assert news.redo() == ["write", "edit"]  # the draft is the same, but the polished text was written over
+    assert (news.told(), news.text("text.md")) == ({}, "Draft. Polished.\n")
+    news.put("text.md", "Mine.\n")
+    assert news.told() == {"edit": "changed", "set": "stale"}
+    assert news.redo() == ["set"]
+    assert news.text("page.md") == "Page: Mine.\n"
