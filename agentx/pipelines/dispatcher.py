@@ -22,10 +22,10 @@ from agentx.directing.executors import Assignment, Command, Executor, ModelLoop,
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.costs import price_in
-from agentx.pipelines.inputs import player, rests_on
 from agentx.pipelines.person_steps import PersonSteps
-from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
-from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.pointing.inputs import player, rests_on
+from agentx.pipelines.pointing.pointed_files import PYTHON, Files, PointedText
+from agentx.pipelines.pointing.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
 from agentx.policy.approvals import decision

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy import approvals

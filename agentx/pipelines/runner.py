@@ -20,12 +20,12 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.changes import Words, present_of
 from agentx.pipelines.costs import model_faults
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
-from agentx.pipelines.inputs import missing
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.changes import Words, present_of
+from agentx.pipelines.pointing.inputs import missing
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.results import Came
 from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR

@@ -13,8 +13,8 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.pipelines.inputs import inputs_of, rests_on
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.inputs import inputs_of, rests_on
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, table
-from agentx.pipelines.changes import OutOfDate, State
+from agentx.pipelines.pointing.changes import OutOfDate, State
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import pipelines
 from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview

@@ -6,8 +6,8 @@ import msgspec
 
 from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
-from agentx.pipelines.changes import OutOfDate, Words, present_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.changes import OutOfDate, Words, present_of
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import named_steps
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.events.pipeline_events import StageReopened

@@ -113,7 +113,7 @@ def test_an_agent_that_reaches_beyond_its_pointers_is_denied_by_role_file_and_ru
     ended = desk.run()
     assert ended.status == "COMPLETED"
     run = desk.ws.engine
-    from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+    from agentx.pipelines.pointing.pointers import PointerHands, Pointers, PointerTools
 
     pointers = Pointers(
         role="reviewer",

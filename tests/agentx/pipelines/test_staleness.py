@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentx.pipelines.changes import present_of
+from agentx.pipelines.pointing.changes import present_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
 from agentx.storage.events.pipeline_events import Basis, Dispatched, StageProved

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from agentx.pipelines.costs import outlook_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import PipelineStopped, Runner
 from agentx.synthesis.model.port import ModelError
 from agentx.synthesis.pipelines.running.breaker import Breaker

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 import msgspec
 
-from agentx.pipelines.pointed_files import PYTHON, Files, PointedText, PointerMissing
+from agentx.pipelines.pointing.pointed_files import PYTHON, Files, PointedText, PointerMissing
 from agentx.recording.write_path import WritePath
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Basis
