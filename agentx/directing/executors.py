@@ -13,7 +13,7 @@ import msgspec
 from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
-from agentx.directing.piped_program import Program
+from agentx.directing.piped_program import OutputTooLong, Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
@@ -22,6 +22,7 @@ from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Re
 SUMMARY_CHARACTERS = 100_000
 """Characters kept of an executor's answer or output."""
 
+_NEWLINE = b"\n"
 _REASON_CHARACTERS = 500
 _REASON_WORDS = 60
 
@@ -49,6 +50,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         status: How it ended.
         summary: What was done, in the executor's own words.
         reason: Why it did not complete, for the user.
+        noted: What the user should know although it completed.
         steps: Number of model calls.
         usage: Their tokens and costs.
         unanswered: It did not complete because no model answered. That says nothing about the work.
@@ -57,6 +59,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: RunStatus = "COMPLETED"
     summary: str = ""
     reason: str = ""
+    noted: str = ""
     steps: int = 0
     usage: Usage = Usage()
     unanswered: bool = False
@@ -165,6 +168,12 @@ class ModelLoop(msgspec.Struct, frozen=True):
                     raise ExecutorFailed(f"{self.model.name} ended its stream without a reply.")
                 bounds.spend(reply.usage)
                 chat.append(ChatMessage("assistant", reply.text, reply.tool_calls))
+                if reply.cut_off:
+                    told = (
+                        f"The answer of {self.model.name} was cut off by its output limit: "
+                        "let it write less, or split the task."
+                    )
+                    return Outcome(status="FAILED", reason=told, steps=bounds.steps, usage=bounds.usage)
                 if not reply.tool_calls:
                     return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
                 if reply.text:
@@ -187,7 +196,8 @@ class Command(msgspec.Struct, frozen=True):
     It runs in its own empty directory, with an environment that names no workspace.
 
     As ``text``, it reads the prompt on stdin and gets no tools; its output is the summary. That fits any
-    agent with a command line.
+    agent with a command line. With a limit ``max_bytes`` the summary is the output as it was printed: a
+    longer one, and one that is not text or may lack its end, is a failure. Otherwise its middle may be cut.
 
     As ``jsonl``, it speaks JSON Lines. It reads ``{"prompt": …, "tools": […]}``. For each tool call it writes
     ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``. It may
@@ -198,12 +208,16 @@ class Command(msgspec.Struct, frozen=True):
         speaks: The protocol: ``text`` or ``jsonl``.
         environ: Its environment, as :func:`outside_environ` makes it from the caller's.
         setting: The setting that names the program, for error messages.
+        max_bytes: Maximum number of bytes of its output; of a line, for ``jsonl``. 0 for the default.
+        limit: The setting of ``max_bytes``, for error messages.
     """
 
     words: tuple[str, ...]
     speaks: Literal["text", "jsonl"] = "text"
     environ: Mapping[str, str] = {}
     setting: str = "director.executor in agentx.toml"
+    max_bytes: int = 0
+    limit: str = ""
 
     @property
     def name(self) -> str:
@@ -218,32 +232,74 @@ class Command(msgspec.Struct, frozen=True):
         """
         with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
             try:
-                started = Program(self.words, self.environ, Path(place), assignment.time_limit_s)
+                started = Program(
+                    self.words, self.environ, Path(place), assignment.time_limit_s, self.max_bytes
+                )
             except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
                 problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
                 raise ExecutorFailed(
                     f"The executor {self.words[0]!r} {problem}; check {self.setting}."
                 ) from error
             with started as program:
-                if self.speaks == "jsonl":
-                    done = _converse(program, assignment)
-                else:
-                    output = program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS)
-                    done = Outcome(summary=output.strip())
-            if program.late:
-                reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
-                return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
-            if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
-                done = msgspec.structs.replace(done, status="FAILED")
-            if done.status == "FAILED" and not done.reason:
-                # The end of what it printed on stderr, without the marks of a traceback
-                lines = (line for line in program.aside.text().splitlines() if line.strip(" ^~"))
-                shown = one_line(" ".join(lines))
-                if len(shown) > _REASON_CHARACTERS:
-                    shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
-                reason = f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
-                done = msgspec.structs.replace(done, reason=reason)
-            return done
+                done = self._listen(program, assignment)
+        if program.late:
+            reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
+            return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
+        if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
+            done = msgspec.structs.replace(done, status="FAILED", reason=_why(program))
+        if done.status == "FAILED" and not done.reason:
+            done = msgspec.structs.replace(done, reason=_why(program))
+        if done.status == "COMPLETED" and program.outlived:
+            if program.open_ended and self.speaks == "text" and self.max_bytes:
+                return msgspec.structs.replace(done, status="FAILED", reason=_OPEN_ENDED)
+            done = msgspec.structs.replace(done, noted=_OUTLIVED)
+        return done
+
+    def _listen(self, program: Program, assignment: Assignment) -> Outcome:
+        """Send the prompt, and return what the program makes of it, as far as it says so itself."""
+        try:
+            if self.speaks == "jsonl":
+                return _converse(program, assignment)
+            if not self.max_bytes:
+                output = program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS)
+                return Outcome(summary=output.strip())
+            printed = program.whole(assignment.prompt.encode())
+        except OutputTooLong as error:
+            where = " in one line" if self.speaks == "jsonl" else ""
+            more = f"; {self.limit} allows more" if self.limit else ""
+            return Outcome(status="FAILED", reason=f"{error}{where}, so it was ended{more}.")
+        wrong = _why_no_text(printed)
+        if wrong:
+            return Outcome(status="FAILED", reason=f"It printed what is not UTF-8 text: {wrong}.")
+        return Outcome(summary=printed.decode())
+
+
+_OUTLIVED = "It left processes running when it ended; they were ended too."
+_OPEN_ENDED = (
+    "It ended while processes that it had started could still write its output, which may lack its end; they "
+    "were ended too. Let it wait for what it starts."
+)
+
+
+def _why(program: Program) -> str:
+    """Return the exit status, and the end of what was printed on stderr, without the marks of a traceback."""
+    lines = (line for line in program.aside.text().splitlines() if line.strip(" ^~"))
+    shown = one_line(" ".join(lines))
+    if len(shown) > _REASON_CHARACTERS:
+        shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
+    return f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
+
+
+def _why_no_text(content: bytes) -> str:
+    """Return where a content is not text; empty where it is."""
+    if b"\0" in content:
+        return f"a NUL in line {content.count(_NEWLINE, 0, content.index(0)) + 1}"
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(_NEWLINE, 0, error.start) + 1
+        return f"the byte 0x{content[error.start]:02X} in line {line}"
+    return ""
 
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:

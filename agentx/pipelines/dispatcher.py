@@ -15,7 +15,15 @@ import msgspec
 
 from agentx.agents.run_types import Limits
 from agentx.directing.configured import program_environ
-from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
+from agentx.directing.executors import (
+    SUMMARY_CHARACTERS,
+    Assignment,
+    Command,
+    Executor,
+    ModelLoop,
+    Outcome,
+    carry_out,
+)
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.pointed_files import PYTHON, Files
@@ -33,7 +41,13 @@ from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    has_marker,
+    marker_line,
+    verdict_of,
+    wrapping_fault,
+)
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
@@ -316,6 +330,8 @@ class Dispatcher:
                     is_file = bool(outcome.summary.strip()) and not hands.made
                 if is_file:
                     hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
+                elif wrapped := wrapping_fault(outcome.summary, "The answer"):
+                    hands.unmet.append(wrapped)
             if part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
@@ -330,7 +346,14 @@ class Dispatcher:
                 is_ours = beside.is_file() and beside.is_relative_to(self._folder)
                 words.append(sys.executable if word == PYTHON else str(beside) if is_ours else word)
             environ = program_environ(self._engine)
-            return Command(tuple(words), role.speaks, environ, "`by` of the role in the pipeline's file")
+            return Command(
+                tuple(words),
+                role.speaks,
+                environ,
+                "`by` of the role in the pipeline's file",
+                role.output,
+                "`output` of the role in the pipeline's file",
+            )
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
@@ -491,7 +514,7 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
         status=status,
         reason=reason,
         # Redact before cutting: half a secret is not recognised
-        summary=one_line(clean(outcome.summary))[:RUN_TEXT],
+        summary=one_line(clean(outcome.summary[:SUMMARY_CHARACTERS]))[:RUN_TEXT],
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),
     )

@@ -23,7 +23,14 @@ from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    has_marker,
+    look,
+    marker_fault,
+    verdict_of,
+    wrapping_fault,
+)
 from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
@@ -115,9 +122,14 @@ class Examiner:
         checked.
         """
         path = path or write.path
+        body = body_of(text, write.rule.marker, path)
+        if wrapped := wrapping_fault(body, path):
+            return [wrapped]
         if unfinished := marker_fault(text, write.rule.marker, path):
             return [f"Role {step.role}: {path} is unfinished. {unfinished}"]
-        body = body_of(text, write.rule.marker, path)
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            return [f"{path} has a NUL in line {line}, so it is not text."]
         if not body.strip():
             return [f"{path} is empty but for its marker."]
         if path != write.path:
