@@ -28,13 +28,13 @@ from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.pointed_files import PYTHON, Files
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
+from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Dispatched, GivenFile
+from agentx.storage.events.pipeline_events import Dispatched, GivenFile, fitting
 from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line

@@ -4,10 +4,8 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import accumulate
-from typing import TypeVar
 
 import msgspec
 
@@ -18,7 +16,13 @@ from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import ProvedFile, StageProved
+from agentx.storage.events.pipeline_events import (
+    LEARNED_BYTES,
+    SUPERSEDED_BYTES,
+    ProvedFile,
+    StageProved,
+    fitting,
+)
 from agentx.storage.events.types import Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
@@ -41,14 +45,6 @@ from agentx.synthesis.pipelines.running.replaced import Added
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
-
-Part = TypeVar("Part")
-
-LEARNED_BYTES = 7_000
-"""Bytes of a step's new facts in its event, so that they fit into one; the files hold all of them."""
-
-SUPERSEDED_BYTES = 1_500
-"""Bytes of superseded facts in that event; the rest are superseded when the step is repeated."""
 
 HELD_BYTES = 3_000
 """Bytes of the passed checks in that event."""
@@ -271,10 +267,3 @@ class Examiner:
             return str(error)
         marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
         return "" if marked else f"{write.path} was changed and lost its marker."
-
-
-def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
-    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
-    every = tuple(parts)
-    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
-    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)

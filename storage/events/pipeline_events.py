@@ -1,6 +1,8 @@
 """The facts of pipelines: what was started and dispatched, and which stages are proved done."""
 
-from typing import Literal
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -8,11 +10,19 @@ from agentx.storage.events.direction_events import NewKnowledge
 from agentx.storage.events.types import WORDS, Body, ChangesFiles, Event, FileChange, Payload
 from agentx.storage.text import shorten
 
+Part = TypeVar("Part")
+
 REASON_WORDS = 20
 """Maximum number of words of a reason that a line about a pipeline quotes."""
 
 LOOK_AT = "look at "
 """Prefix of a check's result that leaves a doubt, among the results of a stage."""
+
+LEARNED_BYTES = 7_000
+"""Bytes of new facts in an event, so that they fit into one; the files hold all of them."""
+
+SUPERSEDED_BYTES = 1_500
+"""Bytes of superseded facts in an event; the rest are superseded when the step is repeated."""
 
 FileClass = Literal["static", "append-only"]
 """How an existing file may change: only with the user's approval, or only by appending at its end."""
@@ -23,6 +33,13 @@ class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
     path: str
     sort: FileClass
+
+
+def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
+    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
+    every = tuple(parts)
+    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
+    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)
 
 
 def key_of(stage: str, item: str) -> str:
@@ -227,6 +244,9 @@ class FileAmended(Payload, frozen=True):
         after: Blob id after the change; empty if the file is gone.
         reason: The reason, in the words of who approved it.
         call_id: The agent's call that was approved; empty for the user's own edit.
+        kept: What the accepted version was given besides the user's edit; empty for nothing.
+        learned: Facts of a long-term memory file that the change brought, to remember.
+        superseded: Items learned from that file that are no longer valid.
     """
 
     path: str
@@ -234,6 +254,9 @@ class FileAmended(Payload, frozen=True):
     after: str = ""
     reason: str = ""
     call_id: str = ""
+    kept: str = ""
+    learned: tuple[NewKnowledge, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
 
     def _line(self, _event: Event, /) -> str:
         return f"Amend {self.path}: {shorten(self.reason, WORDS)}"

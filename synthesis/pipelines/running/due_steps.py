@@ -23,7 +23,8 @@ class Due(msgspec.Struct, frozen=True):
         tries: Number of agents that have failed at it in this round.
         reason: Why the last of them failed.
         wish: Why it has to be done again although it was done before, in the words of the requester.
-        remembered: The earlier proofs of it that added something to the long-term memory.
+        remembered: The earlier proofs of it that added something to the long-term memory, and people's
+            corrections of that memory.
     """
 
     step: Step
@@ -202,7 +203,7 @@ class Schedule:
             names = [name for name in (key, step.stage) if name in reopened]
             latest = max(names, key=reopened.__getitem__, default="")
             wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
-            earlier = tuple(self.progress.remembered.get(key, ()))
+            earlier = tuple(sorted((*self.progress.remembered.get(key, ()), *self.progress.corrected)))
             yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
 
     def done(self, key: str) -> None:

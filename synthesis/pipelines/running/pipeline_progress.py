@@ -20,7 +20,7 @@ from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunSta
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same events would be folded differently."""
 
 
@@ -113,6 +113,7 @@ class Progress(msgspec.Struct):
         reopened: The latest event that reopened a stage or step, by key. ``wishes`` has the reasons.
         amended: The latest event in which the user accepted their own version of a file, by path.
         remembered: The proofs that added something to the long-term memory, by key.
+        corrected: Events in which people changed what was added to the long-term memory.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
@@ -135,6 +136,7 @@ class Progress(msgspec.Struct):
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
     amended: dict[str, int] = msgspec.field(default_factory=dict)
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    corrected: list[int] = msgspec.field(default_factory=list)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
@@ -231,6 +233,8 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
         progress.amended.pop(amended.path, None)  # a user who deletes a file wants a new one
     elif not amended.call_id:
         progress.amended[amended.path] = event.seq
+    if amended.superseded:
+        progress.corrected.append(event.seq)
 
 
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
