@@ -1,6 +1,7 @@
 """The status of a pipeline for display: each stage and item, and what became of it."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -13,8 +14,10 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
 _REOPENED = "Some steps must be repeated: run `agentx pipeline run FILE`."
 
-Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
-"""``again``: must be repeated; ``asks``: waits for the user's approval."""
+Mark = Literal["waiting", "running", "proved", "not_passed", "again", "asks", "failed"]
+"""``not_passed``: proved, with the verdict FAIL; ``again``: must be repeated; ``asks``: waits for the user's
+approval.
+"""
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step"}):
@@ -58,6 +61,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
             ``REOPENED`` where it was completed and a step must now be repeated.
         items: Keys of the items of each name.
         proved: Number of proved steps, out of ``steps``.
+        not_passed: Number of them whose last verdict is FAIL.
         dispatches: Number of agents sent, in all runs.
         retries: Number of dispatches whose work was not accepted.
         tokens: Tokens that they used.
@@ -72,6 +76,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[BoardRow, ...]
     items: dict[str, tuple[str, ...]]
     proved: int
+    not_passed: int
     steps: int
     dispatches: int
     retries: int
@@ -83,7 +88,8 @@ def board_of(plan: Plan, progress: Progress) -> Board:
     """Return the status of a pipeline."""
     rows = tuple(_rows(plan, progress))
     used = progress.usage
-    proved = sum(cell.mark == "proved" for row in rows for cell in row.cells)
+    marks = Counter(cell.mark for row in rows for cell in row.cells)
+    proved = marks["proved"] + marks["not_passed"]
     reopened = progress.status == "COMPLETED" and proved < len(plan.steps)
     return Board(
         pipeline=plan.pipeline.pipeline,
@@ -95,6 +101,7 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         rows=rows,
         items={name: tuple(item.id for item in items) for name, items in plan.items.items()},
         proved=proved,
+        not_passed=marks["not_passed"],
         steps=len(plan.steps),
         dispatches=progress.dispatches,
         retries=progress.retries,
@@ -105,19 +112,22 @@ def board_of(plan: Plan, progress: Progress) -> Board:
 
 def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
     schedule = Schedule(plan, progress)
+    not_passed = schedule.not_passed()
     sent = {one.key: one for one in progress.running.values()}
     for entry in plan.pipeline.stages:
         loop = entry.loop if isinstance(entry, Loop) else ""
         items = [item.id for item in plan.items[entry.for_each]] if entry.for_each else [""]
         for stage in entry.stages if isinstance(entry, Loop) else (entry,):
             steps = [plan.steps[key_of(stage.id, item)] for item in items]
-            cells = tuple(_cell(step, progress, schedule, sent.get(step.key)) for step in steps)
+            cells = tuple(_cell(step, schedule, sent.get(step.key), not_passed) for step in steps)
             yield BoardRow(stage.id, entry.for_each, loop, cells)
 
 
-def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None) -> Cell:
-    key, role = step.key, step.role
+def _cell(step: Step, schedule: Schedule, sent: Sent | None, not_passed: Mapping[str, str]) -> Cell:
+    key, role, progress = step.key, step.role, schedule.progress
     number = schedule.rounds.get(key, 1)
+    if key in not_passed:
+        return Cell(key, "not_passed", number, role, reason=not_passed[key])
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
     if key in progress.waiting:

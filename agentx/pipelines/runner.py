@@ -7,7 +7,7 @@ and dispatches without an end. The next run keeps the first, proves the second, 
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -60,10 +60,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a pipeline's run ended.
 
     Attributes:
-        status: ``COMPLETED`` where all is proved.
+        status: ``COMPLETED`` where all is proved, also with the verdict FAIL in a loop that goes on.
         reason: One sentence for the user.
         proved: Number of proved steps, out of ``steps``.
         failed: Reasons, by step.
+        not_passed: Proved steps whose last verdict is FAIL, with a sentence each.
         waiting: Calls that wait for approval, by step.
         dispatches: Number of agents sent, in all runs of the pipeline.
         usage: What they used.
@@ -75,6 +76,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     proved: int
     steps: int
     failed: dict[str, str] = {}
+    not_passed: dict[str, str] = {}
     waiting: dict[str, str] = {}
     dispatches: int = 0
     usage: Usage = Usage()
@@ -331,6 +333,7 @@ class Runner:
             proved=sum(schedule.standing.get(key) == "done" for key in self.plan.steps),
             steps=len(self.plan.steps),
             failed={key: why for key, why in schedule.failed.items() if key not in self._waiting},
+            not_passed=schedule.not_passed(),
             waiting=self._waiting,
             dispatches=progress.dispatches,
             usage=progress.usage,
@@ -342,7 +345,7 @@ class Runner:
 
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
-            return "COMPLETED", ""
+            return "COMPLETED", _listed(schedule.not_passed())
         if self._stopped:
             return "INTERRUPTED", "It was interrupted; `agentx pipeline run FILE` goes on where it was."
         if self._limit:
@@ -355,9 +358,7 @@ class Runner:
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())
-        told = [f"{key}: {why}" for key, why in list(failed.items())[:_TOLD]]
-        more = f" … and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
-        return "FAILED", " ".join(told) + more
+        return "FAILED", _listed(failed)
 
     # --- the log --------------------------------------------------------------------------------------------
 
@@ -390,6 +391,13 @@ class Runner:
                 actor=ACTOR,
                 check=lambda: file_policy.require(self._engine, contents, actor=ACTOR),
             )
+
+
+def _listed(reasons: Mapping[str, str]) -> str:
+    """Return the first reasons, each with its step, and the number of the others."""
+    told = [f"{key}: {why.rstrip('.')}." for key, why in list(reasons.items())[:_TOLD]]
+    more = f" … and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
+    return " ".join(told) + more
 
 
 def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:

@@ -33,6 +33,9 @@ from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
 
+NOT_PASSED = 3
+"""Exit status where all is proved and a last verdict is FAIL."""
+
 _LOOKS_PER_SECOND = 2
 """How often the display is refreshed, including the elapsed seconds."""
 
@@ -53,7 +56,10 @@ def run_pipeline(
     *,
     retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
-    """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
+    """Run a pipeline until every check passes; if interrupted, the next call resumes it.
+
+    The exit status is 3 if all is proved and a last verdict is FAIL (`otherwise: go-on`).
+    """
     with opened(terminal, look=True) as ws:
         runner = Runner(
             ws.engine,
@@ -74,8 +80,8 @@ def run_pipeline(
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
-    if EXIT[ended.status]:
-        raise typer.Exit(EXIT[ended.status])
+    if status := EXIT[ended.status] or (NOT_PASSED if ended.not_passed else 0):
+        raise typer.Exit(status)
 
 
 @contextlib.contextmanager
@@ -109,7 +115,10 @@ def show_status(
         bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
 ) -> None:
-    """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
+    """Show the progress of a pipeline: stages, items, agents at work, failures and their causes.
+
+    · waiting, ▶ at work, ✓ proved, ! proved with the verdict FAIL, ↻ to be repeated, ? asks you, ✗ failed
+    """
     with opened(terminal) as ws:
         if not name and not ws.state.counts.get(PipelineStarted.__name__):
             nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."

@@ -238,6 +238,22 @@ class Schedule:
         if key in self.plan.steps and self.plan.steps[key].loop:
             self.standing[self.plan.steps[key].loop] = "failed"
 
+    def not_passed(self) -> dict[str, str]:
+        """Return the steps that are done although their last verdict is FAIL, with a sentence for the user.
+
+        Of the steps of a loop only the one that decides it counts.
+        """
+        found: dict[str, str] = {}
+        for key, step in self.plan.steps.items():
+            proof, loop = self.progress.proved.get(key), self.plan.loops.get(step.loop)
+            decides = loop is None or loop.decides == key
+            stands = self.standing.get(step.loop or key)
+            if proof and proof.verdict == "FAIL" and decides and stands == "done":
+                path = next(write.path for write in step.writes if write.rule.verdict)
+                rounds = f" after {proof.round} rounds" if proof.round > 1 else ""
+                found[key] = f"the verdict in {path} is FAIL{rounds}"
+        return found
+
     @property
     def is_done(self) -> bool:
         """Whether everything is proved."""
