@@ -15,7 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from agentx.quality.process import COOKIE, DRAIN_S, POLL_S, READ_BYTES, HeadAndTail, end_all, has_ended
+from agentx.quality.process import (
+    COOKIE,
+    DRAIN_S,
+    POLL_S,
+    READ_BYTES,
+    HeadAndTail,
+    end_all,
+    has_ended,
+    outlived,
+)
 from agentx.storage.errors import AgentXError
 from agentx.storage.text import sized
 
@@ -101,7 +110,8 @@ class Program:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _where: TracebackType | None
     ) -> None:
         try:
-            self.outlived = end_all(self._process, self._cookie) or self.open_ended
+            self.outlived = self.open_ended or outlived(self._process, self._cookie)
+            end_all(self._process, self._cookie)
             self._move(0)
         finally:
             self._open.close()

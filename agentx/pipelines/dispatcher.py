@@ -428,7 +428,7 @@ class Dispatcher:
         wrong = dict.fromkeys((*map(_unwritten, untouched), *examined.wrong))
         if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), role)
-        ended = _ended("COMPLETED", "", outcome)
+        ended = _ended("COMPLETED", one_line(clean(outcome.noted))[:REASON_CHARACTERS], outcome)
         self.examiner.prove(due, examined, run=run, before=[ended])
         return Came("COMPLETED")
 
@@ -443,7 +443,8 @@ class Dispatcher:
             wrong += self.examiner.faults(due.step, own[path], text, path)
         if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
-        return self._end(run, "COMPLETED", "", outcome, hands.role)
+        noted = one_line(clean(outcome.noted))[:REASON_CHARACTERS]
+        return self._end(run, "COMPLETED", noted, outcome, hands.role)
 
     def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
         status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"

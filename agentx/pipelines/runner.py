@@ -28,11 +28,17 @@ from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.events.pipeline_events import (
+    FileRule,
+    PipelineEnded,
+    PipelineStarted,
+    StageReopened,
+    fitting,
+)
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.definition.claims import rules_of
+from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -47,6 +53,9 @@ Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING
 
 _TOLD = 5
 """Maximum number of failures that the reason of an end lists."""
+
+_PATHS_BYTES = 4_000
+"""Bytes of the patterns of its files in the event of a start."""
 
 _REASON_CHARACTERS = 3_000
 """Characters of that reason kept in its event, which is one line."""
@@ -66,6 +75,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
         failed: Reasons, by step.
         not_passed: Proved steps whose last verdict is FAIL, with a sentence each.
         waiting: Calls that wait for approval, by step.
+        incidents: What the user should look at, of this run: changes from outside, denied calls, processes
+            that programs left.
         dispatches: Number of agents sent, in all runs of the pipeline.
         usage: What they used.
     """
@@ -78,6 +89,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[str, str] = {}
     not_passed: dict[str, str] = {}
     waiting: dict[str, str] = {}
+    incidents: tuple[str, ...] = ()
     dispatches: int = 0
     usage: Usage = Usage()
 
@@ -116,6 +128,7 @@ class Runner:
         self._models = models or named_models(engine, "model of a role")
         self._waiting: dict[str, str] = {}
         self._limit = self._unanswered = ""
+        self._incidents = 0
         self._stopped = False
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
         self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
@@ -138,6 +151,7 @@ class Runner:
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
+                self._incidents = len(tracker.progress.incidents)
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
                 schedule = Schedule(self.plan, tracker.progress)
@@ -182,6 +196,7 @@ class Runner:
             digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
             files=(*rules_of(self.plan), *self._own_rules()),
             retry=retry,
+            paths=fitting(patterns_of(self.plan), _PATHS_BYTES),
         )
         self._engine.write_path.record([Draft(data=started, actor=self._engine.settings.actor)])
 
@@ -324,6 +339,8 @@ class Runner:
     # --- ending ---------------------------------------------------------------------------------------------
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
+        self._engine.edits.scan()
+        self._write_log(progress)
         status, reason = self._outcome(schedule)
         self._record_end(status, reason)
         return Ended(
@@ -335,6 +352,7 @@ class Runner:
             failed={key: why for key, why in schedule.failed.items() if key not in self._waiting},
             not_passed=schedule.not_passed(),
             waiting=self._waiting,
+            incidents=tuple(progress.incidents[self._incidents :]),
             dispatches=progress.dispatches,
             usage=progress.usage,
         )

@@ -64,6 +64,7 @@ class PipelineStarted(Payload, frozen=True):
         digest: Hex blake2b-128 of that file.
         files: Files whose classes are enforced from now on, until the pipeline is started with others.
         retry: Whether items that used up their retries are tried again.
+        paths: Patterns of the paths of its files; a change of one from outside is reported.
     """
 
     name: str
@@ -71,6 +72,7 @@ class PipelineStarted(Payload, frozen=True):
     digest: str = ""
     files: tuple[FileRule, ...] = ()
     retry: bool = False
+    paths: tuple[str, ...] = ()
 
     def _line(self, _event: Event, /) -> str:
         return f"Start pipeline {self.name}"

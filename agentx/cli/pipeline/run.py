@@ -26,6 +26,7 @@ from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
+from agentx.storage.text import plain
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -77,6 +78,8 @@ def run_pipeline(
         finally:
             tracker.close()
         terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
+    for incident in ended.incidents:
+        terminal.note(plain(incident))
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")

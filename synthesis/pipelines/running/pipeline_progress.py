@@ -16,9 +16,20 @@ from agentx.storage.events.pipeline_events import (
     StageReopened,
     key_of,
 )
-from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
-from agentx.storage.text import one_line
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    Event,
+    RunEnded,
+    RunStatus,
+    ToolCallExecuted,
+    changes_of,
+)
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.model.port import Usage
+from agentx.synthesis.pipelines.definition.naming import path_pattern
+
+_WHY_WORDS = 40
+"""Maximum number of words of the reason for a denied call."""
 
 VERSION = 7
 """Raised whenever the same events would be folded differently."""
@@ -117,6 +128,9 @@ class Progress(msgspec.Struct):
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        incidents: Those of them that the user should look at: changes from outside, denied calls, processes
+            that programs left.
+        paths: Patterns of the paths of its files.
         dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
         usage: Usage of its runs.
     """
@@ -140,9 +154,16 @@ class Progress(msgspec.Struct):
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    incidents: list[str] = msgspec.field(default_factory=list)
+    paths: tuple[str, ...] = ()
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
+
+    def report(self, incident: str) -> None:
+        """Add an incident."""
+        self.incidents.append(incident)
+        self.anomalies.append(incident)
 
 
 class Pipelines(msgspec.Struct):
@@ -163,6 +184,7 @@ class Pipelines(msgspec.Struct):
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
+                progress.paths = started.paths
             case PipelineEnded() as ended:
                 progress = self.of(ended.name)
                 progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
@@ -178,8 +200,8 @@ class Pipelines(msgspec.Struct):
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
-            case _ if event.run in self.runs:
-                self._go_on(self.of(self.runs[event.run]), event)
+            case _:
+                self._go_on(event)
 
     def of(self, name: str) -> Progress:
         """Return the progress of a pipeline."""
@@ -202,14 +224,30 @@ class Pipelines(msgspec.Struct):
         progress.written[key] = made
         self.runs[event.run] = sent.pipeline
 
+    def _notice(self, event: Event) -> None:
+        """Report changes of a running pipeline's files that neither its agents nor the engine made."""
+        changes = () if event.actor.startswith("engine:") else changes_of(event)
+        by = "" if event.actor == "watch" else f" by {event.actor}"
+        for progress in self.known.values() if changes else ():
+            matches = [path_pattern(path).fullmatch for path in progress.paths]
+            for made in changes if progress.status == "RUNNING" else ():
+                if any(match(made.path) for match in matches):
+                    how = "changed" if made.before and made.after else "removed" if made.before else "created"
+                    where = f"{made.path} was {how} from outside{by}"
+                    progress.report(f"{where} while the pipeline ran (event {event.seq})")
+
     def _give_up(self, progress: Progress, key: str) -> None:
         """Discard a run that waits for approval: its step is dispatched or proved otherwise."""
         if run := progress.waiting.pop(key, ""):
             progress.running.pop(run, None)
             self.runs.pop(run, None)
 
-    def _go_on(self, progress: Progress, event: Event) -> None:
-        """Fold in an event of an agent between its start and its end."""
+    def _go_on(self, event: Event) -> None:
+        """Fold in an event of an agent between its start and its end, or of others."""
+        if event.run not in self.runs:
+            self._notice(event)
+            return
+        progress = self.of(self.runs[event.run])
         sent = progress.running[event.run]
         match event.data:
             case ApprovalDecided():
@@ -221,6 +259,10 @@ class Pipelines(msgspec.Struct):
                 else:
                     del self.runs[event.run]
                     _end(progress, event, ended)
+            case ToolCallExecuted(status="DENIED") as call:
+                why = shorten(one_line(call.output.text.removeprefix("Denied.")), _WHY_WORDS)
+                where = f"{sent.key}, round {sent.round}"
+                progress.report(f"{where}: {sent.role} was denied {call.tool}: {why}")
             case _:
                 for made in changes_of(event):
                     progress.written[sent.key].blobs[made.path] = made.after
@@ -242,6 +284,8 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     progress.waiting.pop(sent.key, None)
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
+        if ended.reason:
+            progress.report(f"{sent.key}, round {sent.round}: {sent.role}: {ended.reason}")
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
         _forget(progress.written[sent.key], sent)
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
