@@ -4,7 +4,8 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -14,6 +15,8 @@ from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
 from agentx.directing.piped_program import OutputTooLong, Program
+from agentx.quality import confine
+from agentx.quality.sandbox import ConfinedProgram, Isolation, SandboxPolicy, confined
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
@@ -210,6 +213,7 @@ class Command(msgspec.Struct, frozen=True):
         setting: The setting that names the program, for error messages.
         max_bytes: Maximum number of bytes of its output; of a line, for ``jsonl``. 0 for the default.
         limit: The setting of ``max_bytes``, for error messages.
+        sandbox: What it may see in the sandbox; ``None`` runs it as the user.
     """
 
     words: tuple[str, ...]
@@ -218,6 +222,7 @@ class Command(msgspec.Struct, frozen=True):
     setting: str = "director.executor in agentx.toml"
     max_bytes: int = 0
     limit: str = ""
+    sandbox: SandboxPolicy | None = None
 
     @property
     def name(self) -> str:
@@ -230,10 +235,11 @@ class Command(msgspec.Struct, frozen=True):
         Raises:
             ExecutorFailed: It could not be started, or broke the protocol.
         """
-        with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
+        with ExitStack() as stack:
             try:
+                ours = stack.enter_context(self._prepared())
                 started = Program(
-                    self.words, self.environ, Path(place), assignment.time_limit_s, self.max_bytes
+                    ours.argv, ours.environ, ours.place, assignment.time_limit_s, self.max_bytes
                 )
             except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
                 problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
@@ -246,14 +252,25 @@ class Command(msgspec.Struct, frozen=True):
             reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
             return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
         if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
-            done = msgspec.structs.replace(done, status="FAILED", reason=_why(program))
+            done = msgspec.structs.replace(done, status="FAILED", reason="")
         if done.status == "FAILED" and not done.reason:
-            done = msgspec.structs.replace(done, reason=_why(program))
-        if done.status == "COMPLETED" and program.outlived:
-            if program.open_ended and self.speaks == "text" and self.max_bytes:
+            done = msgspec.structs.replace(done, reason=_why(program, ours.isolation))
+        aside = program.aside.text()
+        if done.status == "COMPLETED" and (program.outlived or confine.LEFT in aside):
+            open_ended = program.open_ended or confine.LEFT_WRITING in aside
+            if open_ended and self.speaks == "text" and self.max_bytes:
                 return msgspec.structs.replace(done, status="FAILED", reason=_OPEN_ENDED)
             done = msgspec.structs.replace(done, noted=_OUTLIVED)
         return done
+
+    @contextmanager
+    def _prepared(self) -> Iterator[ConfinedProgram]:
+        if self.sandbox is not None:
+            with confined(self.words, self.environ, self.sandbox) as ours:
+                yield ours
+            return
+        with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
+            yield ConfinedProgram(self.words, Path(place), self.environ, "none")
 
     def _listen(self, program: Program, assignment: Assignment) -> Outcome:
         """Send the prompt, and return what the program makes of it, as far as it says so itself."""
@@ -274,6 +291,15 @@ class Command(msgspec.Struct, frozen=True):
         return Outcome(summary=printed.decode())
 
 
+_CLOSED = re.compile(
+    r"not permitted|permission denied|PermissionError|read-only file|no such file|not found|No module named"
+    r"|name or service|name resolution|resolve|ENOTFOUND|EAI_AGAIN|getaddrinfo|unreachable|refused|offline",
+    re.IGNORECASE,
+)
+_IN_SANDBOX = (
+    "It ran in the sandbox, without network, your home and files that it does not name: list what it reads "
+    "under `checks.readable` in agentx.toml, or set `sandbox: false` for the role"
+)
 _OUTLIVED = "It left processes running when it ended; they were ended too."
 _OPEN_ENDED = (
     "It ended while processes that it had started could still write its output, which may lack its end; they "
@@ -281,13 +307,16 @@ _OPEN_ENDED = (
 )
 
 
-def _why(program: Program) -> str:
+def _why(program: Program, isolation: Isolation) -> str:
     """Return the exit status, and the end of what was printed on stderr, without the marks of a traceback."""
-    lines = (line for line in program.aside.text().splitlines() if line.strip(" ^~"))
+    aside = (line for line in program.aside.text().splitlines() if not line.startswith(confine.LEFT))
+    lines = (line for line in aside if line.strip(" ^~"))
     shown = one_line(" ".join(lines))
     if len(shown) > _REASON_CHARACTERS:
         shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
-    return f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
+    closed = isolation != "none" and _CLOSED.search(program.aside.text())
+    why = f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
+    return f"{why.rstrip('.')}. {_IN_SANDBOX}" if closed else why
 
 
 def _why_no_text(content: bytes) -> str:

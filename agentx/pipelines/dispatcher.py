@@ -6,6 +6,7 @@ ends with a proof of the step, or with the reason why there is none.
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import count, takewhile
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.agents.run_types import Limits
+from agentx.config import FILE as CONFIG
 from agentx.directing.configured import program_environ
 from agentx.directing.executors import (
     SUMMARY_CHARACTERS,
@@ -32,10 +34,21 @@ from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates
+from agentx.quality.sandbox import isolation_for
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Dispatched, GivenFile, fitting
-from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    ArtifactChanged,
+    Draft,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    changes_of,
+)
+from agentx.storage.files import nofollow
+from agentx.storage.log.history import told_already
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
@@ -49,7 +62,14 @@ from agentx.synthesis.pipelines.definition.checks import (
     wrapping_fault,
 )
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    Step,
+    WriteFile,
+    is_by_engine,
+    is_by_model,
+    is_by_text,
+)
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
 from agentx.synthesis.pipelines.proving.markdown import sections
@@ -57,6 +77,7 @@ from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state.state import RUN_TEXT
+from agentx.tools.quality_tools import sandbox_policy
 
 ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
 """How to raise the limits of one agent."""
@@ -68,6 +89,9 @@ REASON_CHARACTERS = 1_500
 """Characters kept of a failure's reason, which the next agent reads."""
 
 _CHARACTERS_PER_TOKEN = 3
+
+_NAMED = 6
+"""Maximum number of changed files that a reason names."""
 
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
@@ -317,9 +341,11 @@ class Dispatcher:
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
             assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
-            outcome = carry_out(executor, assignment)
+            outcome = self._carried_out(executor, assignment, own)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if outcome.status != "COMPLETED" and is_by_text(role):
+                return self._failed(run, outcome, (), step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
                 # An agent without tools, or one that does not use them, answers with the file itself. Where a
@@ -336,23 +362,62 @@ class Dispatcher:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
 
+    def _carried_out(self, executor: Executor, assignment: Assignment, own: Collection[str]) -> Outcome:
+        """Have a role played; a program that is not isolated fails where other files changed meanwhile."""
+        if not isinstance(executor, Command):
+            return carry_out(executor, assignment)
+        if executor.sandbox and isolation_for(executor.sandbox)[0] != "none":
+            return carry_out(executor, assignment)
+        engine, config = self._engine, self._config()
+        engine.edits.scan()
+        since = engine.log.state.seq
+        outcome = carry_out(executor, assignment)
+        engine.edits.scan(noticed="program")
+        changed = {
+            made.path
+            for event in engine.log.history.read(since, told_already)
+            if isinstance(event.data, ArtifactChanged)
+            for made in changes_of(event)
+        }
+        others = sorted(changed - set(own))
+        said = ""
+        if others:
+            more = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
+            said = (
+                f"While it ran without a sandbox, {', '.join(others[:_NAMED])}{more} changed, not its own: "
+                f"see `agentx diff {since}`, and `agentx restore PATH --at {since}` takes it back. "
+            )
+        if self._config() != config:
+            said += f"While it ran without a sandbox, {CONFIG} changed: see `git log -p {CONFIG}`."
+        if not said:
+            return outcome
+        reason = f"{outcome.reason} {said}".strip()
+        return msgspec.structs.replace(outcome, status="FAILED", reason=reason)
+
+    def _config(self) -> bytes:
+        place = self._engine.root / CONFIG
+        return nofollow.read(place) if nofollow.is_file(place) else b""
+
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
             self._engine.trust.require("by", f"a role would be carried out by the program {role.by[0]}")
             words: list[str] = []
+            beside: list[Path] = []
             # `python` is this interpreter; other words may name files beside the pipeline's file
             for word in role.by:
-                beside = (self._folder / word).resolve()
-                is_ours = beside.is_file() and beside.is_relative_to(self._folder)
-                words.append(sys.executable if word == PYTHON else str(beside) if is_ours else word)
-            environ = program_environ(self._engine)
+                place = (self._folder / word).resolve()
+                is_ours = word != PYTHON and place.is_file() and place.is_relative_to(self._folder)
+                words.append(sys.executable if word == PYTHON else str(place) if is_ours else word)
+                beside += [place] if is_ours else []
+            policy = sandbox_policy(self._engine, "by")
             return Command(
                 tuple(words),
                 role.speaks,
-                environ,
+                program_environ(self._engine),
                 "`by` of the role in the pipeline's file",
                 role.output,
                 "`output` of the role in the pipeline's file",
+                replace(policy, readable=[*policy.readable, *beside]) if role.sandbox else None,
             )
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s

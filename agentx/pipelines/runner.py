@@ -26,6 +26,7 @@ from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
+from agentx.quality.sandbox import isolation_for
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import (
@@ -39,11 +40,12 @@ from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_program
 from agentx.synthesis.pipelines.definition.reading import read
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
+from agentx.tools.quality_tools import sandbox_policy
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
@@ -189,6 +191,7 @@ class Runner:
         if missed := missing(self.plan, self._dispatcher.files, done):
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
+        self._warn()
         definition = self._source.text
         started = PipelineStarted(
             name=self.name,
@@ -199,6 +202,19 @@ class Runner:
             paths=fitting(patterns_of(self.plan), _PATHS_BYTES),
         )
         self._engine.write_path.record([Draft(data=started, actor=self._engine.settings.actor)])
+
+    def _warn(self) -> None:
+        """Tell the user, once, that programs run without the sandbox because this system has none."""
+        roles = self.plan.pipeline.roles.items()
+        free = [name for name, role in roles if is_by_program(role) and role.sandbox]
+        isolation, notes = isolation_for(sandbox_policy(self._engine, "by")) if free else ("none", ())
+        if free and isolation == "none" and notes:
+            names = ", ".join(free[:_TOLD]) + (" …" if free[_TOLD:] else "")
+            why = notes[0].removeprefix("ran without isolation: ")
+            self._note(
+                f"The programs of {names} run as you, for there is no sandbox here ({why}). "
+                "Install bubblewrap, or run the pipeline in a container."
+            )
 
     def _own_rules(self) -> Iterator[FileRule]:
         """Yield rules for files that only the user may change.

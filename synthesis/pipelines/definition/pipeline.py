@@ -238,6 +238,8 @@ class Role(PipelinePart):
     """Standards of quality."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of dispatches for a step."""
+    sandbox: bool = True
+    """Its program runs isolated, where the system can: no network, no files but its own."""
     output: Size = Field(default=cast("int", "10 MB"), validate_default=True)
     """Maximum size of what its program prints; with `jsonl`, in one line."""
     split: str = ""

@@ -144,6 +144,11 @@ def is_by_engine(role: Role) -> bool:
     return role.by == (BY_ENGINE,)
 
 
+def is_by_program(role: Role) -> bool:
+    """Return whether a program plays a role."""
+    return not is_by_model(role) and not is_by_engine(role)
+
+
 def is_by_text(role: Role) -> bool:
     """Return whether a program without tools plays a role: its output is its file."""
-    return role.speaks == "text" and not is_by_model(role) and not is_by_engine(role)
+    return role.speaks == "text" and is_by_program(role)

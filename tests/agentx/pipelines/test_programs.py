@@ -1,8 +1,15 @@
 """Programs and models that play a role and misbehave: nothing false is proved, and the user reads why."""
 
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
 from agentx.pipelines.runner import Ended, Runner
+from agentx.quality import confine
+from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.synthesis.model.port import Reply, Usage
 from tests.agentx.pipelines.conftest import Desk
 
@@ -45,8 +52,7 @@ def test_an_output_of_any_size_up_to_the_limit_is_the_whole_file(desk, count):
 def test_an_output_over_the_limit_fails_at_once_and_the_limit_is_named(desk):
     endless = "while True: os.write(1, b'x' * 65536)"
     assert refused(desk, endless) == (
-        "It printed more than 10 MB, so it was ended; `output` of the role in the pipeline's file allows more. "
-        "report.md was not written."
+        "It printed more than 10 MB, so it was ended; `output` of the role in the pipeline's file allows more."
     )
     assert not (desk.ws.artifacts / "report.md").exists()
 
@@ -86,7 +92,7 @@ LATER = "import time; time.sleep(60); print('the end')"
     ("code", "told"),
     [
         ("pass", "report.md was not written."),
-        ("print('half'); sys.exit(3)", "It ended with exit status 3. report.md was not written."),
+        ("print('half'); sys.exit(3)", "It ended with exit status 3."),
         ("os.write(1, b'one\\n\\xff')", "It printed what is not UTF-8 text: the byte 0xFF in line 2."),
         ("print('x' * 9000 + chr(10) + chr(0))", "It printed what is not UTF-8 text: a NUL in line 2."),
         ("os.write(1, os.urandom(2_000_000))", "It printed what is not UTF-8 text: "),
@@ -148,3 +154,151 @@ def test_an_answer_in_a_code_block_is_not_the_file_and_its_writer_reads_why(desk
     fenced = "```markdown\n# Report\n\n<!-- DONE -->\n```"
     ended = Runner(desk.ws.engine, desk.path, lambda _name: Cut(fenced, cut_off=False)).run()
     assert ended.failed["report"].startswith("report.md was not written. The answer is inside a code block:")
+
+
+# --- where programs run -----------------------------------------------------------------------------------------------
+
+FREE = ONE.replace("attempts: 1", "attempts: 1\n    sandbox: false")
+isolated = pytest.mark.skipif(
+    isolation_for(SandboxPolicy(environ=os.environ))[0] == "none", reason="there is no sandbox here"
+)
+
+
+def meddle(desk: Desk) -> str:
+    """Return a program that changes what others wrote, and prints its file."""
+    (desk.ws.artifacts / "input.md").write_text("Input.\n", "utf-8")
+    (desk.ws.artifacts / "other.md").write_text("Other.\n", "utf-8")
+    return f"""
+place = {str(desk.ws.artifacts)!r}
+open(place + "/other.md", "w").write("Mine.")
+os.remove(place + "/input.md")
+print("Text.")
+"""
+
+
+@isolated
+def test_a_program_in_the_sandbox_reaches_nothing_of_the_workspace(desk):
+    reason = refused(desk, meddle(desk))
+    assert reason.startswith("It ended with exit status 1: ")
+    assert (
+        "It ran in the sandbox, without network, your home and files that it does not name: list what it"
+        in (reason)
+    )
+    assert "or set `sandbox: false` for the role" in reason
+    assert (desk.ws.artifacts / "input.md").exists()
+    assert desk.text("other.md") == "Other.\n"
+
+
+@isolated
+def test_a_program_in_the_sandbox_reads_what_by_and_the_settings_name(desk):
+    (desk.path.parent / "data.csv").write_text("1,2\n", "utf-8")
+    (desk.path.parent / "more.csv").write_text("3,4\n", "utf-8")
+    code = "print(open(sys.argv[1]).read(), os.listdir('.'), os.path.exists(os.environ['HOME']))"
+    named = ONE.replace("by: [python, p.py]", "by: [python, p.py, data.csv]")
+    assert play(desk, code, named).status == "COMPLETED"
+    assert desk.text("report.md") == "1,2\n [] True\n"
+    more = ONE.replace(
+        "[python, p.py]", f"[python, p.py, {desk.path.parent}/../{desk.path.parent.name}/more.csv]"
+    )
+    desk.path.write_text(
+        more.replace("pipeline: one", "pipeline: two").replace("report.md", "more.md"), "utf-8"
+    )
+    assert desk.run().status == "COMPLETED"
+    assert desk.text("more.md").startswith("3,4\n")
+
+
+def test_a_program_without_the_sandbox_that_changes_other_files_is_not_accepted(desk):
+    reason = refused(desk, meddle(desk), FREE)
+    assert re.fullmatch(
+        r"While it ran without a sandbox, input\.md, other\.md changed, not its own: see "
+        r"`agentx diff (\d+)`, and `agentx restore PATH --at \1` takes it back\.",
+        reason,
+    )
+    seq = int(re.findall(r"--at (\d+)", reason)[0])
+    for path, text in (("input.md", "Input.\n"), ("other.md", "Other.\n")):
+        desk.ws.restore(path, seq)
+        assert desk.text(path) == text
+
+
+def test_a_program_without_the_sandbox_that_keeps_to_its_files_is_accepted(desk):
+    assert play(desk, "print('Text.')", FREE).status == "COMPLETED"
+
+
+def test_a_program_that_changes_the_configuration_is_not_accepted(desk):
+    code = f"open({str(desk.ws.root / 'agentx.toml')!r}, 'a').write('\\n'); print('Text.')"
+    reason = refused(desk, code, FREE)
+    assert reason == "While it ran without a sandbox, agentx.toml changed: see `git log -p agentx.toml`."
+
+
+def test_where_there_is_no_sandbox_the_user_is_told_once(desk, monkeypatch):
+    monkeypatch.setattr("agentx.quality.bubblewrap.why_unavailable", lambda _path: "bwrap is missing")
+    monkeypatch.setattr("agentx.quality.confine.why_unavailable", lambda: "Landlock is missing")
+    desk.path.write_text(ONE, "utf-8")
+    (desk.path.parent / "p.py").write_text("print('Text.')")
+    told: list[str] = []
+    assert desk.run(note=told.append).status == "COMPLETED"
+    (note,) = told
+    assert note == (
+        "The programs of reporter run as you, for there is no sandbox here (bwrap is missing; Landlock is missing). "
+        "Install bubblewrap, or run the pipeline in a container."
+    )
+
+
+SLOW = "agents: {general-purpose: {max_time_s: 1}}\nroles:\n"
+
+
+@pytest.mark.parametrize("sandbox", ["true", "false"])
+def test_an_endless_program_is_ended_with_all_that_it_started(desk, sandbox):
+    mark = desk.path.parent / "late"
+    child = f"import time; time.sleep(4); open({str(mark)!r}, 'w')"
+    code = f"subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True); time.sleep(60)"
+    slow = ONE.replace("attempts: 1", f"attempts: 1\n    sandbox: {sandbox}").replace("roles:\n", SLOW)
+    assert refused(desk, code, slow) == ("It took longer than 1 seconds and was ended.")
+    assert not list(Path("/proc").glob("[0-9]*/environ")) or not _runs(child)
+    assert not mark.exists()
+
+
+def _runs(code: str) -> bool:
+    """Return whether a process has some code in its command line."""
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if code.encode() in entry.read_bytes():
+                return True
+    return False
+
+
+def test_a_program_that_claims_more_than_the_engine_finds_is_not_accepted(desk):
+    text = MARKED.replace("files:\n", "files:\n  draft: {path: draft.md}\n").replace(
+        "writes: [{file: report, marker: DONE}]",
+        "reads: [{file: draft, checks: [{sections: [Index]}]}]\n    writes: [{file: report, marker: DONE, verdict: true}]",
+    )
+    (desk.ws.artifacts / "draft.md").write_text("# Draft\n", "utf-8")
+    assert refused(desk, "print('Verdict: PASS\\n\\n<!-- DONE -->')", text) == (
+        "report.md says PASS against what was found for certain: draft.md: Section 'Index' is missing: write "
+        "`## Index`, and its text below. Say FAIL."
+    )
+
+
+@pytest.fixture
+def landlock(monkeypatch):
+    """Landlock, where it works, in place of bubblewrap."""
+    if confine.why_unavailable():
+        pytest.skip("there is no Landlock here")
+    monkeypatch.setattr("agentx.quality.bubblewrap.why_unavailable", lambda _path: "bwrap is missing")
+
+
+@pytest.mark.usefixtures("landlock")
+def test_under_landlock_a_program_reaches_nothing_of_the_workspace_and_leaves_no_process(desk):
+    assert "It ran in the sandbox" in refused(desk, meddle(desk))
+    assert desk.text("other.md") == "Other.\n"
+    writing = f"print('begun', flush=True); subprocess.Popen([sys.executable, '-c', {LATER!r}])"
+    (desk.path.parent / "p.py").write_text(f"import subprocess, sys\n{writing}", "utf-8")
+    assert "Let it wait for what it starts." in desk.run(retry=True).failed["report"]
+    assert not _runs(LATER)
+    quiet = writing.replace("])", "], stdout=-3, stderr=-3)")
+    (desk.path.parent / "p.py").write_text(f"import subprocess, sys\n{quiet}", "utf-8")
+    ended = desk.run(retry=True)
+    assert ended.status == "COMPLETED"
+    assert ended.incidents == (
+        "report, round 1: reporter: It left processes running when it ended; they were ended too.",
+    )
