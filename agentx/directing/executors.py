@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -104,7 +105,8 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
     try:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-        reason = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
+        name = "" if isinstance(error, AgentXError) else f"{type(error).__name__}: "
+        reason = f"{name}{shorten(one_line(str(error)), _REASON_WORDS)}"
         return Outcome(status="FAILED", reason=reason, unanswered=isinstance(error, ModelError))
 
 
@@ -287,7 +289,9 @@ class Command(msgspec.Struct, frozen=True):
             return Outcome(status="FAILED", reason=f"{error}{where}, so it was ended{more}.")
         wrong = _why_no_text(printed)
         if wrong:
-            return Outcome(status="FAILED", reason=f"It printed what is not UTF-8 text: {wrong}.")
+            return Outcome(status="FAILED", reason=f"It printed {wrong}, but its file is UTF-8 text.")
+        if not printed.strip():
+            return Outcome(reason="It printed nothing.")
         return Outcome(summary=printed.decode())
 
 
@@ -297,9 +301,10 @@ _CLOSED = re.compile(
     re.IGNORECASE,
 )
 _IN_SANDBOX = (
-    "It ran in the sandbox, without network, your home and files that it does not name: list what it reads "
-    "under `checks.readable` in agentx.toml, or set `sandbox: false` for the role"
+    "It ran in the sandbox, without network, home and other files: set `sandbox: false` for the role, or "
+    "list what it reads under `checks.readable` in agentx.toml."
 )
+_TRACEBACK = "Traceback (most recent call last)"
 _OUTLIVED = "It left processes running when it ended; they were ended too."
 _OPEN_ENDED = (
     "It ended while processes that it had started could still write its output, which may lack its end; they "
@@ -308,15 +313,30 @@ _OPEN_ENDED = (
 
 
 def _why(program: Program, isolation: Isolation) -> str:
-    """Return the exit status, and the end of what was printed on stderr, without the marks of a traceback."""
-    aside = (line for line in program.aside.text().splitlines() if not line.startswith(confine.LEFT))
-    lines = (line for line in aside if line.strip(" ^~"))
-    shown = one_line(" ".join(lines))
+    """Return the exit status, and the end of what was printed on stderr; of a traceback, the exceptions."""
+    lines = program.aside.text().splitlines()
+    begin = next((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
+    lines[begin:] = [line for line in lines[begin:] if line[:1].strip() and not line.startswith(_TRACEBACK)]
+    told = (line for line in lines if line.strip(" ^~") and not line.startswith(confine.LEFT))
+    shown = one_line(" ".join(told))
     if len(shown) > _REASON_CHARACTERS:
         shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
     closed = isolation != "none" and _CLOSED.search(program.aside.text())
-    why = f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
+    why = f"{_ending(program.exit_status or 0)}{f': {shown}' if shown else ' without a word on stderr.'}"
     return f"{why.rstrip('.')}. {_IN_SANDBOX}" if closed else why
+
+
+def _ending(status: int) -> str:
+    """Return how a program ended; a sandbox gives 128 + N where signal N ended it.
+
+    >>> _ending(3), _ending(-9), _ending(139)
+    ('It ended with exit status 3', 'It was ended by SIGKILL', 'It was ended by SIGSEGV')
+    """
+    number = -status if status < 0 else status - 128
+    known = number in {one.value for one in signal.Signals}
+    return (
+        f"It was ended by {signal.Signals(number).name}" if known else f"It ended with exit status {status}"
+    )
 
 
 def _why_no_text(content: bytes) -> str:

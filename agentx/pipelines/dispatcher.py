@@ -82,6 +82,8 @@ from agentx.tools.quality_tools import sandbox_policy
 ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
 """How to raise the limits of one agent."""
 
+_TIME = "`max_time_s` of its type, under `agents` in the pipeline's file, allows more"
+
 LEASE_MARGIN_S = 60.0
 """A lease outlives its agent's time limit by this margin."""
 
@@ -315,7 +317,7 @@ class Dispatcher:
             msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
         )
         prompt = clean(told.whole)  # the model's provider must not see secrets of the files
-        executor = self._executor(role, agent)
+        executor = self._executor(step.role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
         tokens = fitted.prompt_tokens + fitted.reads_tokens
         model = executor.name if is_by_model(role) else ""
@@ -344,6 +346,9 @@ class Dispatcher:
             outcome = self._carried_out(executor, assignment, own)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if isinstance(executor, Command) and outcome.status == "LIMIT_REACHED":
+                more = f"{outcome.reason.rstrip('.')}; {_TIME}."
+                outcome = msgspec.structs.replace(outcome, reason=more)
             if outcome.status != "COMPLETED" and is_by_text(role):
                 return self._failed(run, outcome, (), step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
@@ -383,12 +388,13 @@ class Dispatcher:
         said = ""
         if others:
             more = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
+            path = others[0] if len(others) == 1 else "PATH"
             said = (
-                f"While it ran without a sandbox, {', '.join(others[:_NAMED])}{more} changed, not its own: "
-                f"see `agentx diff {since}`, and `agentx restore PATH --at {since}` takes it back. "
+                f"{', '.join(others[:_NAMED])}{more}, not its own, changed while it ran without a sandbox: "
+                f"`agentx diff {since}` shows how, `agentx restore {path} --at {since}` takes it back. "
             )
         if self._config() != config:
-            said += f"While it ran without a sandbox, {CONFIG} changed: see `git log -p {CONFIG}`."
+            said += f"{CONFIG} changed while it ran without a sandbox: `git log -p {CONFIG}` shows how."
         if not said:
             return outcome
         reason = f"{outcome.reason} {said}".strip()
@@ -398,7 +404,8 @@ class Dispatcher:
         place = self._engine.root / CONFIG
         return nofollow.read(place) if nofollow.is_file(place) else b""
 
-    def _executor(self, role: Role, agent: AgentType) -> Executor:
+    def _executor(self, name: str, agent: AgentType) -> Executor:
+        role = self._plan.pipeline.roles[name]
         if not is_by_model(role):
             self._engine.trust.require("by", f"a role would be carried out by the program {role.by[0]}")
             words: list[str] = []
@@ -414,9 +421,9 @@ class Dispatcher:
                 tuple(words),
                 role.speaks,
                 program_environ(self._engine),
-                "`by` of the role in the pipeline's file",
+                f"`by` of role {name} in the pipeline's file",
                 role.output,
-                "`output` of the role in the pipeline's file",
+                f"`output` of role {name} in the pipeline's file",
                 replace(policy, readable=[*policy.readable, *beside]) if role.sandbox else None,
             )
         limits = msgspec.structs.replace(
