@@ -267,12 +267,13 @@ def remembered(events: Iterable[Event]) -> Remembered:
 
     Other events are ignored.
     """
-    made = Remembered({}, {})
+    made, ever = Remembered({}, {}), set[NewKnowledge]()
     for event in events:
         if isinstance(event.data, FileAmended):
-            for one in event.data.superseded:
-                if made.facts.pop(one.item, None) and one.by:
-                    made.facts[item_id("knowledge", event.seq, one.by - 1)] = event.data.learned[one.by - 1]
+            ours = {one.by - 1 for one in event.data.superseded if made.facts.pop(one.item, None)}
+            for number, fact in enumerate(event.data.learned):
+                if number in ours or fact in ever:
+                    made.facts[item_id("knowledge", event.seq, number)] = fact
         if isinstance(event.data, StageProved):
             for change in event.data.changes:
                 made.added.setdefault(change.path, []).append((change.before, change.after))
@@ -280,6 +281,7 @@ def remembered(events: Iterable[Event]) -> Remembered:
                 made.facts.pop(one.item, None)
             for number, fact in enumerate(event.data.learned):
                 made.facts[item_id("knowledge", event.seq, number)] = fact
+                ever.add(fact)
     return made
 
 
@@ -326,7 +328,8 @@ def corrected(
         for fact in ended.values()
         if (term := _term(fact.text)) in terms
     )
-    back = (NewKnowledge(topics[text], text) for text in fresh if text in topics)
+    known = {fact.text for fact in facts.values()}
+    back = (NewKnowledge(topics[text], text) for text in fresh if text in topics and text not in known)
     new = fitting(dict.fromkeys((*changed, *back)), LEARNED_BYTES)
     return new, fitting(superseded(ended, (), new), SUPERSEDED_BYTES)
 

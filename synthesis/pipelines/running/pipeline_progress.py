@@ -275,7 +275,7 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
         progress.amended.pop(amended.path, None)  # a user who deletes a file wants a new one
     elif not amended.call_id:
         progress.amended[amended.path] = event.seq
-    if amended.superseded:
+    if amended.superseded or amended.learned:
         progress.corrected.append(event.seq)
 
 

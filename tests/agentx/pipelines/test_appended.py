@@ -25,7 +25,9 @@ def edit(desk: Desk, old: str, new: str, text: str = "") -> None:
 def terms(desk: Desk) -> dict[str, str]:
     """Return the terms that are remembered, with their definitions."""
     active = (item for item in desk.ws.state.items.values() if item.status == "active")
-    return dict(item.text.split(": ", 1) for item in active if item.kind == "knowledge")
+    texts = [item.text for item in active if item.kind == "knowledge"]
+    assert len(set(texts)) == len(texts)
+    return dict(text.split(": ", 1) for text in texts)
 
 
 def in_the_middle(desk: Desk, item: str, change, after: str = "drafts"):
@@ -60,6 +62,7 @@ def test_the_restore_that_the_product_advises_keeps_what_later_steps_remembered(
         event.data.noted,
     )
     assert terms(desk) == ALL
+    assert not desk.facts("FileAmended")  # memory had it right all the time
     assert desk.run().status == "COMPLETED"
     assert not desk.author.prompts
     redo(desk.ws.engine, resolve(*read(desk.path)), "write", "03", "it is dull")
