@@ -213,7 +213,8 @@ class Command(msgspec.Struct, frozen=True):
         speaks: The protocol: ``text`` or ``jsonl``.
         environ: Its environment, as :func:`outside_environ` makes it from the caller's.
         setting: The setting that names the program, for error messages.
-        max_bytes: Maximum number of bytes of its output; of a line, for ``jsonl``. 0 for the default.
+        max_bytes: Maximum number of bytes of its output; for ``jsonl``, of a line, and of all that it says. 0
+            for the default.
         limit: The setting of ``max_bytes``, for error messages.
         sandbox: What it may see in the sandbox; ``None`` runs it as the user.
     """
@@ -258,8 +259,10 @@ class Command(msgspec.Struct, frozen=True):
         if done.status == "FAILED" and not done.reason:
             done = msgspec.structs.replace(done, reason=_why(program, ours.isolation))
         aside = program.aside.text()
-        if done.status == "COMPLETED" and (program.outlived or confine.LEFT in aside):
-            open_ended = program.open_ended or confine.LEFT_WRITING in aside
+        outlived, open_ended = program.outlived, program.open_ended
+        if ours.isolation != "none":  # what holds the pipes there may be the sandbox itself
+            outlived, open_ended = confine.LEFT in aside, confine.LEFT_WRITING in aside
+        if done.status == "COMPLETED" and outlived:
             if open_ended and self.speaks == "text" and self.max_bytes:
                 return msgspec.structs.replace(done, status="FAILED", reason=_OPEN_ENDED)
             done = msgspec.structs.replace(done, noted=_OUTLIVED)
@@ -284,7 +287,7 @@ class Command(msgspec.Struct, frozen=True):
                 return Outcome(summary=output.strip())
             printed = program.whole(assignment.prompt.encode())
         except OutputTooLong as error:
-            where = " in one line" if self.speaks == "jsonl" else ""
+            where = " in one line, or in all that it says" if self.speaks == "jsonl" else ""
             more = f"; {self.limit} allows more" if self.limit else ""
             return Outcome(status="FAILED", reason=f"{error}{where}, so it was ended{more}.")
         wrong = _why_no_text(printed)
@@ -353,11 +356,14 @@ def _why_no_text(content: bytes) -> str:
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:
     program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
+    said = 0
     while line := program.line():
         spoken = _heard(line)
         if spoken.done is not None:
             return spoken.done
         if spoken.say:
+            said += len(line)
+            program.check_length(said)
             assignment.tools.say(spoken.say)
         if spoken.call is not None:
             result = assignment.tools.call(spoken.call.tool, spoken.call.arguments)

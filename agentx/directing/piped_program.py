@@ -142,7 +142,7 @@ class Program:
         """
         self._go_on(lambda: b"\n" in self._heard or self._overfull or not self._talks)
         end = self._heard.find(b"\n") + 1 or len(self._heard)
-        self._check_length(end)
+        self.check_length(end)
         line = bytes(self._heard[:end])
         del self._heard[:end]
         return line
@@ -156,7 +156,7 @@ class Program:
         self.send(content)
         self._stdin.close()
         self._go_on(lambda: self._overfull)
-        self._check_length(len(self._heard))
+        self.check_length(len(self._heard))
         return bytes(self._heard)
 
     def rest(self, content: bytes, max_bytes: int) -> str:
@@ -181,7 +181,12 @@ class Program:
     def _overfull(self) -> bool:
         return len(self._heard) > self._max_bytes
 
-    def _check_length(self, count: int) -> None:
+    def check_length(self, count: int) -> None:
+        """Refuse a length of more than ``max_bytes``.
+
+        Raises:
+            OutputTooLong: It is longer.
+        """
         if count > self._max_bytes:
             raise OutputTooLong(self._max_bytes)
 
@@ -200,25 +205,27 @@ class Program:
                 return
             moved = self._move(min(left_s, DRAIN_S if ended and self._talks else POLL_S))
             left_over += moved if ended else 0
-            if ended and (not moved or left_over > _PIPE_BYTES):
+            if ended and (not moved or left_over > _PIPE_BYTES or not self._open.get_map()):
                 self.open_ended = self._talks
                 return
             ended = ended or has_ended(self._process)
 
     def _move(self, wait_s: float) -> int:
-        """Read and write once where possible; return the number of bytes read."""
+        """Read and write once where possible; return the number of bytes, and of pipes that ended."""
         count = 0
         for key, _ in self._open.select(wait_s):
             if key.fileobj is self._stdin:
                 try:
-                    del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
+                    written = os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])
+                    del self._unsent[:written]
+                    count += written
                 except BrokenPipeError:  # it has stopped reading; its output says why
                     self._unsent.clear()
                     self._open.unregister(self._stdin)
                     self._stdin.close()
                 continue
             part = os.read(key.fd, READ_BYTES)
-            count += len(part)
+            count += len(part) or 1
             if part:
                 key.data(part)
             else:

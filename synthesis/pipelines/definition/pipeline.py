@@ -241,7 +241,7 @@ class Role(PipelinePart):
     sandbox: bool = True
     """Its program runs isolated, where the system can: no network, no files but its own."""
     output: Size = Field(default=cast("int", "10 MB"), validate_default=True)
-    """Maximum size of what its program prints; with `jsonl`, in one line."""
+    """Maximum size of what its program prints; with `jsonl`, in one line and by `say`."""
     split: str = ""
     """A file of many that the task may be split over."""
 

@@ -75,8 +75,9 @@ print(json.dumps({{"done": {{}}}}), flush=True)
 
 
 def test_a_line_over_the_limit_fails_and_one_below_it_is_whole(desk):
-    assert "more than 10 MB in one line, so it was ended; `output` of role reporter" in refused(
-        desk, WRITE.format(text="'x' * 10_000_001"), SPOKEN
+    assert (
+        "more than 10 MB in one line, or in all that it says, so it was ended; `output` of role reporter"
+        in refused(desk, WRITE.format(text="'x' * 10_000_001"), SPOKEN)
     )
     (desk.path.parent / "p.py").write_text(
         "import json, sys\n" + WRITE.format(text="'x' * 9_000_000"), "utf-8"
@@ -109,6 +110,13 @@ LATER = "import time; time.sleep(60); print('the end')"
 )
 def test_what_a_program_gets_wrong_is_a_failure_that_says_so(desk, code, told):
     assert told in refused(desk, code)
+
+
+def test_a_program_does_not_fill_the_history_with_what_it_says(desk):
+    endless = "sys.stdin.readline()\nwhile True: print(json.dumps({'say': 'word ' * 100}))"
+    told = refused(desk, endless, SPOKEN.replace("attempts: 1", "attempts: 1\n    output: 20 kB"))
+    assert told.startswith("It printed more than 20 kB in one line, or in all that it says, so it was ended;")
+    assert len(desk.facts("AgentThoughtProcess")) < 50
 
 
 @pytest.mark.parametrize(
