@@ -65,6 +65,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
         dispatches: Number of agents sent, in all runs.
         retries: Number of dispatches whose work was not accepted.
         tokens: Tokens that they used.
+        incidents: What the user should look at, of all runs: changes from outside, denied calls, processes
+            that programs left.
     """
 
     pipeline: str
@@ -82,6 +84,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     retries: int
     tokens: int
     cost_usd: float
+    incidents: tuple[str, ...] = ()
 
 
 def board_of(plan: Plan, progress: Progress) -> Board:
@@ -107,6 +110,7 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         retries=progress.retries,
         tokens=used.prompt_tokens + used.completion_tokens,
         cost_usd=used.cost_usd,
+        incidents=tuple(progress.incidents),
     )
 
 

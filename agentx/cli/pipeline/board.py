@@ -69,6 +69,7 @@ def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType
         f"{board.not_passed:,} with the verdict FAIL" if board.not_passed else "",
         f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
         f"{board.retries:,} not accepted" if board.retries else "",
+        f"{len(board.incidents):,} incident{'s' * (len(board.incidents) != 1)}" if board.incidents else "",
         f"{board.tokens:,} tokens" if board.tokens else "",
         f"${board.cost_usd:.4f}" if board.cost_usd else "",
         lasted,

@@ -157,6 +157,31 @@ def test_an_answer_that_was_cut_off_is_never_proved(desk):
     assert again.run(retry=True).status == "COMPLETED"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "report.md was not written."),
+        (
+            "a\n\0",
+            "report.md was not written. The content has a NUL character in line 2, so it is not text; re",
+        ),
+        (
+            "~~~\n# Report\n~~~",
+            "report.md is inside a code block: leave out its first line, ` ~~~ `, and its la",
+        ),
+        (
+            "x" * 50_000_000,
+            "report.md was not written. 'report.md' has 50,000,001 bytes, over the limit of 20,000",
+        ),
+    ],
+)
+def test_what_a_model_answers_is_held_to_the_same(desk, text, told):
+    desk.path.write_text(ONE.replace("by: [python, p.py]", "by: model"), "utf-8")
+    ended = Runner(desk.ws.engine, desk.path, lambda _name: Cut(text, cut_off=False)).run()
+    assert ended.failed["report"].startswith(told)
+    assert not desk.facts("StageProved")
+
+
 def test_an_answer_in_a_code_block_is_not_the_file_and_its_writer_reads_why(desk):
     desk.path.write_text(MARKED.replace("by: [python, p.py]", "by: model"), "utf-8")
     fenced = "```markdown\n# Report\n\n<!-- DONE -->\n```"
