@@ -357,6 +357,9 @@ class Runner:
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         self._engine.edits.scan()
         self._write_log(progress)
+        incidents = progress.incidents[self._incidents :]
+        # Only where something happened, for this reads the whole history
+        broken = breaches(self._engine, self.name) if incidents else []
         status, reason = self._outcome(schedule)
         self._record_end(status, reason)
         return Ended(
@@ -368,7 +371,7 @@ class Runner:
             failed={key: why for key, why in schedule.failed.items() if key not in self._waiting},
             not_passed=schedule.not_passed(),
             waiting=self._waiting,
-            incidents=tuple(progress.incidents[self._incidents :]),
+            incidents=(*incidents, *(one.sentence for one in broken if one.sort == "append-only")),
             dispatches=progress.dispatches,
             usage=progress.usage,
         )

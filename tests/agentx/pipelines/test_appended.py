@@ -46,7 +46,11 @@ ALL = {f"term0{number}": f"what 0{number} is about" for number in (1, 2, 3)}
 
 def test_the_restore_that_the_product_advises_keeps_what_later_steps_remembered(desk):
     write = in_the_middle(desk, "02", lambda: edit(desk, "**term01**: what", "**term01**: That what"))
-    assert desk.run(write).status == "COMPLETED"
+    ended = desk.run(write)
+    assert ended.status == "COMPLETED"
+    changed, breach = ended.incidents
+    assert changed.startswith("meta/glossary.md was changed from outside while the pipeline ran (event ")
+    assert "To accept the change, run `agentx pipeline amend meta/glossary.md --reason …`" in breach
     assert "**term03**" in desk.text(GLOSSARY)
     with pytest.raises(PipelineStopped) as stopped:
         desk.run()
