@@ -7,7 +7,7 @@ and dispatches without an end. The next run keeps the first, proves the second, 
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -356,8 +356,9 @@ class Runner:
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
         self._engine.edits.scan()
-        self._write_log(progress)
-        incidents = progress.incidents[self._incidents :]
+        sources = tuple(self._dispatcher.files.changed_sources())
+        self._write_log(progress, sources)
+        incidents = (*progress.incidents[self._incidents :], *sources)
         # Only where something happened, for this reads the whole history
         broken = breaches(self._engine, self.name) if incidents else []
         status, reason = self._outcome(schedule)
@@ -399,7 +400,7 @@ class Runner:
 
     # --- the log --------------------------------------------------------------------------------------------
 
-    def _write_log(self, progress: Progress) -> None:
+    def _write_log(self, progress: Progress, more: Sequence[str] = ()) -> None:
         """Append unexpected events to the pipeline's log file, each once."""
         if not self.plan.pipeline.log:
             return
@@ -408,7 +409,7 @@ class Runner:
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
             known = Counter(text.splitlines())  # people may have added their own lines
-            noted = Counter(f"- {one}" for one in progress.anomalies)
+            noted = Counter(f"- {one}" for one in (*progress.anomalies, *more))
             missing = list((noted - known).elements())
             if not missing:
                 return

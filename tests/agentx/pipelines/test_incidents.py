@@ -89,3 +89,26 @@ def test_processes_that_a_program_leaves_are_ended_and_reported(desk):
     )
     desk.path.write_text(ONE)
     assert Runner(desk.ws.engine, desk.path, lambda _name: None).run().incidents == ()
+
+
+def test_a_changed_file_of_a_source_tree_is_reported(desk):
+    tree = desk.path.parent / "src"
+    tree.mkdir()
+    for name in "abc":
+        (tree / f"{name}.py").write_text("one\n")
+    book = LOGGED.replace("files:\n", "sources: {code: src}\nfiles:\n  code: {source: code, path: '*.py'}\n")
+    desk.path.write_text(book.replace("  architect:\n", "  architect:\n    reads: [{file: code}]\n"))
+
+    def write(path, prompt):
+        if path == "drafts/01.md":
+            (tree / "a.py").write_text("two\n")
+            (tree / "b.py").unlink()
+        return well(path, prompt)
+
+    ended = desk.run(write)
+    assert ended.incidents == (
+        "code:a.py was changed from outside while the pipeline ran",
+        "code:b.py was removed from outside while the pipeline ran",
+    )
+    assert logged(desk) == list(ended.incidents)
+    assert desk.run().incidents == ()
