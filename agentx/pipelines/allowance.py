@@ -51,6 +51,11 @@ class Allowance:
         """Start counting from earlier usage; the caller keeps ``progress`` up to date."""
         self._progress, self._sent = progress, progress.dispatches
 
+    def follow(self, plan: Plan) -> None:
+        """Count for another plan of the same pipeline from now on."""
+        self._plan = plan
+        self.__dict__.pop("_estimator", None)
+
     def reached(self) -> str:
         """Return the limit that is reached, as a phrase; empty for none."""
         return self._reached(0, 0.0)

@@ -14,9 +14,9 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
 _REOPENED = "Some steps must be repeated: run `agentx pipeline run FILE`."
 
-Mark = Literal["waiting", "running", "proved", "not_passed", "again", "asks", "failed"]
-"""``not_passed``: proved, with the verdict FAIL; ``again``: must be repeated; ``asks``: waits for the user's
-approval.
+Mark = Literal["waiting", "running", "proved", "not_passed", "again", "asks", "failed", "left-out"]
+"""``not_passed``: proved, with the verdict FAIL; ``again``: must be repeated; ``asks``: waits for approval;
+``left-out``: there is no such step.
 """
 
 
@@ -38,19 +38,21 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
     reason: str = ""
 
 
-class BoardRow(msgspec.Struct, frozen=True):
+class BoardRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stage.
 
     Attributes:
         for_each: The items that it is repeated for; empty where it runs once.
         loop: The loop that contains it.
         cells: In the order of the items.
+        open: The name of its items where they are not known yet.
     """
 
     stage: str
     for_each: str
     loop: str
     cells: tuple[Cell, ...]
+    open: str = ""
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         status: How its last run ended; ``RUNNING`` while it runs, empty where it was never started.
             ``REOPENED`` where it was completed and a step must now be repeated.
-        items: Keys of the items of each name.
+        items: Keys of the items of each name, or of each combination of names.
         proved: Number of proved steps, out of ``steps``.
         not_passed: Number of them whose last verdict is FAIL.
         dispatches: Number of agents sent, in all runs.
@@ -102,7 +104,7 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         started_at=progress.started_at,
         ended_at=progress.ended_at,
         rows=rows,
-        items={name: tuple(item.id for item in items) for name, items in plan.items.items()},
+        items=_columns(plan),
         proved=proved,
         not_passed=marks["not_passed"],
         steps=len(plan.steps),
@@ -118,13 +120,31 @@ def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
     schedule = Schedule(plan, progress)
     not_passed = schedule.not_passed()
     sent = {one.key: one for one in progress.running.values()}
+    columns = _columns(plan)
     for entry in plan.pipeline.stages:
         loop = entry.loop if isinstance(entry, Loop) else ""
-        items = [item.id for item in plan.items[entry.for_each]] if entry.for_each else [""]
+        name = entry.for_each.name if entry.for_each else ""
         for stage in entry.stages if isinstance(entry, Loop) else (entry,):
-            steps = [plan.steps[key_of(stage.id, item)] for item in items]
-            cells = tuple(_cell(step, schedule, sent.get(step.key), not_passed) for step in steps)
-            yield BoardRow(stage.id, entry.for_each, loop, cells)
+            if stage.id in plan.open:
+                yield BoardRow(stage.id, name, loop, (), plan.open[stage.id].items)
+                continue
+            keys = [key_of(stage.id, item) for item in columns.get(name, ("",))]
+            steps = ((key, plan.steps.get(key)) for key in keys)
+            cells = tuple(
+                _cell(step, schedule, sent.get(key), not_passed) if step else Cell(key, "left-out")
+                for key, step in steps
+            )
+            yield BoardRow(stage.id, name, loop, cells)
+
+
+def _columns(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the known items by name, and of the combinations that stages are repeated for."""
+    found = {name: dict.fromkeys(item.id for item in items) for name, items in plan.items.items()}
+    for entry in plan.pipeline.stages:
+        if entry.for_each and entry.name in plan.each:
+            keys = dict.fromkeys(item.id for item in plan.each[entry.name] if item)
+            found[entry.for_each.name] = found.get(entry.for_each.name, {}) | keys
+    return {name: tuple(keys) for name, keys in found.items()}
 
 
 def _cell(step: Step, schedule: Schedule, sent: Sent | None, not_passed: Mapping[str, str]) -> Cell:

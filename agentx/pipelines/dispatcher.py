@@ -28,7 +28,8 @@ from agentx.directing.executors import (
 )
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.pointed_files import PYTHON, Files
+from agentx.pipelines.inputs import player, rests_on
+from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy.approvals import decision
@@ -37,10 +38,11 @@ from agentx.policy.workspace_gates import Gates
 from agentx.quality.sandbox import isolation_for
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Dispatched, GivenFile, fitting
+from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile, fitting
 from agentx.storage.events.types import (
     ApprovalDecided,
     ArtifactChanged,
+    Body,
     Draft,
     RunEnded,
     RunStarted,
@@ -133,21 +135,23 @@ class DispatchView:
 class Dispatcher:
     """Sends agents for the steps of one pipeline; thread-safe.
 
-    Source trees and programs are looked up in ``folder``, that of the pipeline's file. ``models`` returns the
-    model with a name; for an empty name, the configured one.
+    Programs are looked up in the folder of ``files``, that of the pipeline's file. ``models`` returns the
+    model with a name; for an empty name, the configured one. ``look`` returns what is wrong with the text of
+    a file, by its name, beyond its checks.
     """
 
     def __init__(
         self,
         engine: Engine,
         plan: Plan,
-        folder: Path,
+        files: Files,
         models: Callable[[str], ModelClient],
         allowance: Allowance,
+        look: Callable[[str, str], list[str]],
     ) -> None:
-        self.files = Files(engine.artifacts, plan, folder, engine.trust)
-        self.examiner = Examiner(engine, plan, self.files)
-        self._engine, self._plan, self._folder = engine, plan, folder
+        self.files, self._folder = files, files.folder
+        self.examiner = Examiner(engine, plan, files, look)
+        self._engine, self._plan = engine, plan
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
@@ -165,12 +169,13 @@ class Dispatcher:
         came = self._fill_in(due, found)
         return msgspec.structs.replace(came, final=True)  # a retry would fill it in with the same result
 
-    def prove_found(self, due: Due, *, own: bool) -> bool:
+    def prove_found(self, due: Due, *, own: bool, again: bool = False) -> bool:
         """Prove a step whose files already exist, marked and in order; return whether it is proved.
 
-        ``own`` says whether agents of this pipeline wrote them, in this round.
+        ``own`` says whether agents of this pipeline wrote them, in this round; ``again``, whether they proved
+        the step before.
         """
-        if not own and not all(write.rule.marker for write in due.step.writes):
+        if not (own or again) and not all(write.rule.marker for write in due.step.writes):
             return False
         try:
             found = self.examiner.findings(due.step)
@@ -247,15 +252,18 @@ class Dispatcher:
         step = due.step
         own = {write.path: write for write in step.writes}
         views: dict[str, DispatchView] = {}
+        given: list[PointedText] = []
         for read in step.reads:
             files = self.files.of(read, own)
+            given += files
             bodies = [self.examiner.body(file.path, file.text) for file in files]
             views[read.rule.file] = DispatchView(
                 "\n\n".join(file.text for file in files), "\n\n".join(bodies)
             )
         values = step.values | {"files": views, "round": due.round, "found": list(found)}
         texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
-        sent = self._sent(due, writes=tuple(texts))
+        rests = rests_on(self._engine.write_path, self._plan, step, given)
+        sent = self._sent(due, rests, writes=tuple(texts))
         run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)
@@ -292,10 +300,12 @@ class Dispatcher:
             done=done,
         )
         whole = {file.path: file.text for _, file in files}
+        by = player(role, self._folder)
+        rests = rests_on(self._engine.write_path, self._plan, step, (file for _, file in files), by)
         if not fitted.parts:
-            return self._send_one(due, role, sending, fitted, whole)
+            return self._send_one(due, role, sending, fitted, whole, rests)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
-            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths)
+            came = self._send_one(due, role, sending, fitted.part(number), whole, rests, number, paths)
             if came.status != "COMPLETED":
                 return came
         return self._join(due, len(fitted.parts), found)
@@ -307,6 +317,7 @@ class Dispatcher:
         sending: Sending,
         fitted: Fitted,
         whole: Mapping[str, str],
+        rests: tuple[Body, Basis],
         part: int = 0,
         paths: Sequence[str] = (),
     ) -> Came:
@@ -325,7 +336,7 @@ class Dispatcher:
             if leave.refused:
                 return Came("LIMIT_REACHED", leave.refused, unsent=True)
             sent = msgspec.structs.replace(
-                self._sent(due, writes=tuple(own), agent=agent),
+                self._sent(due, rests, writes=tuple(own), agent=agent),
                 part=part,
                 through=paths[-1] if paths else "",
                 holds=len(paths),
@@ -433,7 +444,14 @@ class Dispatcher:
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 
-    def _sent(self, due: Due, *, writes: tuple[str, ...], agent: AgentType | None = None) -> Dispatched:
+    def _sent(
+        self,
+        due: Due,
+        rests: tuple[Body, Basis] = (Body(""), Basis()),
+        *,
+        writes: tuple[str, ...],
+        agent: AgentType | None = None,
+    ) -> Dispatched:
         lasts = timedelta(seconds=(agent.max_time_s if agent else 0.0) + LEASE_MARGIN_S)
         return Dispatched(
             pipeline=self._plan.pipeline.pipeline,
@@ -443,6 +461,8 @@ class Dispatcher:
             round=due.round,
             writes=writes,
             until=stamp(datetime.now(UTC) + lasts, timespec="seconds"),
+            inputs=rests[0],
+            basis=rests[1],
         )
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
@@ -552,7 +572,7 @@ class Dispatcher:
             files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
             bodies = [body_of(file.text, write.rule.marker, write.path) for file in files if file]
             texts[write.path], own[write.path] = _marked("\n\n".join(bodies), write), write
-        sent = self._sent(due, writes=tuple(texts))
+        sent = self._sent(due, writes=tuple(texts))  # its parts rest on what they were given
         run = self._take(f"Join {parts} parts into {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)

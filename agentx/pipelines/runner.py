@@ -4,10 +4,11 @@ The history alone says what is done. A killed run leaves three things: proofs, m
 and dispatches without an end. The next run keeps the first, proves the second, and repeats the third.
 """
 
+import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -19,8 +20,12 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.changes import Words, present_of
 from agentx.pipelines.dispatcher import Came, Dispatcher
+from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
+from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.worker_pool import Crew
@@ -31,8 +36,10 @@ from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import (
     FileRule,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
+    StageKept,
     StageReopened,
     fitting,
 )
@@ -40,17 +47,21 @@ from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.item_lists import ListInvalid
+from agentx.synthesis.pipelines.definition.pipeline import FoundItems
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_program
-from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
-from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Proof, TaskPart
+from agentx.synthesis.pipelines.running.staleness import Stale, Staleness
 from agentx.tools.quality_tools import sandbox_policy
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
 
-Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+Status = Literal["COMPLETED", "PARTIAL", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
 
 _TOLD = 5
@@ -71,7 +82,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a pipeline's run ended.
 
     Attributes:
-        status: ``COMPLETED`` where all is proved, also with the verdict FAIL in a loop that goes on.
+        status: ``COMPLETED`` where all is proved, also with the verdict FAIL in a loop that goes on;
+            ``PARTIAL`` where all is proved that was asked for.
         reason: One sentence for the user.
         proved: Number of proved steps, out of ``steps``.
         failed: Reasons, by step.
@@ -105,9 +117,12 @@ class Runner:
         models: Returns models by name; by default, those that are configured.
         jobs: Maximum number of agents that work at once.
         note: Called with messages for the user during the run.
+        variables: Values in place of those of the file; those of the last start remain.
 
     Attributes:
-        plan: The resolved content of the file.
+        plan: The resolved content of the file, with the items that are known.
+        files: Reads the files that roles are pointed to.
+        variables: Values in place of those of the file, given now or at the last start.
 
     Raises:
         PipelineInvalid: The file does not define a valid pipeline.
@@ -121,11 +136,18 @@ class Runner:
         *,
         jobs: int = 1,
         note: Callable[[str], object] = str,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         pipeline, self._source = read(path)
-        self.plan: Plan = resolve(pipeline, self._source)
         self.name = pipeline.pipeline
         self._engine, self._path = engine, path.resolve()
+        progress = pipelines(engine).of(self.name)
+        kept = {name: value for name, value in progress.variables.items() if name in pipeline.variables}
+        self.variables = kept | dict(variables or {})
+        self._pipeline = with_variables(pipeline, self._source, self.variables)
+        self.files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
+        self._found = find_items(self._pipeline, self.files, progress.proved)
+        self.plan: Plan = resolve(self._pipeline, self._source, self._found.known)
         self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
         self._waiting: dict[str, str] = {}
@@ -133,14 +155,22 @@ class Runner:
         self._incidents = 0
         self._stopped = False
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
-        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
+        self._dispatcher = self._new_dispatcher()
 
-    def run(self, *, retry: bool = False) -> Ended:
+    def _new_dispatcher(self) -> Dispatcher:
+        return Dispatcher(
+            self._engine, self.plan, self.files, self._models, self._allowance, self._list_faults
+        )
+
+    def run(self, *, retry: bool = False, only: Collection[str] = (), until: Collection[str] = ()) -> Ended:
         """Run the pipeline until all is proved, or nothing more can be done.
 
-        ``retry`` gives another chance to steps that have used up their tries.
+        ``retry`` gives another chance to steps that have used up their tries. ``only`` names stages and
+        loops, each as ``STAGE`` or ``STAGE:ITEM``, beyond which nothing is done. ``until`` names stages and
+        loops that are done with what they wait for.
 
         Raises:
+            UsageError: A stage or item in ``only`` or ``until`` is unknown.
             ModelError: No model is set for a role, or it cannot be used.
             PipelineStopped: A file was changed against its class; the user has to settle that first.
             WorkspaceBusy: Another run is in progress in this workspace.
@@ -150,15 +180,18 @@ class Runner:
             "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
+            wanted = Selection(only, until)
+            wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
+            self._words = Words(tracker.changed, self.files)
+            self._compare(tracker)
             try:
                 self._incidents = len(tracker.progress.incidents)
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
-                schedule = Schedule(self.plan, tracker.progress)
                 self._write_log(tracker.progress)
-                self._work(schedule, tracker)
+                schedule = self._work(tracker, wanted)
                 return self._end(schedule, tracker.progress)
             except KeyboardInterrupt:
                 self._record_end(
@@ -188,7 +221,7 @@ class Runner:
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        if missed := missing(self.plan, self._dispatcher.files, done):
+        if missed := [*self._found.missing, *missing(self.plan, self.files, done)]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
         self._warn()
@@ -197,11 +230,35 @@ class Runner:
             name=self.name,
             definition=self._engine.write_path.body(definition),
             digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
-            files=(*rules_of(self.plan), *self._own_rules()),
+            files=self._file_rules(),
             retry=retry,
+            variables=self.variables,
+            file=self._place(),
             paths=fitting(patterns_of(self.plan), _PATHS_BYTES),
         )
-        self._engine.write_path.record([Draft(data=started, actor=self._engine.settings.actor)])
+        drafts = [Draft(data=started, actor=self._engine.settings.actor)]
+        if self._found.known:
+            drafts.append(Draft(data=self._items_found(), actor=ACTOR))
+        self._engine.write_path.record(drafts)
+
+    def _place(self) -> str:
+        """Return the path of the pipeline's file, relative to the workspace where that is possible."""
+        try:
+            return Path(os.path.relpath(self._path, self._engine.root)).as_posix()
+        except ValueError:  # another drive
+            return self._path.as_posix()
+
+    def _items_found(self) -> ItemsFound:
+        known = self._found.known
+        return ItemsFound(
+            pipeline=self.name,
+            items=as_body(self._engine, known),
+            counts={name: len(items) for name, items in known.items()},
+            files=self._file_rules(),
+        )
+
+    def _file_rules(self) -> tuple[FileRule, ...]:
+        return (*rules_of(self.plan), *self._own_rules())
 
     def _warn(self) -> None:
         """Tell the user, once, that programs run without the sandbox because this system has none."""
@@ -250,8 +307,16 @@ class Runner:
                 if (made := (one.path, known.get(one.path, ""))) in others and made not in mine
             ]
             if wrong:
+                # What depends on a file that is gone is done again only if it comes out otherwise
+                is_gone = own.issuperset(one.path for one in step.writes) and not any(
+                    known.get(one.path, one.blob) != one.blob for one in proof.outputs
+                )
                 gone = StageReopened(
-                    pipeline=self.name, stage=step.stage, item=step.item, reason=" ".join(wrong)
+                    pipeline=self.name,
+                    stage=step.stage,
+                    item=step.item,
+                    reason=" ".join(wrong),
+                    if_changed=is_gone,
                 )
                 reopened.append(Draft(data=gone, actor=ACTOR))
         if reopened:
@@ -259,21 +324,23 @@ class Runner:
 
     # --- working --------------------------------------------------------------------------------------------
 
-    def _work(self, schedule: Schedule, tracker: Tracker) -> None:
+    def _work(self, tracker: Tracker, wanted: Selection) -> Schedule:
+        """Do all that can be done; return the schedule at the end."""
+        schedule = Schedule(self.plan, tracker.progress, wanted.steps(self.plan))
         waiting: deque[Due] = deque()
-        busy = 0
+        busy: set[str] = set()
         with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
             while True:
                 with tracker.lock:
-                    waiting.extend(schedule.ready())
-                while waiting and busy < self._jobs:
+                    waiting.extend(due for due in schedule.ready() if due.step.key not in busy)
+                while waiting and len(busy) < self._jobs:
                     self._limit = self._allowance.reached()
                     if self._stopped or self._limit or self._unanswered:
                         break
+                    busy.add(waiting[0].step.key)
                     crew.give(waiting.popleft())
-                    busy += 1
                 if not busy:
-                    return
+                    return schedule
                 done = crew.next()
                 if done is None:
                     self._note(
@@ -281,14 +348,51 @@ class Runner:
                     )
                     continue
                 due, came = done
-                busy -= 1
+                busy.remove(due.step.key)
                 if came.unsent:
                     waiting.appendleft(due)
                     continue
                 with tracker.lock:
                     self._take(due, came, schedule)
+                    if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
+                        waiting.clear()  # the new schedule offers them again
+                        schedule = schedule.again(self.plan, wanted.steps(self.plan))
+                        self._compare(tracker)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
+
+    def _compare(self, tracker: Tracker) -> None:
+        present = present_of(self._engine, self.files, tracker.changed)
+        self._staleness = Staleness(self.plan, tracker.progress, present)
+
+    def _finds_items(self, step: Step, progress: Progress) -> bool:
+        """Read the lists of items that a step wrote; return whether the plan is another one now."""
+        lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
+        if not any(write.rule.file in lists for write in step.writes):
+            return False
+        found = find_items(self._pipeline, self.files, progress.proved)
+        if found.known == self._found.known:
+            return False
+        self._found = found
+        self.plan = resolve(self._pipeline, self._source, found.known)
+        self._allowance.follow(self.plan)
+        self._dispatcher = self._new_dispatcher()
+        self._engine.write_path.record([Draft(data=self._items_found(), actor=ACTOR)])
+        return True
+
+    def _list_faults(self, file: str, text: str) -> list[str]:
+        """Return why the pipeline cannot use a text as a list of items; empty where it can, or is not one."""
+        faults: list[str] = []
+        for name, given in self._pipeline.items.items():
+            if isinstance(given, FoundItems) and given.listed == file:
+                try:
+                    items = read_list(self._pipeline, self.files, given, text)
+                    resolve(self._pipeline, self._source, self._found.known | {name: items})
+                except PipelineInvalid as error:
+                    faults.append(f"The pipeline cannot use its items: {error}")
+                except ListInvalid as error:
+                    faults.append(str(error))
+        return faults
 
     @contextmanager
     def _stoppable(self, crew: Crew) -> Iterator[None]:
@@ -317,7 +421,7 @@ class Runner:
         """Do a step in a worker thread; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
-            floor = schedule.floor[key]
+            floor = max(schedule.floor[key], schedule.doubt[key])
             written = progress.written.get(key)
             own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
@@ -326,8 +430,13 @@ class Runner:
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
+            proof = progress.proved.get(key)
+            is_sent = written is not None and written.seq > floor
+            in_doubt = schedule.in_doubt(key) and not (waits or is_sent)
         send = self._dispatcher
         try:
+            if in_doubt and proof:
+                return self._bring_up_to_date(due, proof, tracker)
             came = send.take_amended(due, amended, waits) if amended else None
             came = send.resume(due, waits) if waits and came is None else came
             if came is None and (own or untouched) and send.prove_found(due, own=own):
@@ -336,6 +445,26 @@ class Runner:
         except AgentXError as error:  # not dispatched: an input is missing or does not fit
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def _bring_up_to_date(self, due: Due, proof: Proof, tracker: Tracker) -> Came:
+        """Do a proved step again only if its inputs have changed.
+
+        Its own files count as its result if they were changed, and are not written again.
+        """
+        step, send = due.step, self._dispatcher
+        with tracker.lock:
+            causes = tuple(self._staleness.causes(step, proof, unknown=True))
+            why = self._words.told(Stale(step, causes)).why
+        if not causes:
+            kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
+            self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
+            return Came("COMPLETED")
+        if changed := [cause.path for cause in causes if cause.kind == "output" and cause.after]:
+            if came := send.take_amended(due, changed):
+                return came
+        elif {cause.kind for cause in causes} == {"checks"} and send.prove_found(due, own=False, again=True):
+            return Came("COMPLETED")
+        return send.do(msgspec.structs.replace(due, wish=due.wish or why))
 
     def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
         key = due.step.key
@@ -384,6 +513,12 @@ class Runner:
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
             return "COMPLETED", _listed(schedule.not_passed())
+        if schedule.is_done_so_far:
+            proved = sum(schedule.standing.get(key) == "done" for key in self.plan.steps)
+            return (
+                "PARTIAL",
+                f"All that was asked for is proved; {proved:,} of {len(self.plan.steps):,} steps in all.",
+            )
         if self._stopped:
             return "INTERRUPTED", "It was interrupted; `agentx pipeline run FILE` goes on where it was."
         if self._limit:
@@ -396,6 +531,8 @@ class Runner:
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())
+        if not failed and (waits := schedule.waits_for()):
+            return "FAILED", f"Nothing could be done: {waits}."
         return "FAILED", _listed(failed)
 
     # --- the log --------------------------------------------------------------------------------------------
@@ -478,6 +615,20 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         WorkspaceBusy: The pipeline is running. A step proved meanwhile would count although its input is to
             be redone.
     """
+    steps = named_steps(plan, stage, item)
+    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
+    with alone(engine):
+        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
+        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    return steps
+
+
+def named_steps(plan: Plan, stage: str, item: str) -> list[Step]:
+    """Return the steps of a stage; an empty ``item`` is all items.
+
+    Raises:
+        PipelineStopped: The stage or item is unknown.
+    """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
@@ -486,8 +637,4 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
             raise PipelineStopped(f"Unknown stage {stage!r}; the stages are {known}.")
         what = f"its items are {items}." if items else "it runs once, without items."
         raise PipelineStopped(f"Stage {stage!r} has no item {item!r}; {what}")
-    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
-    with alone(engine):
-        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
-        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

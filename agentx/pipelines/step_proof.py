@@ -4,13 +4,14 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
+from agentx.pipelines.inputs import inputs_of, rests_on
 from agentx.pipelines.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
@@ -19,11 +20,12 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import (
     LEARNED_BYTES,
     SUPERSEDED_BYTES,
+    Basis,
     ProvedFile,
     StageProved,
     fitting,
 )
-from agentx.storage.events.types import Draft, Event, FileChange, Payload
+from agentx.storage.events.types import Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
@@ -75,8 +77,10 @@ class Examined(msgspec.Struct, frozen=True):
 class Examiner:
     """Checks what was written."""
 
-    def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
-        self._engine, self._plan, self._files = engine, plan, files
+    def __init__(
+        self, engine: Engine, plan: Plan, files: Files, look: Callable[[str, str], list[str]]
+    ) -> None:
+        self._engine, self._plan, self._files, self._look = engine, plan, files, look
         self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
@@ -131,6 +135,10 @@ class Examiner:
         if path != write.path:
             return []
         found = [said for check in write.rule.checks for said in self.look(step, check, body, path)]
+        found += [
+            one_line(said if path in said else f"{path}: {said}")
+            for said in self._look(write.rule.file, text)
+        ]
         if write.rule.verdict and not verdict_of(text):
             found.append(f"{path} gives no verdict: it needs one line `Verdict: PASS` or `Verdict: FAIL`.")
         return found
@@ -183,7 +191,10 @@ class Examiner:
         ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
         says whether the files existed before.
         """
-        step = due.step
+        step, path = due.step, self._engine.write_path
+        inputs, basis = Body(""), Basis()
+        if found:  # nobody was dispatched, so its inputs are those of now
+            inputs, basis = rests_on(path, self._plan, step, inputs_of(self._files, step))
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,
             stage=step.stage,
@@ -193,8 +204,9 @@ class Examiner:
             checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
             found=found,
+            inputs=inputs,
+            basis=basis,
         )
-        path = self._engine.write_path
         agent = f"agent:{step.role}" if run else ACTOR
         drafts = [Draft(data=data, actor=agent, run=run) for data in before]
         if not step.appends:

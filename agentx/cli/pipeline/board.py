@@ -21,6 +21,7 @@ _MARKS: dict[Mark, tuple[str, str]] = {
     "again": ("↻", "yellow"),
     "asks": ("?", "bold yellow"),
     "failed": ("✗", "bold red"),
+    "left-out": (" ", "dim"),
 }
 _MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed", "not_passed")
 _STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
@@ -39,8 +40,11 @@ def shown(board: Board, width: int, now: datetime) -> Group:
     """Return the state of a pipeline at a time in UTC, within a width in columns."""
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
-    for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
-        items = board.items.get(for_each, ("",))
+    for (for_each, missing), rows in groupby(board.rows, key=lambda row: (row.for_each, row.open)):
+        if missing:
+            parts.append(_not_known(list(rows), for_each, missing, names))
+            continue
+        items = board.items[for_each] if for_each else ("",)
         wide = max(_CELL_COLUMNS, *(len(item) + 1 for item in items))
         if names + wide * len(items) <= width:
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
@@ -118,6 +122,16 @@ def _grid(
         made.add_row(Text(for_each, "dim"), *(Text(item, "dim") for item in items))
     for row in rows:
         made.add_row(_name(row, names), *(_cell(cell, now) for cell in row.cells))
+    return made
+
+
+def _not_known(rows: list[BoardRow], for_each: str, missing: str, names: int) -> Table:
+    """Return stages whose items are not known yet."""
+    made = _table(names)
+    made.add_column()
+    made.add_row(Text(for_each, "dim"), Text(f"{missing}: not known yet", "dim"))
+    for row in rows:
+        made.add_row(_name(row, names), Text("·", "bright_black"))
     return made
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from agentx.storage.events.pipeline_events import FileRule
+from agentx.synthesis.pipelines.definition.ancestors import ancestors
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
@@ -36,13 +37,18 @@ def patterns_of(plan: Plan) -> Iterator[str]:
     """Yield the paths and patterns of a pipeline's files in the artifacts, except its log."""
     for name, file in plan.pipeline.files.items():
         if not file.source and name != plan.pipeline.log:
-            yield from _patterns(plan, name)
+            # Items that are found later have no paths yet
+            yield from _patterns(plan, name) or (_pattern(file.path),)
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"\{\{.*?\}\}", "*", path.strip(), flags=re.DOTALL)
 
 
 def _patterns(plan: Plan, name: str, others: Collection[str] = ()) -> tuple[str, ...]:
     """Return one pattern for the many paths of a file; the paths where it would match one of ``others``."""
     paths = plan.paths[name]
-    pattern = re.sub(r"\{\{.*?\}\}", "*", plan.pipeline.files[name].path.strip(), flags=re.DOTALL)
+    pattern = _pattern(plan.pipeline.files[name].path)
     matches = path_pattern(pattern).fullmatch
     fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
     return (pattern,) if fits else paths
@@ -64,7 +70,7 @@ class _Claims:
         self.plan, self.faults, self.places = plan, faults, places
         self.steps = list(plan.steps.values())
         self.number = {key: n for n, key in enumerate(plan.steps)}
-        self.before = self._ancestors()
+        self.before = ancestors(plan)
         self.writers: defaultdict[str, list[Step]] = defaultdict(list)
         self.appenders: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self.steps:
@@ -74,26 +80,6 @@ class _Claims:
                 self.appenders[path].append(step)
         self.refused: set[str] = set()
         self.said: set[tuple[str, ...]] = set()
-
-    def _ancestors(self) -> dict[str, int]:
-        """Return for each step a bit mask of the steps that are done before it."""
-        before: dict[str, int] = {}
-        bits: dict[str, int] = {}
-
-        def of(need: str) -> int:
-            if need not in bits:
-                steps = self.plan.loops[need].steps if need in self.plan.loops else (need,)
-                bits[need] = 0
-                for one in steps:
-                    bits[need] |= before[one] | (1 << self.number[one])
-            return bits[need]
-
-        for key, step in self.plan.steps.items():
-            made = 0
-            for need in (*step.inside, *step.needs):
-                made |= of(need)
-            before[key] = made
-        return before
 
     def _waits(self, late: Step, early: Step) -> bool:
         return bool(self.before[late.key] >> self.number[early.key] & 1)

@@ -12,6 +12,7 @@ from agentx.synthesis.pipelines.definition.pipeline import (
     BY_MODEL,
     Append,
     Check,
+    FoundItems,
     Pipeline,
     Role,
 )
@@ -26,9 +27,6 @@ OWN_NAMES = (
 
 _MISTYPED = 0.75
 """Similarity (difflib, 1 is equal) from which a word is taken for a misspelling of another."""
-
-OWN_KEYS = ("number", "first", "last", "of")
-"""Keys of an item that the engine fills in."""
 
 IN_CONTENT = frozenset(("files", "round", "found"))
 """Names that the engine defines in the ``content`` of its roles."""
@@ -67,10 +65,18 @@ class _Rules:
         for name in pipeline.variables.keys() & pipeline.items.keys():
             self.add(("variables", name), f"{name!r} is also the name of items; choose another name")
         for name, given in pipeline.items.items():
-            for number, one in enumerate(given if isinstance(given, list) else []):
-                for key in one.keys() & OWN_KEYS:
-                    what = f"{key!r} of an item is set by the engine; remove it"
-                    self.add(("items", name, number, key), what)
+            if not isinstance(given, FoundItems):
+                continue
+            if given.source and given.source not in pipeline.sources:
+                what = f"the source {given.source!r} is not defined under `sources`"
+                self.add(("items", name, "source"), what + hint(given.source, pipeline.sources))
+            if given.listed and self.is_file(
+                given.listed, ("items", name, "from"), f"items {name} come from"
+            ):
+                path = pipeline.files[given.listed].path.strip()
+                if "{" in path or "*" in path or "\n" in path:
+                    what = f"items {name} come from {given.listed}, which must be a single file, not {path}"
+                    self.add(("items", name, "from"), what)
 
     def files(self) -> None:
         pipeline = self.pipeline
@@ -191,7 +197,7 @@ class _Rules:
         except TemplateInvalid as error:
             self.add(place, f"role {name}: {error}")
             return set()
-        values = {"title", *self.pipeline.variables, *self.pipeline.items}
+        values = {"title", "items", "plan", *self.pipeline.variables, *self.pipeline.items}
         for one in sorted({first for first, _ in named}):
             if one not in given | values:
                 what = f"role {name} uses the unknown value {one!r} in a template"

@@ -1,10 +1,8 @@
 """Path patterns of a pipeline's definition."""
 
 import re
-from functools import lru_cache
 
 
-@lru_cache(maxsize=1024)
 def path_pattern(path: str) -> re.Pattern[str]:
     """Compile a path with stars: ``*`` matches within one name, ``**/`` any number of directories.
 

@@ -44,6 +44,7 @@ Size = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=str), Field
 """A number of bytes, such as ``10 MB``."""
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Name, ...])]
+Words = Annotated[tuple[Word, ...], BeforeValidator(_listed, json_schema_input_type=Word | tuple[Word, ...])]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 """One text, or a list of texts."""
 
@@ -246,6 +247,49 @@ class Role(PipelinePart):
     """A file of many that the task may be split over."""
 
 
+class ForEach(PipelinePart):
+    """The items that a stage is repeated for: one kind, or every combination of several kinds."""
+
+    over: Words = Field(min_length=1)
+    """Names under `items`."""
+    exclude: tuple[dict[Word, Texts], ...] = ()
+    """Combinations to leave out: ids by name; a name that is missing means all of its items."""
+    include: tuple[dict[Word, Texts], ...] = ()
+    """Of these, combinations to keep."""
+
+    @property
+    def name(self) -> str:
+        """Its items in words: ``doc × lang``."""
+        return " × ".join(self.over)
+
+
+def _over(value: Any) -> Any:
+    return {"over": value} if value and isinstance(value, str | list | tuple) else value
+
+
+Each = Annotated[
+    ForEach | None, BeforeValidator(_over, json_schema_input_type=Word | tuple[Word, ...] | ForEach)
+]
+
+
+class Previous(PipelinePart):
+    """What a stage waits for, of the item before."""
+
+    stages: Names = ()
+    """Stages to wait for; by default, the stage itself."""
+    by: Texts = ()
+    """A chain for each of these items (`lang`) or values of items (`chapter.part`)."""
+
+
+def _stages(value: Any) -> Any:
+    return {"stages": value} if value and isinstance(value, str | list | tuple) else value
+
+
+AfterPrevious = Annotated[
+    Previous | None, BeforeValidator(_stages, json_schema_input_type=Name | tuple[Name, ...] | Previous)
+]
+
+
 class Stage(PipelinePart):
     """One step: a role at work, once or for each item."""
 
@@ -253,12 +297,19 @@ class Stage(PipelinePart):
     """Name."""
     role: Name
     """Name under `roles`."""
-    for_each: str = ""
+    for_each: Each = None
     """Run for each of these items."""
+    when: str = ""
+    """A template; the stage is left out where it is empty, `false`, `no` or `0`."""
     after: Names = ()
     """Stages to wait for."""
-    after_previous: Names = ()
+    after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for `after` of others."""
+        return self.id
 
 
 class Until(PipelinePart):
@@ -279,14 +330,21 @@ class Loop(PipelinePart):
     """Maximum number of rounds."""
     otherwise: Literal["fail", "go-on"] = "fail"
     """After the last round without a PASS: `fail` or `go-on`."""
-    for_each: str = ""
+    for_each: Each = None
     """Run for each of these items."""
+    when: str = ""
+    """A template; the loop is left out where it is empty, `false`, `no` or `0`."""
     after: Names = ()
     """Stages to wait for."""
-    after_previous: Names = ()
+    after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
     stages: tuple[Stage, ...] = Field(min_length=1)
     """The stages of each round."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for `after` of others."""
+        return self.loop
 
 
 class Bounds(PipelinePart):
@@ -313,14 +371,48 @@ def _kind(value: Any) -> str:
     return "Loop" if isinstance(value, Loop) or (isinstance(value, dict) and "loop" in value) else "Stage"
 
 
+class FoundItems(PipelinePart):
+    """Items that are found in the workspace: files, or what a file lists."""
+
+    glob: str = ""
+    """A pattern of paths; each file that it matches is an item."""
+    source: str = ""
+    """With `glob`: a name under `sources`, for files outside the artifacts."""
+    listed: str = Field(default="", alias="from")
+    """A file that lists them, by name: JSON, YAML, CSV or a list in Markdown. A stage may write it."""
+    section: str = ""
+    """With `from`: the heading of the list, in a Markdown file."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "FoundItems":
+        if bool(self.glob) == bool(self.listed):
+            raise ValueError("give either `glob` or `from`")
+        if (self.source and not self.glob) or (self.section and not self.listed):
+            raise ValueError("`source` belongs to `glob`, and `section` to `from`")
+        return self
+
+
 def _counted(value: Any) -> str:
+    if isinstance(value, dict | FoundItems):
+        return "found"
     return "number" if isinstance(value, str | int) and value != "" else "list"
+
+
+def _with_id(value: Any) -> Any:
+    return {"id": value} if isinstance(value, str) and value else value
+
+
+ItemValues = Annotated[
+    dict[Word, Any], BeforeValidator(_with_id, json_schema_input_type=str | dict[Word, Any])
+]
+"""An item: its `id`, and values for templates."""
 
 
 StageOrLoop = Annotated[Annotated[Loop, Tag("Loop")] | Annotated[Stage, Tag("Stage")], Discriminator(_kind)]
 Items = Annotated[
-    Annotated[Annotated[list[dict[Word, Any]], Field(min_length=1, max_length=MAX_ITEMS)], Tag("list")]
-    | Annotated[Annotated[int, Field(ge=1, le=MAX_ITEMS)], Tag("number")],
+    Annotated[Annotated[list[ItemValues], Field(min_length=1, max_length=MAX_ITEMS)], Tag("list")]
+    | Annotated[Annotated[int, Field(ge=1, le=MAX_ITEMS)], Tag("number")]
+    | Annotated[FoundItems, Tag("found")],
     Discriminator(_counted),
 ]
 
@@ -348,7 +440,7 @@ class Pipeline(PipelinePart):
     sources: dict[Name, str] = {}
     """Read-only trees outside the artifacts: paths relative to this file."""
     items: dict[Word, Items] = {}
-    """Items that stages run for, such as chapters: a list of maps with an `id`, or a number."""
+    """Items that stages run for, such as chapters: a list, a number, or where they are found."""
     agents: Annotated[dict[Name, AgentType], BeforeValidator(_with_ours)] = {}
     """Agent types, added or overridden."""
     files: dict[Name, File]

@@ -193,9 +193,9 @@ class Estimator:
         """Return a stand-in text of the likely length of a missing file."""
         if rule.fit == "whole":
             return _words(self._expected(path))
-        every = self._plan.items.values()
-        items = next((items for items in every if any(one.id == step.item for one in items)), ())
-        titles = (f"## {one.id} {one.values.get('title', '')}" for one in items)
+        items = self._plan.each[step.stage] if step.of else ()
+        parts = (next(iter(one.parts.values())) for one in items if one)
+        titles = (f"## {part['id']} {part.get('title', '')}" for part in parts)
         sections = "".join(f"{title}\n\n{_words(SECTION_TOKENS)}\n\n" for title in titles)
         return sections or _words(self._expected(path))
 

@@ -5,13 +5,14 @@ material.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from agentx.synthesis.pipelines.definition.checks import marker_line
-from agentx.synthesis.pipelines.definition.pipeline import Check
+from agentx.synthesis.pipelines.definition.item_lists import in_words as list_in_words
+from agentx.synthesis.pipelines.definition.pipeline import Check, FoundItems
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_text
 from agentx.synthesis.pipelines.dispatching.budget import Given, fenced
 from agentx.synthesis.pipelines.templates import fill
@@ -174,7 +175,13 @@ def tell(plan: Plan, sending: Sending) -> AgentPrompt:
         ],
         "standards": [fill(one, step.values) for one in role.standards],
         "held": [
-            said for write in step.writes for one in write.rule.checks if (said := in_words(one, step.values))
+            *(f"{paths[path]}: {said}" for path, said in _lists(plan, step)),
+            *(
+                said
+                for write in step.writes
+                for one in write.rule.checks
+                if (said := in_words(one, step.values))
+            ),
         ],
         "markers": [
             (paths[write.path], marker_line(write.rule.marker, write.path))
@@ -196,11 +203,19 @@ def tell(plan: Plan, sending: Sending) -> AgentPrompt:
 
 def _item(step: Step) -> str:
     """Return the item in words: its kind, its key, its title."""
-    for name, value in step.values.items():
-        if isinstance(value, dict) and value.get("id") == step.item and step.item:
-            title = f" — {value['title']}" if value.get("title") else ""
-            return f"{name.capitalize()} {step.item}{title}"
-    return ""
+    told = []
+    for name, value in step.of.parts.items() if step.of else ():
+        title = f" — {value['title']}" if value.get("title") else ""
+        told.append(f"{name.capitalize()} {value['id']}{title}")
+    return ", ".join(told)
+
+
+def _lists(plan: Plan, step: Step) -> Iterator[tuple[str, str]]:
+    """Yield the files of a step that list items of the pipeline, each with how."""
+    for given in plan.pipeline.items.values():
+        for write in step.writes:
+            if isinstance(given, FoundItems) and write.rule.file == given.listed:
+                yield write.path, list_in_words(write.path, given.section)
 
 
 def _shown(plan: Plan, name: str) -> str:

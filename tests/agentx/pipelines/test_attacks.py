@@ -275,7 +275,7 @@ def source(desk):
 
 def pointed_to(desk: Desk) -> list[str]:
     plan = Runner(desk.ws.engine, desk.path, lambda _name: None).plan
-    files = Files(desk.ws.engine.artifacts, plan, desk.path.parent)
+    files = Files(desk.ws.engine.artifacts, plan.pipeline, desk.path.parent)
     return [one.path for one in files.of(plan.steps["outline"].reads[0])]
 
 

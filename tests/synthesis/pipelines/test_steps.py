@@ -110,7 +110,7 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
         ("items:\n", "items:\n  part: 0\n", "4: items.part: must be at least 1."),
         ("items:\n", "items:\n  part: 1000000000\n", "4: items.part: must be at most 10000."),
         ("items:\n", "items:\n  part: []\n", "4: items.part: at least one entry is required."),
-        ("items:\n", "items:\n  part: [one]\n", "4: items.part[0]: expected a map of keys and values, like {id: one}."),
+        ("items:\n", "items:\n  part: [[one]]\n", "4: items.part[0]: expected a map of keys and values, like {id: …}."),
         ("items:\n", "items:\n  part: many\n", "4: items.part: expected the number of items, or a list of maps that each have an `id`."),
     ],
 )  # fmt: skip
@@ -132,7 +132,7 @@ def test_a_name_that_breaks_a_rule_is_one_fault(old, new, told):
         ("role: writer}", "role: writer, for_each: chapter}",
          "41: stages[1].stages[0].for_each: stage write is part of loop revise; set `for_each` on the loop."),
         ("role: editor}", "role: editor, after_previous: style}",
-         "34: stages[0].after_previous: stage style waits for 'style' of the previous item, but they are not both repeated for each of the same items."),
+         "34: stages[0].after_previous: stage style waits for the previous item, but runs once; set `for_each`."),
         ("until: {file: review}", "until: {file: style}",
          "39: stages[1].until.file: loop revise ends by the verdict in style, but none of its stages writes it; exactly one stage of the loop must."),
         ("until: {file: review}", "until: {file: revew}",
