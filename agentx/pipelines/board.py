@@ -28,6 +28,9 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
         role: The role that works on it, or would.
         since: Start of the current work, as UTC time in ISO 8601.
         reason: Why it failed, or what it asks.
+        calls: The calls that wait for approval: the arguments of ``agentx approve``.
+        shown: Content ids of the files that a person is asked to approve, by path.
+        before: Content ids of those that they decided on before.
     """
 
     key: str
@@ -36,6 +39,9 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
     role: str = ""
     since: str = ""
     reason: str = ""
+    calls: tuple[str, ...] = ()
+    shown: dict[str, str] = {}
+    before: dict[str, str] = {}
 
 
 class BoardRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -155,7 +161,11 @@ def _cell(step: Step, schedule: Schedule, sent: Sent | None, not_passed: Mapping
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
     if key in progress.waiting:
-        return Cell(key, "asks", number, role, reason="waiting for your approval")
+        waits = progress.running.get(progress.waiting[key])
+        asks, shown = (waits.asks, waits.shown) if waits else ([], {})
+        told = f"waiting for you: agentx approve {asks[0]}" if asks else "approved: run the pipeline"
+        before = progress.seen.get(key, {})
+        return Cell(key, "asks", number, role, reason=told, calls=tuple(asks), shown=shown, before=before)
     if sent is not None:
         return Cell(key, "running", sent.round, role, sent.at)
     loop = schedule.plan.loops.get(step.loop)

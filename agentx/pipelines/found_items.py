@@ -25,11 +25,19 @@ class FoundLists(msgspec.Struct, frozen=True):
     missing: tuple[str, ...] = ()
 
 
-def find_items(pipeline: Pipeline, files: Files, proved: Collection[str], *, made: bool = True) -> FoundLists:
+def find_items(
+    pipeline: Pipeline,
+    files: Files,
+    proved: Collection[str],
+    *,
+    made: bool = True,
+    before: Mapping[str, list[ItemDict]] | None = None,
+) -> FoundLists:
     """Find the items of a pipeline.
 
     A list that a stage writes counts from when the stage is ``proved`` (keys of steps). Without a workspace,
-    ``made`` is false, and only source trees are looked into.
+    ``made`` is false, and only source trees are looked into. Files that matched a pattern ``before``, at the
+    start of the run, stay the items.
     """
     known: dict[str, list[ItemDict]] = {}
     missing: list[str] = []
@@ -40,7 +48,10 @@ def find_items(pipeline: Pipeline, files: Files, proved: Collection[str], *, mad
         if not (made or given.source) or (writers and not any(one in proved for one in writers)):
             continue
         try:
-            known[name] = _matched(given, files) if given.glob else read_list(pipeline, files, given)
+            if given.glob:
+                known[name] = (before or {}).get(name) or _matched(given, files)
+            else:
+                known[name] = read_list(pipeline, files, given)
         except (ListInvalid, PointerMissing) as error:
             if not writers:  # otherwise its stage is reopened, as its file is gone
                 missing.append(f"Items {name}: {error}")

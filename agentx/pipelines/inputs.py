@@ -18,14 +18,7 @@ from agentx.storage.events.types import Body
 from agentx.storage.files import nofollow
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import Role
-from agentx.synthesis.pipelines.definition.plan import (
-    Plan,
-    ReadFile,
-    Step,
-    is_by_engine,
-    is_by_model,
-    is_by_program,
-)
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_program
 from agentx.synthesis.pipelines.running.basis import basis_of
 
 _TOLD = 6
@@ -189,12 +182,12 @@ def inputs_of(files: Files, step: Step) -> list[PointedText]:
 def player(role: Role, folder: Path) -> str:
     """Return the program that plays a role, with a digest of its arguments and of its files in ``folder``.
 
-    Empty for a model, which is named where its run starts.
+    Empty for others: a model is named where its run starts.
 
     >>> player(Role(by=("cat", "-n"), writes=[{"file": "a"}]), Path())
     'cat (fc33e26e)'
     """
-    if is_by_model(role) or is_by_engine(role):
+    if not is_by_program(role):
         return ""
     found = blake2b(digest_size=4)
     for word in role.by:

@@ -7,7 +7,7 @@ and dispatches without an end. The next run keeps the first, proves the second, 
 import os
 import signal
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -21,13 +21,16 @@ from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.changes import Words, present_of
-from agentx.pipelines.dispatcher import Came, Dispatcher
+from agentx.pipelines.costs import model_faults
+from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.results import Came
 from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.work_queue import WorkQueue
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
@@ -50,7 +53,7 @@ from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.item_lists import ListInvalid
 from agentx.synthesis.pipelines.definition.pipeline import FoundItems
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_program
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_person, is_by_program
 from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
@@ -154,6 +157,7 @@ class Runner:
         self._limit = self._unanswered = ""
         self._incidents = 0
         self._stopped = False
+        self._staleness: Staleness | None = None
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
         self._dispatcher = self._new_dispatcher()
 
@@ -184,15 +188,16 @@ class Runner:
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
-            self._words = Words(tracker.changed, self.files)
-            self._compare(tracker)
+            self._staleness = None
             try:
                 self._incidents = len(tracker.progress.incidents)
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
                 self._write_log(tracker.progress)
-                schedule = self._work(tracker, wanted)
-                return self._end(schedule, tracker.progress)
+                with tracker.lock:
+                    queue = WorkQueue(self.plan, tracker.progress, wanted, self._jobs)
+                self._work(queue, tracker)
+                return self._end(queue.schedule, tracker.progress)
             except KeyboardInterrupt:
                 self._record_end(
                     "INTERRUPTED", "It was cut off; `agentx pipeline run FILE` goes on where it was."
@@ -215,13 +220,18 @@ class Runner:
         That is an unusable model, a change that people made to a file with a class, or a missing input that
         no role will write.
         """
-        for name in {role.model for role in self.plan.pipeline.roles.values() if is_by_model(role)}:
-            self._models(name)
+        roles = [role for role in self.plan.pipeline.roles.values() if is_by_model(role)]
+        names = {name: self._models(name).name for name in {role.model for role in roles}}
         self._engine.edits.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        if missed := [*self._found.missing, *missing(self.plan, self.files, done)]:
+        absent = missing(self.plan, self.files, done)
+        if missed := [
+            *self._found.missing,
+            *absent,
+            *model_faults(self.plan, lambda role: names[role.model]),
+        ]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
         self._warn()
@@ -324,53 +334,52 @@ class Runner:
 
     # --- working --------------------------------------------------------------------------------------------
 
-    def _work(self, tracker: Tracker, wanted: Selection) -> Schedule:
-        """Do all that can be done; return the schedule at the end."""
-        schedule = Schedule(self.plan, tracker.progress, wanted.steps(self.plan))
-        waiting: deque[Due] = deque()
-        busy: set[str] = set()
-        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
+    def _work(self, queue: WorkQueue, tracker: Tracker) -> None:
+        with (
+            Crew(self._jobs, lambda due: self._do(due, queue.schedule, tracker)) as crew,
+            self._stoppable(crew),
+        ):
             while True:
                 with tracker.lock:
-                    waiting.extend(due for due in schedule.ready() if due.step.key not in busy)
-                while waiting and len(busy) < self._jobs:
-                    self._limit = self._allowance.reached()
-                    if self._stopped or self._limit or self._unanswered:
-                        break
-                    busy.add(waiting[0].step.key)
-                    crew.give(waiting.popleft())
-                if not busy:
-                    return schedule
-                done = crew.next()
-                if done is None:
+                    while due := queue.next():
+                        self._limit = self._allowance.reached()
+                        if self._stopped or self._limit or self._unanswered:
+                            queue.give_back(due)
+                            break
+                        crew.give(due)
+                if queue.is_idle:
+                    return
+                if (done := crew.next()) is None:
                     self._note(
                         "Stopping when the running agents are done; press Ctrl-C again to interrupt them."
                     )
                     continue
                 due, came = done
-                busy.remove(due.step.key)
-                if came.unsent:
-                    waiting.appendleft(due)
-                    continue
                 with tracker.lock:
-                    self._take(due, came, schedule)
+                    if came.unsent:
+                        queue.give_back(due)
+                        continue
+                    self._take(due, came)
+                    queue.over(due, came)
                     if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
-                        waiting.clear()  # the new schedule offers them again
-                        schedule = schedule.again(self.plan, wanted.steps(self.plan))
-                        self._compare(tracker)
+                        queue.follow(self.plan)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
 
-    def _compare(self, tracker: Tracker) -> None:
-        present = present_of(self._engine, self.files, tracker.changed)
-        self._staleness = Staleness(self.plan, tracker.progress, present)
+    def _compared(self, tracker: Tracker) -> Staleness:
+        if self._staleness is None or self._staleness.plan is not self.plan:
+            present = present_of(self._engine, self.files, tracker.changed)
+            self._staleness = Staleness(self.plan, tracker.progress, present)
+        return self._staleness
 
     def _finds_items(self, step: Step, progress: Progress) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
         lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
-        if not any(write.rule.file in lists for write in step.writes):
+        # a person may have changed what they approve
+        touched = step.writes or (step.reads if is_by_person(self.plan.role(step)) else ())
+        if lists.isdisjoint(one.rule.file for one in touched):
             return False
-        found = find_items(self._pipeline, self.files, progress.proved)
+        found = find_items(self._pipeline, self.files, progress.proved, before=self._found.known)
         if found.known == self._found.known:
             return False
         self._found = found
@@ -453,8 +462,8 @@ class Runner:
         """
         step, send = due.step, self._dispatcher
         with tracker.lock:
-            causes = tuple(self._staleness.causes(step, proof, unknown=True))
-            why = self._words.told(Stale(step, causes)).why
+            causes = tuple(self._compared(tracker).causes(step, proof, unknown=True))
+            why = Words(tracker.changed, self.files).told(Stale(step, causes)).why
         if not causes:
             kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
             self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
@@ -466,20 +475,13 @@ class Runner:
             return Came("COMPLETED")
         return send.do(msgspec.structs.replace(due, wish=due.wish or why))
 
-    def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
-        key = due.step.key
-        if came.status == "COMPLETED":
-            schedule.done(key)
-            if came.reason:
-                self._note(came.reason)
-        elif came.status in ("WAITING", "INTERRUPTED") or came.final:
-            if came.status == "WAITING":
-                self._waiting[key] = came.reason
-            elif came.status == "INTERRUPTED":
-                self._unanswered = came.reason
-            schedule.fail(key, came.reason)
-        else:
-            schedule.offer(key)
+    def _take(self, due: Due, came: Came) -> None:
+        if came.status == "COMPLETED" and came.reason:
+            self._note(came.reason)
+        elif came.status == "WAITING":
+            self._waiting[due.step.key] = came.reason
+        elif came.status == "INTERRUPTED" and not came.reopened:
+            self._unanswered = came.reason
 
     # --- ending ---------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ from agentx.synthesis.pipelines.definition.checks import (
     wrapping_fault,
 )
 from agentx.synthesis.pipelines.definition.pipeline import Check
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_person
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
 from agentx.synthesis.pipelines.proving.markdown import lines_of
 from agentx.synthesis.pipelines.running.due_steps import Due
@@ -193,7 +193,7 @@ class Examiner:
         """
         step, path = due.step, self._engine.write_path
         inputs, basis = Body(""), Basis()
-        if found:  # nobody was dispatched, so its inputs are those of now
+        if found or is_by_person(self._plan.role(step)):  # no agent was given its inputs
             inputs, basis = rests_on(path, self._plan, step, inputs_of(self._files, step))
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,

@@ -23,6 +23,8 @@ LEARNED_BYTES = 7_000
 
 SUPERSEDED_BYTES = 1_500
 """Bytes of superseded facts in an event; the rest are superseded when the step is repeated."""
+APPROVE_STAGE = "approve_stage"
+"""The tool in whose name a pipeline asks a person to approve or do a stage."""
 
 FileClass = Literal["static", "append-only"]
 """How an existing file may change: only with the user's approval, or only by appending at its end."""
@@ -167,6 +169,7 @@ class Dispatched(Payload, frozen=True):
         through: The last file of this part, among the files over which the task is split; the next part
             follows after it.
         holds: Number of these files in the part.
+        joins: Whether it joins the parts of a split task.
         role: Name of the role.
         reads: Files that it was given.
         left_out: Files that it may read but was not given for lack of space.
@@ -185,6 +188,7 @@ class Dispatched(Payload, frozen=True):
     part: int = 0
     through: str = ""
     holds: int = 0
+    joins: bool = False
     reads: tuple[GivenFile, ...] = ()
     left_out: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()

@@ -1,8 +1,9 @@
 """The state of a pipeline in a terminal: a grid of stages by items if it fits, otherwise counts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from difflib import unified_diff
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -35,11 +36,23 @@ _NAMED = 6
 
 _REASON_WORDS = 40
 
+_ASKS_SHOWN, _LINES_SHOWN = 3, 12
+"""Maximum number of approvals shown in full, and of changed lines of a file."""
 
-def shown(board: Board, width: int, now: datetime) -> Group:
-    """Return the state of a pipeline at a time in UTC, within a width in columns."""
+_DIFF_HEADS = ("---", "+++", "@@")
+
+ReadBlob = Callable[[str], str]
+
+
+def shown(board: Board, width: int, now: datetime, read: ReadBlob | None = None) -> Group:
+    """Return the state of a pipeline at a time in UTC, within a width in columns.
+
+    ``read`` returns the text of a content id, for the changes that a person is asked to approve.
+    """
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
+    if read is not None:
+        parts += _asked(board, read)
     for (for_each, missing), rows in groupby(board.rows, key=lambda row: (row.for_each, row.open)):
         if missing:
             parts.append(_not_known(list(rows), for_each, missing, names))
@@ -53,6 +66,27 @@ def shown(board: Board, width: int, now: datetime) -> Group:
     if named := list(_named(board, now)):
         parts += [Text(), facts(named)]
     return Group(*parts)
+
+
+def _asked(board: Board, read: ReadBlob) -> Iterator[RenderableType]:
+    """Yield what a person is asked to approve: how, and what changed since they last did."""
+    cells = [cell for row in board.rows for cell in row.cells if cell.calls]
+    for cell in cells[:_ASKS_SHOWN]:
+        yield Text.assemble(("? ", "bold yellow"), (cell.key, "bold"), f"  agentx approve {cell.calls[0]}")
+        for path, blob in cell.shown.items():
+            if cell.before.get(path) == blob:
+                continue
+            old, new = (read(one).splitlines() if one else [] for one in (cell.before.get(path, ""), blob))
+            yield Text(f"  {plain(path)}{'' if path in cell.before else '  new'}", "dim")
+            lines = unified_diff(old, new, n=0, lineterm="")
+            changed = [line for line in lines if not line.startswith(_DIFF_HEADS)]
+            for line in changed[:_LINES_SHOWN]:
+                yield Text(f"  {plain(line)}", "green" if line.startswith("+") else "red")
+            if len(changed) > _LINES_SHOWN:
+                yield Text(f"  … and {len(changed) - _LINES_SHOWN:,} more lines", "dim")
+        yield Text()
+    if len(cells) > _ASKS_SHOWN:
+        yield Text(f"and {len(cells) - _ASKS_SHOWN:,} more wait for you: agentx approve\n", "yellow")
 
 
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:

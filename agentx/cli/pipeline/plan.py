@@ -252,6 +252,7 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
     )
     if any(one.model for one in outlook.planned):
         yield "tokens", f"about {shown} shown to models, {written} written by them"
+        yield "", Text(f"{_shared(outlook):.0%} of a prompt is a beginning that its stage shares", "dim")
         yield "cost", _cost(outlook)
     else:
         yield "tokens", "none: no model is used"
@@ -264,6 +265,12 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
     ]
     if any(bounds):
         yield "it stops at", ", ".join(bound for bound in bounds if bound)
+
+
+def _shared(outlook: Outlook) -> float:
+    """Return the share of prompts that the dispatches of a stage have in common at their beginning."""
+    budgets = [one.budget for one in outlook.planned if one.model]
+    return sum(one.shared for one in budgets) / max(sum(one.prompt + one.reads for one in budgets), 1)
 
 
 def _between(least: str, most: str) -> str:

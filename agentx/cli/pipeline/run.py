@@ -16,7 +16,7 @@ from rich.live import Live
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import opened
-from agentx.cli.pipeline.board import shown
+from agentx.cli.pipeline.board import ReadBlob, shown
 from agentx.cli.pipeline.plan import Variables, variables_of
 from agentx.cli.pipeline.upkeep import PresentFile, is_started, show_stale
 from agentx.cli.terminal import Terminal
@@ -28,6 +28,7 @@ from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.storage.errors import UsageError
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.text import plain
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse, with_variables
@@ -99,7 +100,7 @@ def run_pipeline(
                 ended = runner.run(retry=retry, only=only or (), until=until or ())
         finally:
             tracker.close()
-        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
+        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC), _reader(ws)))
         if ended.status == "COMPLETED" and (late := overview(ws.engine, runner.plan, runner.files).steps):
             what = f"{len(late):,} proved step{'s' * (len(late) != 1)}"
             terminal.note(f"Out of date: {what}; `agentx pipeline status --stale` says why.")
@@ -174,7 +175,17 @@ def show_status(
                 tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
             )
             board = board_of(_plan_of(ws, nobody), nobody)
-        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC)))
+        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC), _reader(ws)))
+
+
+def _reader(ws: Workspace) -> ReadBlob:
+    def read(blob: str) -> str:
+        try:
+            return ws.engine.git.repo.read_blob(blob).decode(errors="replace")
+        except ObjectDamaged:  # purged
+            return ""
+
+    return read
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:

@@ -121,7 +121,11 @@ def _rows(steps: Sequence[OutOfDate]) -> Iterator[tuple[Text, str]]:
         items = [one.step.partition("[")[2].removesuffix("]") for one in same]
         more = f", … {len(items) - _ITEMS:,} more" if len(items) > _ITEMS else ""
         named = same[0].step if len(same) == 1 else f"{stage}: {', '.join(items[:_ITEMS])}{more}"
-        yield Text.assemble((sign, style), plain(named)), same[0].why
+        why = same[0].why
+        if state == "after" and len(same) > 1:
+            stages = dict.fromkeys(key.partition("[")[0] for one in same for key in one.after)
+            why = f"after steps of {', '.join(stages)}, they may come out the same"
+        yield Text.assemble((sign, style), plain(named)), why
 
 
 def _remarks(found: Overview) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,13 @@ from agentx.pipelines.drawing.layers import Box, Layout, arranged
 from agentx.pipelines.drawing.text_width import text_width
 from agentx.pipelines.matrix import all_stages, shown_path
 from agentx.synthesis.pipelines.definition.pipeline import Loop, Pipeline, Role, Stage, StageOrLoop
-from agentx.synthesis.pipelines.definition.plan import Plan, agent_types, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    agent_types,
+    is_by_engine,
+    is_by_model,
+    is_by_person,
+)
 
 _PAD = 14
 _MARGIN = 32
@@ -250,7 +256,7 @@ class _Picture:
     def _kind(self, role: Role) -> str:
         if is_by_model(role):
             return "reader" if agent_types(self.pipeline)[role.agent].read_only else "model"
-        return "engine" if is_by_engine(role) else "program"
+        return "engine" if is_by_engine(role) else "person" if is_by_person(role) else "program"
 
     def _returns(self) -> Iterator[tuple[str, str]]:
         """Yield for each entry that waits for the previous item: what it waits for, and its own name."""

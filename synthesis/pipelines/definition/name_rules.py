@@ -10,13 +10,14 @@ from agentx.synthesis.pipelines.definition.faults import Faults, Place, hint
 from agentx.synthesis.pipelines.definition.pipeline import (
     BY_ENGINE,
     BY_MODEL,
+    BY_PERSON,
     Append,
     Check,
     FoundItems,
     Pipeline,
     Role,
 )
-from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_text
+from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_person, is_by_text
 from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
 
 OWN_NAMES = (
@@ -34,7 +35,20 @@ IN_CONTENT = frozenset(("files", "round", "found"))
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
+        *(
+            "held",
+            "markers",
+            "round",
+            "found",
+            "doubts",
+            "tries",
+            "reason",
+            "rules",
+            "wish",
+            "part",
+            "parts",
+            "on_demand",
+        ),
     )
 )
 """Names that the engine defines in a role's own ``prompt``."""
@@ -105,7 +119,9 @@ class _Rules:
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
         if not "".join(role.by).strip():
-            self.add((*place, "by"), f"role {name} has an empty `by`; use `model`, `engine` or a program")
+            self.add(
+                (*place, "by"), f"role {name} has an empty `by`; use `model`, `engine`, `person` or a program"
+            )
         elif meant := self.meant(role):
             what = f"role {name} is played by {role.by[0]!r}, which is not a known program"
             self.add((*place, "by"), f"{what}; did you mean {meant}?")
@@ -122,10 +138,10 @@ class _Rules:
                 self.append(name, role, append, (*place, "appends", number))
 
     def meant(self, role: Role) -> str:
-        """Return ``model`` or ``engine`` if ``by`` is a misspelling of it and not a program; else empty."""
-        word = role.by[0]
-        near = get_close_matches(word.strip().casefold(), (BY_MODEL, BY_ENGINE), 1, _MISTYPED)
-        if len(role.by) != 1 or word in (BY_MODEL, BY_ENGINE) or not near:
+        """Return the player if ``by`` is a misspelling of one and not a program; else empty."""
+        word, players = role.by[0], (BY_MODEL, BY_ENGINE, BY_PERSON)
+        near = get_close_matches(word.strip().casefold(), players, 1, _MISTYPED)
+        if len(role.by) != 1 or word in players or not near:
             return ""
         return "" if shutil.which(word) or (self.folder / word).is_file() else near[0]
 
@@ -139,6 +155,9 @@ class _Rules:
 
     def writes(self, name: str, role: Role) -> None:
         place: Place = ("roles", name, "writes")
+        if not role.writes and not (is_by_person(role) and role.reads):
+            what = "only a person approves what it reads" if role.reads else "it has nothing to do"
+            self.add(place, f"role {name} writes nothing, and {what}; let it write a file")
         self.once(name, "writes", [write.file for write in role.writes])
         for number, write in enumerate(role.writes):
             if self.pipeline.files[write.file].source:
@@ -154,13 +173,17 @@ class _Rules:
     def reads(self, name: str, role: Role) -> None:
         reads = [one.file for one in role.reads]
         self.once(name, "reads", reads)
+        for number, one in enumerate(role.reads):
+            if one.lazy and (is_by_text(role) or is_by_engine(role)):
+                what = f"role {name} has no tool to read {one.file} with; remove `lazy`"
+                self.add(("roles", name, "reads", number, "lazy"), what)
         for number, denied in enumerate(role.does_not_read):
             if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
                 what = f"role {name} lists {denied.file} under both `reads` and `does_not_read`"
                 self.add(("roles", name, "does_not_read", number), what)
-        if role.split and role.split not in reads:
-            what = f"role {name} is split over {role.split!r}, which it does not read"
-            self.add(("roles", name, "split"), what + hint(role.split, reads))
+        if role.split and role.split.over not in reads:
+            what = f"role {name} is split over {role.split.over!r}, which it does not read"
+            self.add(("roles", name, "split"), what + hint(role.split.over, reads))
 
     def once(self, name: str, part: str, files: Sequence[str]) -> None:
         for number, file in enumerate(files):

@@ -27,6 +27,9 @@ BY_MODEL = "model"
 BY_ENGINE = "engine"
 """``by`` of a role played by the engine: its files are filled from what it reads, without an agent."""
 
+BY_PERSON = "person"
+"""``by`` of a role that a person plays: approves what it reads, or writes its files."""
+
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
@@ -149,6 +152,8 @@ class Read(PipelinePart):
     """With `fit: recent`: number of whole sections."""
     if_room: bool = False
     """Given only if there is room."""
+    lazy: bool = False
+    """Named with its size and first heading; the agent reads it with a tool when it needs it."""
     optional: bool = False
     """It may not exist yet."""
     checks: tuple[Check, ...] = ()
@@ -208,6 +213,19 @@ AllDenied = Annotated[
 ]
 
 
+class Split(PipelinePart):
+    """How the task of a role is split, if what it reads does not fit."""
+
+    over: Name
+    """A file of many, among those that it reads; each part gets some of them."""
+    join: str = ""
+    """The task of an agent that joins the parts; without one, they are put one after the other."""
+
+
+def _split(value: Any) -> Any:
+    return {"over": value} if isinstance(value, str) and value else value
+
+
 class Role(PipelinePart):
     """An agent's part in a pipeline: its instructions, what it reads, what it writes."""
 
@@ -218,7 +236,7 @@ class Role(PipelinePart):
     agent: str = "general-purpose"
     """Agent type: `explore`, `general-purpose`, or one under `agents`."""
     by: Texts = (BY_MODEL,)
-    """`model`, `engine` (fills templates), or a program with arguments."""
+    """`model`, `engine` (fills templates), `person`, or a program with arguments."""
     speaks: Literal["text", "jsonl"] = "text"
     """The program's protocol: `text` (stdin, stdout) or `jsonl`."""
     model: str = ""
@@ -231,8 +249,8 @@ class Role(PipelinePart):
     """The only files that it sees."""
     does_not_read: AllDenied = ()
     """Files that its prompt forbids."""
-    writes: tuple[Write, ...] = Field(min_length=1)
-    """The only files that it writes."""
+    writes: tuple[Write, ...] = ()
+    """The only files that it writes; none only for `by: person`, who then approves what it reads."""
     appends: tuple[Append, ...] = ()
     """What the engine adds to long-term memory."""
     standards: Texts = ()
@@ -243,7 +261,7 @@ class Role(PipelinePart):
     """Its program runs isolated, where the system can: no network, no files but its own."""
     output: Size = Field(default=cast("int", "10 MB"), validate_default=True)
     """Maximum size of what its program prints; with `jsonl`, in one line and by `say`."""
-    split: str = ""
+    split: Annotated[Split | None, BeforeValidator(_split, json_schema_input_type=Name | Split)] = None
     """A file of many that the task may be split over."""
 
 
@@ -305,6 +323,8 @@ class Stage(PipelinePart):
     """Stages to wait for."""
     after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
+    jobs: int = Field(default=0, ge=0, le=64)
+    """Maximum number of its agents at once; 0 means as many as the run allows."""
 
     @property
     def name(self) -> str:
@@ -356,6 +376,8 @@ class Bounds(PipelinePart):
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
     """Dispatches."""
+    model_wait_s: float = Field(default=60.0, ge=0)
+    """Seconds to try again when a model cannot be reached."""
 
 
 class Price(PipelinePart):

@@ -8,6 +8,7 @@ from agentx.synthesis.pipelines.definition.pipeline import (
     AGENTS,
     BY_ENGINE,
     BY_MODEL,
+    BY_PERSON,
     AgentType,
     Append,
     NotRead,
@@ -171,9 +172,14 @@ def is_by_engine(role: Role) -> bool:
     return role.by == (BY_ENGINE,)
 
 
+def is_by_person(role: Role) -> bool:
+    """Return whether a person plays a role."""
+    return role.by == (BY_PERSON,)
+
+
 def is_by_program(role: Role) -> bool:
     """Return whether a program plays a role."""
-    return not is_by_model(role) and not is_by_engine(role)
+    return not (is_by_model(role) or is_by_engine(role) or is_by_person(role))
 
 
 def is_by_text(role: Role) -> bool:

@@ -198,7 +198,7 @@ class _Resolver:
             of=item,
         )
         filled.texts(role)
-        if not writes and filled.sound:
+        if role.writes and not writes and filled.sound:
             what = "has nothing to write; let it write a file for `every` item"
             filled.refuse(("roles", flat.stage.role, "writes"), what)
         return step if filled.sound else None
@@ -385,6 +385,7 @@ class _Filled:
         place: Place = ("roles", self.flat.stage.role)
         for key in ("title", "duty", "task"):
             self.text(getattr(role, key), (*place, key), f"cannot be given its {key}")
+        self.text(role.split.join if role.split else "", (*place, "split", "join"), "cannot join its parts")
         for number, one in enumerate(role.standards):
             self.text(one, (*place, "standards", number), "cannot be given a standard")
         for number, write in enumerate(role.writes):

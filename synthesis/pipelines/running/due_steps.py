@@ -28,6 +28,7 @@ class Due(msgspec.Struct, frozen=True):
         wish: Why it has to be done again although it was done before, in the words of the requester.
         remembered: The earlier proofs of it that added something to the long-term memory, and people's
             corrections of that memory.
+        judged: Content ids of the files that it was given for its last verdict, by path.
     """
 
     step: Step
@@ -36,6 +37,7 @@ class Due(msgspec.Struct, frozen=True):
     reason: str = ""
     wish: str = ""
     remembered: tuple[int, ...] = ()
+    judged: Mapping[str, str] = {}
 
 
 class Schedule:
@@ -73,7 +75,7 @@ class Schedule:
 
     def waits_for(self) -> str:
         """Return what the first step that is to be done now waits for, in words; empty for nothing."""
-        for key in self._only or ():
+        for key in sorted(self._only or ()):
             step = self.plan.steps.get(key)
             if step is None:
                 return f"the items of {key.partition('[')[0]} are not known yet"
@@ -249,7 +251,8 @@ class Schedule:
             )
             wish = self.progress.wishes[latest] if proof and seq > proof.seq else ""
             earlier = tuple(sorted((*self.progress.remembered.get(key, ()), *self.progress.corrected)))
-            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
+            judged = self.progress.judged.get(key, {})
+            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)
 
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""

@@ -7,6 +7,7 @@ starts.
 import msgspec
 
 from agentx.storage.events.pipeline_events import (
+    APPROVE_STAGE,
     Basis,
     Dispatched,
     FileAmended,
@@ -26,6 +27,7 @@ from agentx.storage.events.types import (
     RunEnded,
     RunStatus,
     ToolCallExecuted,
+    ToolCallRequested,
     changes_of,
 )
 from agentx.storage.text import one_line, shorten
@@ -35,7 +37,7 @@ from agentx.synthesis.pipelines.definition.naming import path_pattern
 _WHY_WORDS = 40
 """Maximum number of words of the reason for a denied call."""
 
-VERSION = 8
+VERSION = 10
 """Raised whenever the same events would be folded differently."""
 
 
@@ -48,6 +50,8 @@ class Sent(msgspec.Struct):
         writes: Files that it has exclusive write access to.
         by_engine: Whether the engine itself does the step.
         decided: Number of the latest event in which the user approved or denied one of its calls.
+        asks: Its calls that wait for approval.
+        shown: Content ids of the files that a person is asked to approve, by path.
     """
 
     pipeline: str
@@ -61,6 +65,8 @@ class Sent(msgspec.Struct):
     writes: tuple[str, ...] = ()
     by_engine: bool = False
     decided: int = 0
+    asks: list[str] = msgspec.field(default_factory=list)
+    shown: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Given(msgspec.Struct, omit_defaults=True):
@@ -118,7 +124,8 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
-        given: What they rest on; of a split task, what its first part rests on.
+        given: Content ids of the files that the latest of them was given, by path.
+        rests: What they rest on; of a split task, what its first part rests on.
     """
 
     seq: int
@@ -126,7 +133,8 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
-    given: Given = msgspec.field(default_factory=Given)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
+    rests: Given = msgspec.field(default_factory=Given)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -155,6 +163,8 @@ class Progress(msgspec.Struct):
         corrected: Events in which people changed what was added to the long-term memory.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
+        seen: Content ids of the files that a person last decided on, by key and path.
+        judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
         incidents: Those of them that the user should look at: changes from outside, denied calls, processes
             that programs left.
@@ -187,6 +197,8 @@ class Progress(msgspec.Struct):
     corrected: list[int] = msgspec.field(default_factory=list)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
+    seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
     incidents: list[str] = msgspec.field(default_factory=list)
     paths: tuple[str, ...] = ()
@@ -274,10 +286,12 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {}, given=Given(event.seq, sent.inputs, sent.basis))
-        if before is not None and before.round == sent.round and (sent.part or by_engine):
+        rests = Given(event.seq, sent.inputs, sent.basis)
+        shown = {one.path: one.blob for one in sent.reads}
+        made = WrittenFile(event.seq, sent.round, {}, given=shown, rests=rests)
+        if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
-            made.given = before.given if before.parts else made.given
+            made.rests = before.rests if before.parts else made.rests
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
@@ -310,8 +324,13 @@ class Pipelines(msgspec.Struct):
         progress = self.of(self.runs[event.run])
         sent = progress.running[event.run]
         match event.data:
-            case ApprovalDecided():
+            case ApprovalDecided() as decided:
                 sent.decided = event.seq
+                sent.asks = [one for one in sent.asks if one != decided.call_id]
+            case ToolCallRequested(awaits_approval=True) as asked:
+                sent.asks.append(asked.call_id)
+                files = asked.arguments.get("files") if asked.tool == APPROVE_STAGE else None
+                sent.shown = files if isinstance(files, dict) else {}
             case RunEnded() as ended:
                 progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
                 if ended.status == "WAITING":  # resumed after the user's decision; only then it ends for good
@@ -342,6 +361,8 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     sent = progress.running.pop(event.run)
     progress.waiting.pop(sent.key, None)
+    if sent.shown:
+        progress.seen[sent.key] = sent.shown
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
         if ended.reason:
@@ -388,7 +409,9 @@ def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     written = progress.written.get(key)
-    given = written.given if written else Given()
+    if proved.verdict and written is not None:
+        progress.judged[key] = written.given
+    given = written.rests if written else Given()
     if proved.basis.prompt or not given.basis.prompt:
         given = Given(event.seq, proved.inputs, proved.basis)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)

@@ -97,10 +97,6 @@ LATER = "import time; time.sleep(60); print('the end')"
         ("os.write(1, b'one\\n\\xff')", "It printed the byte 0xFF in line 2, but its file is UTF-8 text."),
         ("print('x' * 9000 + chr(10) + chr(0))", "It printed a NUL in line 2, but its file is UTF-8 text."),
         ("os.write(1, os.urandom(2_000_000))", ", but its file is UTF-8 text."),
-        (
-            "print('```markdown\\n# Report\\n```')",
-            "report.md is inside a code block: leave out its first line, ` ```markdown `, and its last.",
-        ),
         ("os.write(1, b'x' * 50_000_000)", "It printed more than 10 MB, so it was ended;"),
         (
             f"print('begun', flush=True); subprocess.Popen([sys.executable, '-c', {LATER!r}])",
@@ -146,13 +142,10 @@ class Cut:
         yield Reply(self.text, (), Usage(10, 10), self.name, self.cut_off)
 
 
-def test_an_answer_that_was_cut_off_is_never_proved(desk):
+def test_an_answer_that_is_cut_off_again_and_again_is_never_proved(desk):
     desk.path.write_text(ONE.replace("by: [python, p.py]", "by: model"), "utf-8")
     ended = Runner(desk.ws.engine, desk.path, lambda _name: Cut("# Report", cut_off=True)).run()
-    assert ended.failed["report"] == (
-        "The answer of own/cut was cut off by its output limit: let it write less, or split the task. "
-        "report.md was not written."
-    )
+    assert "output limit" in ended.failed["report"]
     again = Runner(desk.ws.engine, desk.path, lambda _name: Cut("# Report", cut_off=False))
     assert again.run(retry=True).status == "COMPLETED"
 
@@ -164,10 +157,6 @@ def test_an_answer_that_was_cut_off_is_never_proved(desk):
         (
             "a\n\0",
             "report.md was not written. The content has a NUL character in line 2, so it is not text; re",
-        ),
-        (
-            "~~~\n# Report\n~~~",
-            "report.md is inside a code block: leave out its first line, ` ~~~ `, and its la",
         ),
         (
             "x" * 50_000_000,
@@ -182,11 +171,9 @@ def test_what_a_model_answers_is_held_to_the_same(desk, text, told):
     assert not desk.facts("StageProved")
 
 
-def test_an_answer_in_a_code_block_is_not_the_file_and_its_writer_reads_why(desk):
-    desk.path.write_text(MARKED.replace("by: [python, p.py]", "by: model"), "utf-8")
-    fenced = "```markdown\n# Report\n\n<!-- DONE -->\n```"
-    ended = Runner(desk.ws.engine, desk.path, lambda _name: Cut(fenced, cut_off=False)).run()
-    assert ended.failed["report"].startswith("report.md was not written. The answer is inside a code block:")
+def test_a_file_in_a_code_block_is_taken_out_of_it(desk):
+    assert play(desk, "print('```markdown\\n# Report\\n```')").status == "COMPLETED"
+    assert desk.text("report.md") == "# Report\n"
 
 
 # --- where programs run -----------------------------------------------------------------------------------------------

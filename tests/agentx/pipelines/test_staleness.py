@@ -10,7 +10,6 @@ from agentx.pipelines.runner import Runner
 from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
 from agentx.storage.events.pipeline_events import Basis, Dispatched, StageProved
 from agentx.storage.events.types import Body, Event
-from agentx.synthesis.pipelines.dispatching.prompt import MATERIAL
 from agentx.synthesis.pipelines.running.pipeline_progress import Pipelines
 from agentx.synthesis.pipelines.running.staleness import Staleness, listed
 from tests.agentx.pipelines.conftest import Desk
@@ -68,15 +67,14 @@ stages:
 
 def writes(path: str, prompt: str) -> str:
     """What an agent writes: it depends on the files that it was given, and on nothing else."""
-    given = prompt.partition(MATERIAL)[2]
     kind, _, rest = path.partition("/")
     if kind == "notes":
-        shout = "!" * given.count("loud")
-        term = f"\n## Terms\n\n- **{rest[0]}**: {'new' if 'reword' in given else 'old'} meaning\n"
-        return f"# Note\n\n## News\n\nWhat {rest} says{shout}.\n{term}\n<!-- NOTE -->\n"
+        shout = "!" * prompt.count("loud")
+        term = f"\n## Terms\n\n- **{rest[0]}**: {'new' if 'reword' in prompt else 'old'} meaning\n"
+        return f"# Note\n\n## News\n\nReport of {rest}{shout}.\n{term}\n<!-- NOTE -->\n"
     if kind == "reviews":
         return "Verdict: PASS\n\nGood.\n\n<!-- REVIEW -->\n"
-    return f"# {path}\n\n{given.count('What ')} notes, {given.count('!.')} loud.\n\n<!-- {path[:-3].upper()} -->\n"
+    return f"# {path}\n\n{prompt.count('Report of')} notes, {prompt.count('!.')} loud.\n\n<!-- {path[:-3].upper()} -->\n"
 
 
 class News(Desk):
@@ -244,7 +242,7 @@ def test_a_check_that_fails(news):
 
 
 def test_a_draft_that_a_person_corrects(news):
-    mine = news.text("notes/a.md").replace("What a.md says", "What I say")
+    mine = news.text("notes/a.md").replace("Report of a.md", "Report of mine")
     news.put("notes/a.md", mine)
     assert news.told() == {
         "write[a]": "changed",
@@ -367,8 +365,8 @@ def test_wherever_it_dies_it_does_the_same(news, dies_at):
     run(news, writes, *dies_at)
     proved = [event for event in news.ws.events() if event.seq > seq and event.type == "StageProved"]
     assert [_key(event) for event in proved] == ["write[a]", "check[a]", "write[b]", "check[b]", "index"]
-    assert "says!" in news.text("notes/a.md")
-    assert "says!" in news.text("notes/b.md")
+    assert "md!" in news.text("notes/a.md")
+    assert "md!" in news.text("notes/b.md")
     assert news.told() == {}
     assert sum(event.type == "StageKept" for event in news.ws.events()) == 0
 

@@ -85,7 +85,7 @@ def test_what_is_for_the_first_or_last_item_is_written_then_and_added_to_memory_
          "14: roles.editor.writes: role editor is played by a program with plain text output and can write only one file; let it write one file, or use `jsonl`."),
         ("    agent: explore", "    by: modle", "28: roles.reviewer.by: role reviewer is played by 'modle', which is not a known program; did you mean model?"),
         ("    agent: explore", "    by: [Engine]", "28: roles.reviewer.by: role reviewer is played by 'Engine', which is not a known program; did you mean engine?"),
-        ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer has an empty `by`; use `model`, `engine` or a program."),
+        ("    agent: explore", "    by: []", "28: roles.reviewer.by: role reviewer has an empty `by`; use `model`, `engine`, `person` or a program."),
         ("verdict: true}", "verdict: true, content: x}", "32: roles.reviewer.writes[0].content: `content` is only for roles played by the engine; set `by: engine` for role reviewer."),
         ("marker: DRAFT", "checks: [{matches: (}]",
          "24: roles.writer.writes[0].checks[0].matches: role writer: `matches` is not a valid regular expression: '(': unclosed group."),
