@@ -15,7 +15,7 @@ from agentx.storage.events.pipeline_events import FileRule
 from agentx.synthesis.pipelines.definition.ancestors import ancestors
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, Step
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_person
 
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:
@@ -34,9 +34,11 @@ def rules_of(plan: Plan) -> Iterator[FileRule]:
 
 
 def patterns_of(plan: Plan) -> Iterator[str]:
-    """Yield the paths and patterns of a pipeline's files in the artifacts, except its log."""
+    """Yield the paths and patterns of the artifacts that only agents and the engine write, except its log."""
+    roles = plan.pipeline.roles.values()
+    others = {write.file for role in roles if is_by_person(role) for write in role.writes}
     for name, file in plan.pipeline.files.items():
-        if not file.source and name != plan.pipeline.log:
+        if not file.source and name not in {*others, plan.pipeline.log}:
             # Items that are found later have no paths yet
             yield from _patterns(plan, name) or (_pattern(file.path),)
 

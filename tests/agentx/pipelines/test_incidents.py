@@ -112,3 +112,18 @@ def test_a_changed_file_of_a_source_tree_is_reported(desk):
     )
     assert logged(desk) == list(ended.incidents)
     assert desk.run().incidents == ()
+
+
+def test_what_a_person_writes_as_a_role_is_not_reported(desk):
+    book = BOOK.replace("files:\n", "files:\n  preface: {path: preface.md}\n")
+    book = book.replace("roles:\n", "roles:\n  owner: {by: person, writes: [{file: preface}]}\n", 1)
+    desk.path.write_text(f"{book}  - {{id: preface, role: owner}}\n")
+
+    def write(path, prompt):
+        if path == "drafts/02.md":
+            (desk.ws.artifacts / "preface.md").write_text("Mine.\n", "utf-8")
+            (desk.ws.artifacts / "drafts/01.md").write_text("Mine.\n", "utf-8")
+        return well(path, prompt)
+
+    (incident,) = desk.run(write).incidents
+    assert incident.startswith("drafts/01.md was changed from outside")
