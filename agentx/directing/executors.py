@@ -346,7 +346,7 @@ def _why(program: Program, isolation: Isolation) -> str:
     if len(shown) > _REASON_CHARACTERS:
         shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
     closed = isolation != "none" and _CLOSED.search(program.aside.text())
-    why = f"{_ending(program.exit_status or 0)}{f': {shown}' if shown else ' without a word on stderr.'}"
+    why = f"{_ending(program.exit_status or 0)}{f': {shown}' if shown else ' and printed nothing on stderr.'}"
     return f"{why.rstrip('.')}. {_IN_SANDBOX}" if closed else why
 
 

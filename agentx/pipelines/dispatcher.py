@@ -498,12 +498,13 @@ class Dispatcher:
         if others:
             more = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
             path = others[0] if len(others) == 1 else "PATH"
+            named = f"{', '.join(others[:_NAMED])}{more}"
             said = (
-                f"{', '.join(others[:_NAMED])}{more}, not its own, changed while it ran without a sandbox: "
+                f"While it ran without a sandbox, {named} changed, which its role does not write: "
                 f"`agentx diff {since}` shows how, `agentx restore {path} --at {since}` takes it back. "
             )
         if self._config() != config:
-            said += f"{CONFIG} changed while it ran without a sandbox: `git log -p {CONFIG}` shows how."
+            said += f"While it ran without a sandbox, {CONFIG} changed: `git log -p {CONFIG}` shows how."
         if not said:
             return outcome
         reason = f"{outcome.reason} {said}".strip()

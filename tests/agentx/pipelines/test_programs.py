@@ -93,7 +93,7 @@ LATER = "import time; time.sleep(60); print('the end')"
     ("code", "told"),
     [
         ("pass", "It printed nothing. report.md was not written."),
-        ("print('half'); sys.exit(3)", "It ended with exit status 3 without a word on stderr."),
+        ("print('half'); sys.exit(3)", "It ended with exit status 3 and printed nothing on stderr."),
         ("os.write(1, b'one\\n\\xff')", "It printed the byte 0xFF in line 2, but its file is UTF-8 text."),
         ("print('x' * 9000 + chr(10) + chr(0))", "It printed a NUL in line 2, but its file is UTF-8 text."),
         ("os.write(1, os.urandom(2_000_000))", ", but its file is UTF-8 text."),
@@ -229,7 +229,7 @@ def test_a_program_in_the_sandbox_reads_what_by_and_the_settings_name(desk):
 def test_a_program_without_the_sandbox_that_changes_other_files_is_not_accepted(desk):
     reason = refused(desk, meddle(desk), FREE)
     assert re.fullmatch(
-        r"input\.md, other\.md, not its own, changed while it ran without a sandbox: "
+        r"While it ran without a sandbox, input\.md, other\.md changed, which its role does not write: "
         r"`agentx diff (\d+)` shows how, `agentx restore PATH --at \1` takes it back\.",
         reason,
     )
@@ -246,7 +246,9 @@ def test_a_program_without_the_sandbox_that_keeps_to_its_files_is_accepted(desk)
 def test_a_program_that_changes_the_configuration_is_not_accepted(desk):
     code = f"open({str(desk.ws.root / 'agentx.toml')!r}, 'a').write('\\n'); print('Text.')"
     reason = refused(desk, code, FREE)
-    assert reason == "agentx.toml changed while it ran without a sandbox: `git log -p agentx.toml` shows how."
+    assert (
+        reason == "While it ran without a sandbox, agentx.toml changed: `git log -p agentx.toml` shows how."
+    )
 
 
 def test_where_there_is_no_sandbox_the_user_is_told_once(desk, monkeypatch):
