@@ -118,7 +118,7 @@ def test_an_error_that_no_wait_mends_is_told_at_once(many):
         raise ModelError("the key is wrong")
 
     ended = many.run(wrong)
-    assert "No model answered (ModelError: the key is wrong)" in ended.reason
+    assert "No model answered (the key is wrong)" in ended.reason
     assert len(many.author.prompts) == 1
 
 
