@@ -25,7 +25,7 @@ from agentx.synthesis.memory.items import MemoryItem, RefusedCall, RejectionDeta
 from agentx.synthesis.scribe.refused_calls import repeats_call
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.similarity.near_duplicates import meaning
-from agentx.synthesis.similarity.statement import bare
+from agentx.synthesis.similarity.normal_form import bare
 from agentx.synthesis.state.flows import sentences, terms, terms_as_said
 from agentx.synthesis.state.rule_lifecycle import boot_rules, has_faded, is_critical
 from agentx.synthesis.state.state import State

@@ -12,7 +12,7 @@ from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, applies
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.similarity.near_duplicates import meaning
-from agentx.synthesis.similarity.statement import bare
+from agentx.synthesis.similarity.normal_form import bare
 from agentx.synthesis.state.flows import terms
 from agentx.synthesis.state.rule_lifecycle import is_passed_over
 

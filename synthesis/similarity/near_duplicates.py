@@ -1,6 +1,6 @@
 """Find near-duplicate items: other wordings of one statement, in the same domain, agent and scope.
 
-Two texts say the same if their normal forms (:mod:`agentx.synthesis.similarity.statement`) agree: the same
+Two texts say the same if their normal forms (:mod:`agentx.synthesis.similarity.normal_form`) agree: the same
 content words, with synonyms as one, and nothing that changes the meaning. A word more or another one makes
 another rule. Embeddings do not decide here: with MiniLM, "Log every request …" and "Log every response …" are
 nearer to each other than most rewordings are.
@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.synthesis.language.words import vocabulary, words_of
 from agentx.synthesis.memory.items import MemoryItem
-from agentx.synthesis.similarity.statement import Statement, same, statement
+from agentx.synthesis.similarity.normal_form import NormalForm, normal_form, same
 
 _NEGATIONS = vocabulary(
     """
@@ -53,7 +53,7 @@ def likeness(one: str, other: str) -> float:
     >>> likeness("Deploy on Fridays.", "Never deploy on Fridays.")
     0.0
     """
-    return float(same(statement(one), statement(other)))
+    return float(same(normal_form(one), normal_form(other)))
 
 
 Likenesses = dict[str, dict[str, float]]
@@ -72,7 +72,7 @@ def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Like
     found: Likenesses = defaultdict(dict)
     groups: defaultdict[object, list[MemoryItem]] = defaultdict(list)
     for item in items:
-        groups[item.domain, item.agent, item.scope, statement(item.text).key].append(item)
+        groups[item.domain, item.agent, item.scope, normal_form(item.text).key].append(item)
     for group in groups.values():
         if any(item.id in fresh for item in group):
             _compare(group, fresh, found)
@@ -81,7 +81,7 @@ def near_duplicates(items: Iterable[MemoryItem], fresh: Collection[str]) -> Like
 
 def _compare(group: list[MemoryItem], fresh: Collection[str], found: Likenesses) -> None:
     """Compare the items of one group, each fresh one with those that have one of its rarest words."""
-    statements: dict[str, Statement] = {item.id: statement(item.text) for item in group}
+    statements: dict[str, NormalForm] = {item.id: normal_form(item.text) for item in group}
     often = Counter(word for one in statements.values() for word in one.words)
     holding: defaultdict[str, list[str]] = defaultdict(list)
     for item in sorted(group, key=lambda item: (item.created_seq, item.id)):

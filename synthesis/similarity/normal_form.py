@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from agentx.synthesis.language.words import STOP_WORDS, meanings, stem, vocabulary
+from agentx.synthesis.similarity.phrases import rephrased
 from agentx.synthesis.similarity.synonyms import SAME_MEANING
 
 _LABEL = re.compile(
@@ -23,56 +24,6 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 """A heading that says nothing about the subject of a statement: "Lesson learned: …"."""
-
-_COUNT = (
-    r"(?=\s+(?:the\s+)?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
-)
-_COUNT += r"|thirty|forty|fifty|sixty|hundred|half|an?)\b)"
-_PHRASES = tuple(
-    (re.compile(rf"\b(?:{pattern})(?!\w)", re.IGNORECASE), by)
-    for pattern, by in (
-        (r"(?:once (?:a|per|every|each)|every|each|per) (hour|day|week|month|quarter|year)", r"\1ly"),
-        (r"on (mon|tues|wednes|thurs|fri|satur|sun)days", r"every \1day"),
-        (r"(?:pull|merge)[ -]requests?|prs?", "pullrequest"),
-        (r"type[ -](?:hints?|hinting|annotations?)", "typehint"),
-        (r"doc[ -]strings?", "docstring"),
-        (r"bullet(?:ed)?[ -](?:points?|lists?)", "bullet"),
-        (r"global variables?|globals", "globals"),
-        (r"unit[ -]tests?", "test"),
-        (r"e-mails?", "email"),
-        (r"read[ -]only", "readonly"),
-        (r"back(?:ed|ing|s)?[ -]up", "backup"),
-        (r"back ((?:the |your |our )?\w+) up", r"backup \1"),
-        (r"(?:turn|switch|power)(?:ed|ing|es|s)? ((?:(?:the|all|every|each|it|them|your) )?(?:\w+ )?)on", r"enable \1"),  # noqa: E501
-        (r"(?:turn|switch|power)(?:ed|ing|es|s)? ((?:(?:the|all|every|each|it|them|your) )?(?:\w+ )?)off", r"disable \1"),  # noqa: E501
-        (r"half an hour", "30 minutes"),
-        (r"(?:one|1) (?:full )?day", "24 hours"),
-        (r"(?:two|2) weeks", "14 days"),
-        (r"(in|as|the) ((?:[\w.]+ ){1,3}?)(?:format|form|style|mood|manner|fashion|notation)", r"\1 \2"),
-        (r"(?:spell|write|written|wrote|spelled|spelt|spelling|writing)s? out(?: in words| in letters)?", "spellout"),  # noqa: E501
-        (r"prior to|ahead of|in advance of", "before"),
-        (r"as soon as|subsequent to", "after"),
-        (r"once(?= (?:the|you|we|it|they|all|every|each|its|their|your)\b)", "after"),
-        (r"rather than|in place of|in preference to", "instead of"),
-        (r"apart from|other than|except for", "except"),
-        (r"in case", "if"),
-        (r"in writing", "written"),
-        (r"get rid of", "remove"),
-        (r"keep(?:ing|s)? ((?:[\w'’-]+ ){1,5}?)out of", r"no \1in"),
-        (r"(?:do not|don['’]t|never|not) (?:fail|forget|neglect|omit) to", ""),
-        (r"(?:is|are|be|being) (?:strictly )?(?:forbidden|prohibited|banned|off[ -]limits|disallowed|taboo)", "not"),  # noqa: E501
-        (r"at least|no fewer than|no less than|not less than|not fewer than", "atleast"),
-        (r"(?:no|not) (?:\w+er|more|later) than|at (?:the )?most|at max(?:imum)?|not exceed(?:ing)?", "atmost"),  # noqa: E501
-        (rf"(?:up to|(?:a )?maximum of){_COUNT}", "atmost"),
-        (rf"(?:a )?minimum of{_COUNT}", "atleast"),
-        (r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten) or more", r"atleast \1"),
-        (r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten) or (?:less|fewer)", r"atmost \1"),
-        (rf"(?:fewer|less|(?:short|small|low|earli)er) than{_COUNT}|(?:under|below|within|inside){_COUNT}", "atmost"),  # noqa: E501
-        (rf"(?:more|(?:long|larg|great|high|lat|bigg)er) than{_COUNT}|(?:over|above|beyond){_COUNT}", "atleast"),  # noqa: E501
-        (r"exceed(?:s|ing)?", "atleast"),
-    )
-)  # fmt: skip
-"""Phrases that one word replaces before anything else is read."""
 
 _NUMBERS = dict(
     pair.split(":")
@@ -201,7 +152,7 @@ def _realises() -> frozenset[str]:
     return frozenset(map(_word, _REALISES))
 
 
-class Statement(msgspec.Struct, frozen=True):
+class NormalForm(msgspec.Struct, frozen=True):
     """The normal form of a text, as far as it is compared.
 
     Attributes:
@@ -256,22 +207,20 @@ def bare(text: str) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def statement(text: str) -> Statement:
+def normal_form(text: str) -> NormalForm:
     """Return the normal form of a text.
 
-    >>> statement("Use UTC in all timestamps.").key == statement("All timestamps should be in UTC.").key
+    >>> normal_form("Use UTC in all timestamps.").key == normal_form("All timestamps should be in UTC.").key
     True
-    >>> sorted(statement("Test before the release.").first)
+    >>> sorted(normal_form("Test before the release.").first)
     ['test']
     """
-    plain = bare(text)
-    for pattern, by in _PHRASES:
-        plain = pattern.sub(by, plain)
+    plain = rephrased(bare(text))
     tokens = [match.group().casefold().replace("’", "'") for match in _TOKEN.finditer(plain)]
     return _read(tokens, plain)
 
 
-def _read(tokens: list[str], plain: str) -> Statement:
+def _read(tokens: list[str], plain: str) -> NormalForm:
     """Read the tokens of a text whose phrases were replaced."""
     tokens = _contrasted(tokens)
     denials = [place for place, said in enumerate(tokens) if said in _DENIES]
@@ -293,7 +242,7 @@ def _read(tokens: list[str], plain: str) -> Statement:
     verbs = _verbs(tokens)
     first, second = (_content(part) for part in order) if order else (frozenset[str](), frozenset[str]())
     agent, patient = _roles(tokens)
-    return Statement(
+    return NormalForm(
         words=words,
         denies=denies,
         permits=permits,
@@ -475,12 +424,12 @@ def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 # --- comparison ---------------------------------------------------------------------------------------------
 
 
-def same(one: Statement, other: Statement) -> bool:
+def same(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two normal forms are of one statement."""
     return one.key == other.key and _same_words(one, other) and not differs(one, other)
 
 
-def _same_words(one: Statement, other: Statement) -> bool:
+def _same_words(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts have the same words, save for a verb that only puts the rest into effect."""
     more, less = (one, other) if len(one.words) > len(other.words) else (other, one)
     extra = more.words - less.words
@@ -489,7 +438,7 @@ def _same_words(one: Statement, other: Statement) -> bool:
     return not extra or (extra <= more.soft and not less.light and not less.soft)
 
 
-def differs(one: Statement, other: Statement) -> bool:
+def differs(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts with the same words say something else, as by another order."""
     return (
         bool(one.light and other.light and one.light.isdisjoint(other.light))
@@ -521,7 +470,7 @@ def _flipped(
     return bool(forward and back)
 
 
-def _bound_otherwise(one: Statement, other: Statement) -> bool:
+def _bound_otherwise(one: NormalForm, other: NormalForm) -> bool:
     """Return whether words changed the prepositions before them in a way that changes the meaning."""
     for name in one.chains.keys() & other.chains.keys():
         mine, theirs = one.chains[name], other.chains[name]
