@@ -30,7 +30,8 @@ _NUMBERS = dict(
     for pair in vocabulary(
         """
         one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12 fifteen:15
-        twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100 twice:2 thrice:3 half:0.5
+        thirteen:13 fourteen:14 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20 thirty:30 forty:40
+        fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100 thousand:1000 dozen:12 twice:2 thrice:3 half:0.5
         """
     )
 )
@@ -49,7 +50,7 @@ _IRREGULAR = dict(
         understood:understand wound:wind lent:lend dealt:deal meant:mean slept:sleep hung:hang
         shaken:shake beaten:beat data:data children:child people:person men:man women:woman
         mice:mouse feet:foot teeth:tooth indices:index analyses:analysis hypotheses:hypothesis
-        knives:knife shelves:shelf leaves:leaf loaves:loaf lives:life
+        axes:axis matrices:matrix criteria:criterion vertices:vertex knives:knife shelves:shelf leaves:leaf loaves:loaf lives:life
         """
     )
 )
@@ -69,6 +70,7 @@ _DENIES = vocabulary(
 )
 _PERMITS = vocabulary("may can might could allowed permitted optional optionally free")
 _OBLIGES = vocabulary("must should shall need needs have has ought required always")
+_RELATIVE = vocabulary("what which that who whom how where whatever whoever")
 _KEPT_SMALL = vocabulary(
     """
     only most more few fewer less some both other same own since unless except during against through again
@@ -128,6 +130,8 @@ _BINDS = {
     }.items()
     for word in vocabulary(row)
 }
+_DIRECTED = frozenset({"to", "from", "instead"})
+"""Prepositions whose word cannot be bound by another one without another meaning."""
 _OPPOSED_PAIRS = (("from", "to"), ("to", "from"), ("above", "below"), ("below", "above"))
 _PARTICLES = {"up": "down", "out": "in", "off": "on"}
 _BOUNDS = ("atmost", "atleast")
@@ -136,7 +140,7 @@ _BINDS_UP_TO = 3
 
 
 _TOKEN = re.compile(r"(?<!\w)[-+]?\d[\d.,]*\d(?!\w)|[^\W_]+(?:['’.][^\W_]+)*|[,;:()!?]|\.(?=\s|$)|[%°$€£+]")
-_NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[_/\\.@#=<>][^\s,;:!?\"'`()\[\]{}]*\w|--?[a-z][\w-]*")
+_NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[_/\\.@#=<>][^\s,;:!?\"'`()\[\]{}]*\w|(?<!\w)--?[a-z][\w-]*")
 _PAUSES = frozenset(",;:()!?.")
 
 
@@ -224,7 +228,8 @@ def _read(tokens: list[str], plain: str) -> NormalForm:
     """Read the tokens of a text whose phrases were replaced."""
     tokens = _contrasted(tokens)
     denials = [place for place, said in enumerate(tokens) if said in _DENIES]
-    denies, permits = len(denials) % 2 == 1, any(said in _PERMITS for said in tokens)
+    denies = len(denials) % 2 == 1
+    permits = any(said in _PERMITS and not _is_relative(tokens, place) for place, said in enumerate(tokens))
     permits = permits and not denies and "only" not in tokens
     order, turned = _order(tokens, denies=denies)
     denies ^= turned
@@ -259,6 +264,11 @@ def _read(tokens: list[str], plain: str) -> NormalForm:
         soft=words & verbs,
         particles=frozenset(tokens) & (_PARTICLES.keys() | set(_PARTICLES.values())),
     )
+
+
+def _is_relative(tokens: list[str], place: int) -> bool:
+    """Return whether a word belongs to a relative clause, as in "what the user can do"."""
+    return not _RELATIVE.isdisjoint(tokens[max(place - 4, 0) : place])
 
 
 def _contrasted(tokens: list[str]) -> list[str]:
@@ -319,7 +329,8 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
     """Yield the numbers with their bounds, the names, and the small words that make a difference."""
     for place, said in enumerate(tokens):
         before = tokens[max(place - 2, 0) : place]
-        limit = next((word for word in reversed(before) if word in _BOUNDS), "")
+        behind = tokens[place + 1 : place + 3]
+        limit = next((word for word in (*reversed(before), *behind) if word in _BOUNDS), "")
         number = _number(said)
         if said in ("a", "an") and limit and before[-1] == limit:
             number = "1"
@@ -327,7 +338,7 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
             yield f"{limit}{number}"
         elif said == "last" and not _is_ordinal(tokens, place):
             continue
-        elif _matters(said) or (said in _BOUNDS and not any(map(_number, tokens[place + 1 : place + 3]))):
+        elif _matters(said) or (said in _BOUNDS and not _bounds_a_number(tokens, place)):
             yield said
         elif said in ("above", "over", "below", "under"):
             yield _BINDS[said]
@@ -335,6 +346,11 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
             yield said
     for name in _NAME.findall(plain):
         yield name.casefold().rstrip(".")
+
+
+def _bounds_a_number(tokens: list[str], place: int) -> bool:
+    near = (*tokens[max(place - 2, 0) : place], *tokens[place + 1 : place + 3])
+    return any(map(_number, near)) or bool({"a", "an"} & set(tokens[place + 1 : place + 2]))
 
 
 def _matters(said: str) -> bool:
@@ -363,7 +379,7 @@ def _bound(
         if said in _BINDS:
             open_ = set()
             chains.setdefault(_BINDS[said], []).append(open_)
-        elif said in _PAUSES or said in _PERMITS or said in _OBLIGES or said == "and":
+        elif said in _PAUSES or said in _PERMITS or said in _OBLIGES or said in ("and", "before", "after"):
             open_ = None
         elif word := _word(said):
             if word in _light():
@@ -411,7 +427,9 @@ def _phrase(tokens: list[str]) -> list[str]:
 
 def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the small words in order, with a gap for each content word, and the content words in order."""
-    kept = [(said, _word(said)) for said in tokens if said not in _PAUSES]
+    light = _light()
+    kept = [(_BINDS.get(said, said), word and light.get(word, word))
+            for said in tokens if said not in _PAUSES for word in [_word(said)]]
     words = [word for _, word in kept if word]
     for place in range(1, len(kept) - 1):
         if kept[place][0] in ("and", "or") and kept[place - 1][1] and kept[place + 1][1]:
@@ -470,18 +488,47 @@ def _flipped(
     return bool(forward and back)
 
 
-def _bound_otherwise(one: NormalForm, other: NormalForm) -> bool:
-    """Return whether words changed the prepositions before them in a way that changes the meaning."""
-    for name in one.chains.keys() & other.chains.keys():
-        mine, theirs = one.chains[name], other.chains[name]
-        if mine != theirs and frozenset().union(*mine) == frozenset().union(*theirs):
-            return True
+def turns_order(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether two texts put the same steps in another order."""
+    return (
+        _turned(one.particles, other.particles)
+        or _flipped(one.first, one.second, other.first, other.second)
+        or bool(one.ordered and other.ordered and (one.first & other.second or one.second & other.first))
+    )
+
+
+def changes_direction(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether what goes from one place to another goes the other way."""
     none = frozenset[str]()
     for here, there in _OPPOSED_PAIRS:
         moved = one.bound.get(here, none) & other.bound.get(there, none)
         back = other.bound.get(here, none) & one.bound.get(there, none)
         if moved - one.bound.get(there, none) or back:
             return True
+    return any(
+        (one.bound[name] - other.bound[name]) & other.words or (other.bound[name] - one.bound[name]) & one.words
+        for name in _DIRECTED & one.bound.keys() & other.bound.keys()
+    )
+
+
+def stem_of(word: str) -> str:
+    """Return the stem that represents a content word; empty if it is not one.
+
+    >>> stem_of("erase") == stem_of("deletes")
+    True
+    """
+    stemmed = _word(word.casefold())
+    return _light().get(stemmed, stemmed)
+
+
+def _bound_otherwise(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether words changed the prepositions before them in a way that changes the meaning."""
+    for name in one.chains.keys() & other.chains.keys():
+        mine, theirs = one.chains[name], other.chains[name]
+        if mine != theirs and frozenset().union(*mine) == frozenset().union(*theirs):
+            return True
+    if changes_direction(one, other):
+        return True
     for name, words in one.bound.items():
         if name in other.bound and _flipped(
             words, one.words - words, other.bound[name], other.words - other.bound[name]

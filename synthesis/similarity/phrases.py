@@ -27,7 +27,11 @@ _PHRASES = tuple(
         (rf"{_SWITCH}on", r"enable \1"),
         (rf"{_SWITCH}off", r"disable \1"),
         (r"half an hour", "30 minutes"),
+        (r"(?:within|inside) a(?: single)? day", "within 24 hours"),
         (r"(?:one|1) (?:full )?day", "24 hours"),
+        (r"(\d+) ?mins?", r"\1 minutes"),
+        (r"(\d+) ?secs?", r"\1 seconds"),
+        (r"(\d+) ?hrs?", r"\1 hours"),
         (r"(?:two|2) weeks", "14 days"),
         (r"(in|as|the) ((?:[\w.]+ ){1,3}?)(?:format|form|style|mood|manner|fashion|notation)", r"\1 \2"),
         (rf"{_SPELL}s? out(?: in words| in letters)?", "spellout"),
@@ -36,10 +40,12 @@ _PHRASES = tuple(
         (r"once(?= (?:the|you|we|it|they|all|every|each|its|their|your)\b)", "after"),
         (r"rather than|in place of|in preference to", "instead of"),
         (r"apart from|other than|except for", "except"),
+        (r"not (?:only|just|merely)", "also"),
         (r"in case", "if"),
         (r"in writing", "written"),
         (r"get rid of", "remove"),
-        (r"keep(?:ing|s)? ((?:[\w'’-]+ ){1,5}?)out of", r"no \1in"),
+        (r"(?:keep|leave|leaving)s? ((?:[\w'’-]+ ){1,5}?)out of", r"no \1in"),
+        (r"(?:freshly|newly)(?: written| made| created| added)?", "new"),
         (r"(?:do not|don['’]t|never|not) (?:fail|forget|neglect|omit) to", ""),
         (rf"(?:is|are|be|being) (?:strictly )?{_FORBIDDEN}", "not"),
         (r"at least|no fewer than|no less than|not less than|not fewer than", "atleast"),
@@ -58,12 +64,17 @@ _PHRASES = tuple(
 )  # fmt: skip
 
 
+_PLURAL = re.compile(r"\b([A-Z]{2,})s\b")
+"""The plural of an abbreviation: "PNGs"."""
+
+
 def rephrased(text: str) -> str:
     """Return a text with one word for each of these phrases.
 
     >>> rephrased("Get rid of it prior to the release.")
     'remove it before the release.'
     """
+    text = _PLURAL.sub(r"\1", text)
     for pattern, by in _PHRASES:
         text = pattern.sub(by, text)
     return text
