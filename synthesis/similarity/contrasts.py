@@ -56,23 +56,25 @@ first second third last
 """Each row is a closed class, of which no two members are the same thing."""
 
 _OPPOSITES = """
-add/remove add/delete add/drop create/delete create/remove insert/delete archive/delete keep/delete keep/discard
-keep/remove make/remove save/discard enable/disable open/close start/stop begin/finish allow/forbid allow/deny permit/forbid
-accept/reject accept/refuse approve/reject include/exclude encrypt/decrypt encode/decode import/export
-upload/download push/pull lock/unlock show/hide increase/decrease increase/reduce raise/lower raise/reduce
-rise/fall rise/drop grow/shrink expand/collapse merge/split install/uninstall mount/unmount load/unload
-connect/disconnect subscribe/unsubscribe publish/withdraw pass/fail succeed/fail success/failure successful/failed
-read/write attach/detach pack/unpack compress/decompress freeze/thaw heat/cool hot/cold warm/cool wet/dry
-public/private internal/external inner/outer old/new early/late fast/slow big/small long/short wide/narrow wider/narrower
-high/low thick/thin heavy/light minimum/maximum min/max ascending/descending uppercase/lowercase upper/lower
-synchronous/asynchronous sync/async manual/automatic manually/automatically optional/mandatory draft/final
-male/female adult/child formal/informal singular/plural active/passive horizontal/vertical positive/negative
-debit/credit income/expense gross/net incoming/outgoing inbound/outbound upstream/downstream online/offline
-indoor/outdoor indoors/outdoors raw/cooked raw/processed paid/unpaid signed/unsigned known/unknown
-empty/full simple/complex cheap/expensive safe/dangerous rich/poor strong/weak soft/hard sweet/salty
-live/recorded input/output source/target key/value local/remote local/global before/after above/below
-praise/criticise reward/punish hire/dismiss relative/absolute round/exact wrap/unwrap pin/unpin mute/unmute
-backup/restore deploy/revert commit/revert sorted/unsorted verbose/quiet strict/lenient direct/indirect
+add/remove add/delete add/drop create/delete create/remove insert/delete archive/delete keep/delete
+keep/discard keep/remove make/remove save/discard enable/disable open/close start/stop begin/finish
+allow/forbid allow/deny permit/forbid accept/reject accept/refuse approve/reject include/exclude
+encrypt/decrypt encode/decode import/export upload/download push/pull lock/unlock show/hide
+increase/decrease increase/reduce raise/lower raise/reduce rise/fall rise/drop grow/shrink expand/collapse
+merge/split install/uninstall mount/unmount load/unload connect/disconnect subscribe/unsubscribe
+publish/withdraw pass/fail succeed/fail success/failure successful/failed read/write attach/detach
+pack/unpack compress/decompress freeze/thaw heat/cool hot/cold warm/cool wet/dry public/private
+internal/external inner/outer old/new early/late fast/slow big/small long/short wide/narrow wider/narrower
+high/low thick/thin heavy/light minimum/maximum min/max ascending/descending uppercase/lowercase
+upper/lower synchronous/asynchronous sync/async manual/automatic manually/automatically optional/mandatory
+draft/final male/female adult/child formal/informal singular/plural active/passive horizontal/vertical
+positive/negative debit/credit income/expense gross/net incoming/outgoing inbound/outbound
+upstream/downstream online/offline indoor/outdoor indoors/outdoors raw/cooked raw/processed paid/unpaid
+signed/unsigned known/unknown empty/full simple/complex cheap/expensive safe/dangerous rich/poor
+strong/weak soft/hard sweet/salty live/recorded input/output source/target key/value local/remote
+local/global before/after above/below praise/criticise reward/punish hire/dismiss relative/absolute
+round/exact wrap/unwrap pin/unpin mute/unmute backup/restore deploy/revert commit/revert sorted/unsorted
+verbose/quiet strict/lenient direct/indirect
 """
 
 

@@ -29,9 +29,10 @@ _NUMBERS = dict(
     pair.split(":")
     for pair in vocabulary(
         """
-        one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12 fifteen:15
-        thirteen:13 fourteen:14 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20 thirty:30 forty:40
-        fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100 thousand:1000 dozen:12 twice:2 thrice:3 half:0.5
+        one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12
+        fifteen:15 thirteen:13 fourteen:14 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20
+        thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100
+        thousand:1000 dozen:12 twice:2 thrice:3 half:0.5
         """
     )
 )
@@ -50,7 +51,8 @@ _IRREGULAR = dict(
         understood:understand wound:wind lent:lend dealt:deal meant:mean slept:sleep hung:hang
         shaken:shake beaten:beat data:data children:child people:person men:man women:woman
         mice:mouse feet:foot teeth:tooth indices:index analyses:analysis hypotheses:hypothesis
-        axes:axis matrices:matrix criteria:criterion vertices:vertex knives:knife shelves:shelf leaves:leaf loaves:loaf lives:life
+        axes:axis matrices:matrix criteria:criterion vertices:vertex knives:knife shelves:shelf
+        leaves:leaf loaves:loaf lives:life
         """
     )
 )
@@ -428,8 +430,12 @@ def _phrase(tokens: list[str]) -> list[str]:
 def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the small words in order, with a gap for each content word, and the content words in order."""
     light = _light()
-    kept = [(_BINDS.get(said, said), word and light.get(word, word))
-            for said in tokens if said not in _PAUSES for word in [_word(said)]]
+    kept = [
+        (_BINDS.get(said, said), word and light.get(word, word))
+        for said in tokens
+        if said not in _PAUSES
+        for word in [_word(said)]
+    ]
     words = [word for _, word in kept if word]
     for place in range(1, len(kept) - 1):
         if kept[place][0] in ("and", "or") and kept[place - 1][1] and kept[place + 1][1]:
@@ -506,7 +512,8 @@ def changes_direction(one: NormalForm, other: NormalForm) -> bool:
         if moved - one.bound.get(there, none) or back:
             return True
     return any(
-        (one.bound[name] - other.bound[name]) & other.words or (other.bound[name] - one.bound[name]) & one.words
+        (one.bound[name] - other.bound[name]) & other.words
+        or (other.bound[name] - one.bound[name]) & one.words
         for name in _DIRECTED & one.bound.keys() & other.bound.keys()
     )
 

@@ -58,7 +58,9 @@ _LIGHT = vocabulary(
 _ABSENT = vocabulary("away free clear hidden")
 """Words that deny something without a negation: "keep the key hidden"."""
 
-_SOFT = vocabulary("only first last next new old more fewer less most own both until since off out same other")
+_SOFT = vocabulary(
+    "only first last next new old more fewer less most own both until since off out same other"
+)
 """Small words that one of two wordings may have alone."""
 
 _SOFT_OPPOSITES = (("first", "last"), ("new", "old"), ("more", "fewer"), ("more", "less"))
@@ -109,7 +111,10 @@ def _contradict(one: NormalForm, other: NormalForm) -> bool:
         _denies(one) != _denies(other)
         or one.permits != other.permits
         or _hard(one, other) != _hard(other, one)
-        or any({a, b} <= soft ^ others and not {a, b} <= soft and not {a, b} <= others for a, b in _SOFT_OPPOSITES)
+        or any(
+            {a, b} <= soft ^ others and not {a, b} <= soft and not {a, b} <= others
+            for a, b in _SOFT_OPPOSITES
+        )
         or (one.shape[0] == other.shape[0] and one.shape[1] != other.shape[1])
         or turns_order(one, other)
         or (one.denies == other.denies and changes_direction(one, other))
@@ -143,7 +148,7 @@ def _unmatched(one: NormalForm, other: NormalForm) -> list[str]:
 
 
 def _have_counterparts(one: str, other: str, likeness: Likeness) -> bool:
-    """Return whether each word of the text with fewer words of its own has a counterpart in the other text."""
+    """Return whether each word that only one text has, the one with fewer such words, fits the other."""
     mine, theirs = normal_form(one), normal_form(other)
     here, there = _unmatched(mine, theirs), _unmatched(theirs, mine)
     if len(here) > len(there):

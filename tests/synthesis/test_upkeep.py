@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import Event
-from agentx.synthesis.learning.maintenance_plan import APART, Use, upkeep
+from agentx.synthesis.learning.maintenance_plan import Use, upkeep
+from agentx.synthesis.learning.merging import APART
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail, ending, sort_of
 from agentx.synthesis.memory.vitality import vitality
