@@ -1,4 +1,4 @@
-"""Edit memory by hand: add, edit, retire, pin, review. Each change is recorded with its author."""
+"""Edit memory by hand: add, edit, retire, pin, merge, review. Each change is recorded with its author."""
 
 from collections.abc import Sequence
 from typing import Any, cast, get_args
@@ -9,6 +9,8 @@ from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.learning.maintenance_plan import PATCHED
+from agentx.synthesis.learning.merging import MERGED, STANDING, merged, proposed_for, rank, separated
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
@@ -28,6 +30,7 @@ from agentx.synthesis.memory.items import (
     item_id,
     joined,
     sort_of,
+    superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.rule_lifecycle import standing_as
@@ -231,12 +234,20 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
     """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
+    A proposed merge is done, or never proposed again.
+
     Raises:
-        UsageError: It is not a candidate, and nothing may have ended it.
+        UsageError: It is not a candidate, and nothing may have ended it or is perhaps the same.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
         ended = item.status == "active" and item.perhaps_ended_by
+        other = None if ended else proposed_for(item, engine.log.state.items)
+        if other and accept:
+            better, worse = sorted((item, other), key=rank)
+            return merge(engine, better.id, worse.id, actor)
+        if other:
+            return change(engine, Patch(id=name, links=separated(item, other.id)), actor)
         if item.status != "candidate" and not ended:
             raise UsageError(f"{name} is {item.status}, not a candidate.")
         patch = Patch(id=name, status="active" if accept else "retired", trust="user")
@@ -244,6 +255,51 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
             evidence = item.evidence if accept else joined(item.evidence, item.perhaps_ended_by)
             patch = Patch(id=name, status=patch.status, evidence=evidence, perhaps_ended_by=())
         return change(engine, patch, actor)
+
+
+def merge(engine: Engine, kept: str, other: str, actor: str) -> MemoryItem:
+    """Merge one item into another that says the same; the wordings of both stay, linked both ways.
+
+    Raises:
+        UsageError: They are of different kinds, of a kind that is not merged, or no longer stand.
+    """
+    with engine.write_path.exclusive():
+        item, taken = find(engine, kept), find(engine, other)
+        if kept == other or item.kind != taken.kind or item.kind not in MERGED:
+            raise UsageError("Only two rules, or two items of knowledge, can be merged.")
+        for one in (item, taken):
+            if one.status not in STANDING:
+                raise UsageError(f"{one.id} is {one.status}, so it cannot be merged.")
+        return _replace(engine, merged(item, [taken]), actor)
+
+
+def unmerge(engine: Engine, kept: str, other: str, actor: str) -> MemoryItem:
+    """Take a merge back: the other item stands again, and the two are never merged again.
+
+    Raises:
+        UsageError: The second was not merged into the first.
+    """
+    with engine.write_path.exclusive():
+        item, taken = find(engine, kept), find(engine, other)
+        if superseded_by(taken) != kept or taken.status != "retired":
+            raise UsageError(f"{other} was not merged into {kept}.")
+        reason = f"It was separated from {kept}."
+        again = msgspec.structs.replace(
+            taken, status=standing_as(taken.score), links=separated(taken, kept), reason=reason
+        )
+        alone = msgspec.structs.replace(item, links=separated(item, other), reason="")
+        return _replace(engine, [again, alone], actor)
+
+
+def _replace(engine: Engine, items: Sequence[MemoryItem], actor: str) -> MemoryItem:
+    """Record new versions of items; return the first of them."""
+    patches = []
+    for new in items:
+        old = find(engine, new.id)
+        fields = {name: getattr(new, name) for name in PATCHED if getattr(new, name) != getattr(old, name)}
+        patches.append(Patch(id=new.id, **fields))
+    engine.synthesizer.record(patches, PERSON, actor=actor)
+    return find(engine, items[0].id)
 
 
 def change(engine: Engine, patch: Patch, actor: str) -> MemoryItem:

@@ -11,11 +11,10 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.clock import stamp
-from agentx.synthesis.learning.merging import MERGED, PROPOSED, STANDING, merged, told_apart
+from agentx.synthesis.learning.merging import MERGED, PROPOSED, STANDING, age, merged, rank, told_apart
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     ARCHIVED,
-    TRUST_ORDER,
     Evidence,
     Link,
     MemoryItem,
@@ -65,7 +64,9 @@ class Use(msgspec.Struct, frozen=True):
     at: str
 
 
-What = Literal["faded", "asleep", "retired", "merged", "promoted", "woken", "stronger", "archived", "used"]
+What = Literal[
+    "faded", "asleep", "retired", "merged", "proposed", "promoted", "woken", "stronger", "archived", "used"
+]
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: ``faded`` (passed over), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
-            item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
+            item), ``proposed`` (perhaps equivalent to another one), ``promoted`` (a new rule), ``woken``,
+            ``stronger``, ``archived`` or ``used``.
         score: The score before.
     """
 
@@ -235,11 +237,11 @@ class _Work:
     def _merge(self, at: str) -> None:
         """Merge equivalent items into the better one, best first."""
         stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
-        stood.sort(key=lambda item: (_rank(item), _age(item)))
+        stood.sort(key=rank)
         for item in (self.items[one.id] for one in stood):
             if item.status not in STANDING:  # already merged into another one
                 continue
-            others = sorted((self.items[name] for name in self._alike[item.id]), key=_age)
+            others = sorted((self.items[name] for name in self._alike[item.id]), key=age)
             # Pinned and critical items stay, and so do those that the user separated.
             taken = [
                 other
@@ -257,7 +259,8 @@ class _Work:
             if one.kind != other.kind or not {one.status, other.status} <= set(STANDING):
                 continue
             if not told_apart(one, other) and not any(link.target == older for link in other.links):
-                self._set(other, links=(*other.links, Link(PROPOSED, older)))
+                reason = f"Perhaps it says the same as {older}; `agentx memory review` asks you."
+                self._set(other, links=(*other.links, Link(PROPOSED, older)), reason=reason)
 
     def _promote(self, at: str) -> None:
         """Promote lessons to rules, or strengthen the rules that already say the same."""
@@ -273,7 +276,7 @@ class _Work:
             awake = [rule for rule in rules if rule.status in STANDING or has_faded(rule)]
             same = [rule for rule in awake if not told_apart(rule, lesson)]
             if same:
-                self._repeat(min(same, key=_rank), lesson)
+                self._repeat(min(same, key=rank), lesson)
             elif not rules:  # a rule that the user ended or took back stays so
                 self._make_rule(lesson, at)
 
@@ -342,16 +345,6 @@ def _stood(item: MemoryItem, at: str) -> bool:
     return item.status in STANDING and (item.created_at or item.used_at) <= at
 
 
-def _age(item: MemoryItem) -> tuple[int, str]:
-    return item.created_seq, item.id
-
-
-def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
-    """Return a sort key, better items first: pinned, critical, more trusted, stronger, with more evidence."""
-    trust = TRUST_ORDER.index(item.trust)
-    return not item.pinned, not is_critical(item), trust, -item.score, -len(item.evidence)
-
-
 def _told(
     before: Mapping[str, MemoryItem], after: Mapping[str, MemoryItem]
 ) -> tuple[tuple[Change, ...], tuple[Done, ...]]:
@@ -382,6 +375,8 @@ def became(old: MemoryItem, new: MemoryItem) -> What:
         if new.status == "retired" and superseded_by(new):
             return "merged"
         return "archived" if old.status == "closed" else _TURNED[new.status]
+    if new.links != old.links and new.links[-1].relation == PROPOSED:
+        return "proposed"
     if new.score < old.score or _is_passed_over_more(old, new):
         return "faded"
     return "stronger" if new.score > old.score or new.links != old.links else "used"

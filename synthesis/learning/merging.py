@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from agentx.synthesis.memory.items import Kind, Link, MemoryItem, RuleDetail, Status, joined, superseded_by
-from agentx.synthesis.state.rule_lifecycle import ACTIVE, AGAIN, detail_of, risen
+from agentx.synthesis.memory.items import (
+    TRUST_ORDER,
+    Kind,
+    Link,
+    MemoryItem,
+    RuleDetail,
+    Status,
+    joined,
+    superseded_by,
+)
+from agentx.synthesis.state.rule_lifecycle import ACTIVE, AGAIN, detail_of, is_critical, risen
 
 MERGED: tuple[Kind, ...] = ("rule", "knowledge")
 """Kinds whose near-duplicates are merged, each sort by itself."""
@@ -59,9 +68,10 @@ def _settled(item: MemoryItem) -> tuple[Link, ...]:
     return tuple(link for link in item.links if link.relation != PROPOSED)
 
 
-def separated(item: MemoryItem) -> tuple[Link, ...]:
-    """Return the links of an item whose proposed merge a person refused."""
-    return tuple(Link(APART, link.target) if link.relation == PROPOSED else link for link in item.links)
+def separated(item: MemoryItem, *others: str) -> tuple[Link, ...]:
+    """Return the links of an item that a person separated from others, whatever linked them before."""
+    links = (link for link in item.links if link.target not in others)
+    return (*links, *(Link(APART, other) for other in others))
 
 
 def told_apart(one: MemoryItem, other: MemoryItem) -> bool:
@@ -77,6 +87,17 @@ def proposed_for(item: MemoryItem, items: Mapping[str, MemoryItem]) -> MemoryIte
     links = (link.target for link in item.links if link.relation == PROPOSED)
     others = (items.get(target) for target in links if item.status in STANDING)
     return next((one for one in others if one and one.status in STANDING and one.kind == item.kind), None)
+
+
+def age(item: MemoryItem) -> tuple[int, str]:
+    """Return a sort key, older items first."""
+    return item.created_seq, item.id
+
+
+def rank(item: MemoryItem) -> tuple[bool, bool, int, float, int, tuple[int, str]]:
+    """Return a sort key, better items first: pinned, critical, more trusted, stronger, with more evidence."""
+    trust = TRUST_ORDER.index(item.trust)
+    return not item.pinned, not is_critical(item), trust, -item.score, -len(item.evidence), age(item)
 
 
 def wordings(item: MemoryItem, items: Mapping[str, MemoryItem]) -> Iterator[MemoryItem]:
