@@ -19,7 +19,7 @@ from agentx.policy import resource_lookup
 from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import Draft, Event, TaskGraded, ToolCallExecuted
+from agentx.storage.events.types import AgentMessageSent, Draft, Event, TaskGraded, ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
@@ -37,6 +37,7 @@ from agentx.synthesis.learning.following import (
     READING_TOOLS,
     StepsSeen,
     can_change,
+    checked_rules,
     observe,
     only_denied,
 )
@@ -407,13 +408,19 @@ class Gates:
         return msgspec.structs.replace(told, unknown=unknown, unmade=unmade)
 
     def after_run(
-        self, task: str, calls: Sequence[ToolCallExecuted], *, passed: bool, flows: bool, run: str
+        self,
+        task: str,
+        facts: Sequence[ToolCallExecuted | AgentMessageSent],
+        *,
+        passed: bool,
+        flows: bool,
+        run: str,
     ) -> Graded | None:
-        """Grade a run by what was measured: its outcome, and the steps of its flow that its calls show.
+        """Grade a run by what was measured: its outcome, the steps of its flow, and the rules checked in it.
 
         Args:
             task: The message that it answered.
-            calls: Its tool calls.
+            facts: Its tool calls and messages.
             passed: Whether it completed, and no check is left failing.
             flows: Whether it can count for a flow.
             run: Its ID.
@@ -421,12 +428,25 @@ class Gates:
         Returns:
             ``None`` if every change that it tried was denied: that proves nothing.
         """
+        calls = [fact for fact in facts if isinstance(fact, ToolCallExecuted)]
         if only_denied(calls):
             return None
+        items = self.engine.snapshot().items
+        kept, broke = (
+            [name for name in names if name in items and items[name].kind == "rule"]
+            for names in checked_rules(facts)
+        )
         flow, steps = self._followed(task, calls) if flows else ("", None)
         failed = steps is not None and steps.followed and bool(steps.failed)
         return self.after(
-            task, passed=passed and not failed, flow=flow, actor="engine:gates", run=run, steps=steps
+            task,
+            passed=passed and not failed,
+            flow=flow,
+            kept=kept,
+            broke=broke,
+            actor="engine:gates",
+            run=run,
+            steps=steps,
         )
 
     def _followed(self, task: str, calls: Sequence[ToolCallExecuted]) -> tuple[str, StepsSeen | None]:

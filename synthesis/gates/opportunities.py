@@ -7,6 +7,7 @@ import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
+    AgentMessageSent,
     Event,
     RunEnded,
     RunStarted,
@@ -16,11 +17,12 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard
 from agentx.synthesis.gates.situations import comes_up, is_done
-from agentx.synthesis.learning.following import is_reading
+from agentx.synthesis.learning.following import checked_rules, is_reading
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.rule_lifecycle import RuleOutcome
 from agentx.synthesis.state.state import State
 
+_COUNTED = ToolCallExecuted | AgentMessageSent | TaskGraded | RunEnded
 _VALUE_CHARACTERS = 400
 _TASK_CHARACTERS = 2_000
 
@@ -125,7 +127,7 @@ def _tasks(events: Iterable[Event], since: int) -> list[_Task]:
         elif isinstance(data, UserMessageSent):
             if Actor.parse(event.actor).is_user and event.run not in running:
                 begin(event, data.body.text)
-        elif event.seq > since and isinstance(data, ToolCallExecuted | TaskGraded | RunEnded):
+        elif event.seq > since and isinstance(data, _COUNTED):
             task = open_tasks.get(event.run)
             if task is None or (isinstance(data, TaskGraded) and not event.run and task.grade):
                 task = begin(event, "")
@@ -142,12 +144,18 @@ def _take(task: _Task, event: Event) -> None:
             task.said.append(Action(text=grade.task, domain=grade.domain))
         case RunEnded():
             task.ended = True
+        case AgentMessageSent() as answer:
+            _check(task, answer)
         case ToolCallExecuted() as call if not event.actor.startswith("tool:"):
-            task.checked |= dict.fromkeys(call.kept, True)
-            task.checked |= dict.fromkeys((*call.broke, *call.denied_by), False)
-            task.broke |= {*call.broke, *call.denied_by}
+            _check(task, call)
             if call.changes or not is_reading(call.tool, call.command):
                 (task.said if call.status == "DENIED" else task.done).append(_action(event, call))
+
+
+def _check(task: _Task, fact: ToolCallExecuted | AgentMessageSent) -> None:
+    kept, broke = checked_rules([fact])
+    task.checked |= dict.fromkeys(kept, True) | dict.fromkeys(broke, False)
+    task.broke |= {*broke}
 
 
 def _action(event: Event, call: ToolCallExecuted) -> Action:

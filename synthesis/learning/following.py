@@ -9,7 +9,7 @@ from functools import cache
 
 import msgspec
 
-from agentx.storage.events.types import ToolCallExecuted
+from agentx.storage.events.types import AgentMessageSent, ToolCallExecuted
 from agentx.synthesis.checks.command import is_check_command
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.shell.command_line import ProgramCall, steps
@@ -134,6 +134,21 @@ def only_denied(calls: Iterable[ToolCallExecuted]) -> bool:
     """Return whether every change that a run tried was denied, and there was at least one."""
     tried = [call for call in calls if is_change(call)]
     return bool(tried) and all(call.status == "DENIED" for call in tried)
+
+
+def checked_rules(facts: Iterable[ToolCallExecuted | AgentMessageSent]) -> tuple[list[str], list[str]]:
+    """Return the ids of the rules that a run kept by their checks, and of those that it broke.
+
+    The last check of a rule decides: one that denied a call and was then followed is kept. The other checks
+    of a denied call do not count, as its change was not made.
+    """
+    held: dict[str, bool] = {}
+    for fact in facts:
+        denied_by = fact.denied_by if isinstance(fact, ToolCallExecuted) else ()
+        if not denied_by:
+            held |= dict.fromkeys(fact.kept, True)
+        held |= dict.fromkeys((*fact.broke, *denied_by), False)
+    return [name for name, kept in held.items() if kept], [name for name, kept in held.items() if not kept]
 
 
 def command_of(call: ToolCallExecuted) -> str:

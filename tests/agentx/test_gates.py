@@ -15,7 +15,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import TaskGraded, ToolCallExecuted
 from agentx.synthesis.gates.action_gate import MAX_TOKENS
 from agentx.synthesis.learning.grading import NOT_PERMANENT
-from agentx.synthesis.memory.checks import PathCheck
+from agentx.synthesis.memory.checks import PathCheck, TextCheck
 from agentx.synthesis.memory.items import RuleDetail
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.tools.storage_tools import Written
@@ -467,6 +467,31 @@ def test_a_run_whose_only_change_was_denied_is_not_graded(ws, script):
     assert [call.status for call in results(ws)] == ["SUCCEEDED", "DENIED"]
     assert facts(ws, TaskGraded) == []
     assert ws.flows.find(flow.id)[1].succeeded == 0
+
+
+def word_rule(ws, word, *, kind="rule"):
+    """Return the id of a rule that denies a word in files and answers."""
+    return ws.remember(kind, f"Never write {word}.", checks=[TextCheck(phrases=(word,))]).id
+
+
+def wrote(content):
+    return ("write_file", {"path": "notes.md", "content": content})
+
+
+def test_a_grade_names_the_rules_whose_checks_held_and_those_that_were_broken(ws, script):
+    kept, broken = word_rule(ws, "synergy"), word_rule(ws, "leverage")
+    word_rule(ws, "utilize", kind="constraint")
+    run_task(ws, "Write the notes.", script(wrote("Together."), wrote("We leverage it."), "We leverage it."))
+    graded = facts(ws, TaskGraded)[-1]
+    assert (graded.data.kept, graded.data.broke) == ((kept,), (broken,))
+    assert (ws.state.items[kept].score, ws.state.items[broken].detail.violations) == (5.25, 1)
+
+
+def test_a_rule_that_denied_a_call_and_was_then_followed_is_kept(ws, script):
+    rule = word_rule(ws, "synergy")
+    run_task(ws, "Write the notes.", script(wrote("Synergy."), wrote("Together."), "Done."))
+    (graded,) = facts(ws, TaskGraded)
+    assert (graded.data.kept, graded.data.broke) == ((rule,), ())
 
 
 def test_a_run_that_leaves_a_check_failing_did_not_pass(configured, script):

@@ -3,6 +3,7 @@
 import pytest
 
 from agentx.storage.events.types import (
+    AgentMessageSent,
     Body,
     Event,
     FileChange,
@@ -107,6 +108,20 @@ def test_a_check_that_ran_is_an_opportunity_and_its_last_result_counts():
     denied = ToolCallExecuted(call_id="c", tool="write_file", status="DENIED", denied_by=("r-1",))
     assert counted(state, said("Go on."), denied) == [("r-1", "broke")]
     assert counted(state, said("Go on."), denied, wrote("a.py", kept=("r-1",))) == [("r-1", "both")]
+
+
+def test_the_check_of_an_answer_counts():
+    state = rules("Paint the shed.")
+    for fields, outcome in (({"kept": ("r-1",)}, "kept"), ({"broke": ("r-1",)}, "broke")):
+        answer = AgentMessageSent(body=Body("Done."), final=True, **fields)
+        assert counted(state, said("Go on."), ran("./go.sh"), answer) == [("r-1", outcome)]
+
+
+def test_a_denied_call_keeps_no_rule():
+    denied = ToolCallExecuted(
+        call_id="c", tool="write_file", status="DENIED", denied_by=("r-2",), kept=("r-1",)
+    )
+    assert counted(rules("Paint the shed.", "Oil the gate."), said("Go on."), denied) == [("r-2", "broke")]
 
 
 def test_a_grade_decides():
