@@ -32,7 +32,6 @@ class _Task(msgspec.Struct):
 
     Attributes:
         checked: By rule, whether its last check was kept.
-        broke: Rules with a check that was broken, or that denied a call.
     """
 
     said: list[Action]
@@ -40,7 +39,6 @@ class _Task(msgspec.Struct):
     seq: int = 0
     done: list[Action] = msgspec.field(default_factory=list)
     checked: dict[str, bool] = msgspec.field(default_factory=dict)
-    broke: set[str] = msgspec.field(default_factory=set)
     grade: TaskGraded | None = None
     ended: bool = False
 
@@ -82,12 +80,13 @@ def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[RuleOutcome]:
         measured = item.id in task.checked
         if task.seq < item.created_seq or not (named or measured or _reached(board, item, actions)):
             continue
+        shown = task.checked.get(item.id, is_done(board, item, done))
         yield RuleOutcome(
             rule=item.id,
             at=task.at,
-            kept=item.id not in broke
-            and (item.id in kept or task.checked.get(item.id, is_done(board, item, done))),
-            broke=item.id in broke or item.id in task.broke,
+            kept=item.id not in broke and (item.id in kept or bool(shown)),
+            broke=item.id in broke or (not named and task.checked.get(item.id) is False),
+            unknown=shown is None and not named,
             graded=named,
         )
 
@@ -155,7 +154,6 @@ def _take(task: _Task, event: Event) -> None:
 def _check(task: _Task, fact: ToolCallExecuted | AgentMessageSent) -> None:
     kept, broke = checked_rules([fact])
     task.checked |= dict.fromkeys(kept, True) | dict.fromkeys(broke, False)
-    task.broke |= {*broke}
 
 
 def _action(event: Event, call: ToolCallExecuted) -> Action:

@@ -71,14 +71,19 @@ def comes_up(board: MemoryBoard, item: MemoryItem, action: Action, words: Abstra
     return bool(own) and board.share(own, words) >= WORDS_ENOUGH
 
 
-def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bool:
+def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bool | None:
     """Return whether what was done has the words of what a rule asks for.
 
-    Words never show that a prohibition was kept.
+    ``None`` if words cannot tell: that nothing of a prohibition was done shows neither that it was kept nor
+    that it was passed over. "Never A without B" asks for B.
     """
     own = board.words[item.id].keys()
     asked = own - frozenset[str]().union(*_clauses(item.text)) or own
-    return bool(asked) and not meaning(item.text).denies and board.share(asked, words) >= KEPT_ENOUGH
+    if not meaning(item.text).denies:
+        return bool(asked) and board.share(asked, words) >= KEPT_ENOUGH
+    if condition := own & frozenset(terms(bare(item.text).casefold().partition(" without ")[2])):
+        return board.share(condition, words) >= KEPT_ENOUGH or None
+    return False if asked and board.share(asked, words) >= KEPT_ENOUGH else None
 
 
 def wakers(board: MemoryBoard) -> list[MemoryItem]:
