@@ -33,9 +33,12 @@ _PHRASE_CHARACTERS = 300
 KEPT_ENOUGH = 0.75
 """Minimum share of the weight of what a rule asks for that must be in what was done."""
 
-_TIMES = "before|after|when|whenever|while|during|if"
+_TIMES = (
+    "before|after|when|whenever|while|during|if|upon|prior to|(?:each|every) time"
+    "|once(?= (?:the|an?|you|we|all|it|they)\\b)|at the (?:start|beginning|end) of|on (?:each|every)"
+)
 _CLAUSE = re.compile(
-    rf"(?:\b(?:{_TIMES})\b|^(?:in|for)\b)([^,;:.!?]*?)(?=\b(?:{_TIMES})\b|[,;:.!?]|$)", re.IGNORECASE
+    rf"(?:\b(?:{_TIMES})\b|^(?:in|for|at|on)\b)([^,;:.!?]*?)(?=\b(?:{_TIMES})\b|[,;:.!?]|$)", re.IGNORECASE
 )
 
 
