@@ -4,14 +4,23 @@ A pure function of a state, a time, and the uses and tasks since the last mainte
 midnights (UTC) between the two times. Each is processed in turn, so the next run catches up on a missed one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import msgspec
 
 from agentx.storage.clock import stamp
-from agentx.synthesis.learning.merging import MERGED, PROPOSED, STANDING, age, merged, rank, told_apart
+from agentx.synthesis.learning.merging import (
+    MERGED,
+    PROPOSED,
+    STANDING,
+    age,
+    merged,
+    rank,
+    told_apart,
+    wordings,
+)
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     ARCHIVED,
@@ -235,22 +244,37 @@ class _Work:
             self._set(self.items[name], status="retired", reason=reason)
 
     def _merge(self, at: str) -> None:
-        """Merge equivalent items into the better one, best first."""
-        stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
-        stood.sort(key=rank)
-        for item in (self.items[one.id] for one in stood):
-            if item.status not in STANDING:  # already merged into another one
-                continue
-            others = sorted((self.items[name] for name in self._alike[item.id]), key=age)
-            # Pinned and critical items stay, and so do those that the user separated.
-            taken = [
-                other
-                for other in others
-                if (other.kind == item.kind and other.id != item.id and _stood(other, at))
-                and not (other.pinned or is_critical(other) or told_apart(item, other))
-            ]
-            if taken:
-                self.items |= {one.id: one for one in merged(item, taken)}
+        """Merge equivalent items into the best one; what an item took in before speaks for it."""
+        for group in self._groups(at):
+            left = group
+            while left:
+                item, *others = left
+                # Pinned and critical items stay, and so do those that the user separated.
+                kept = [one for one in others if one.pinned or is_critical(one) or told_apart(item, one)]
+                if taken := sorted((one for one in others if one not in kept), key=age):
+                    self.items |= {one.id: one for one in merged(item, taken)}
+                left = kept
+
+    def _groups(self, at: str) -> list[list[MemoryItem]]:
+        """Return the standing items that say the same, directly or by a third one, in groups, best first."""
+        groups: list[list[MemoryItem]] = []
+        done = set[str]()
+        for name in self._alike:
+            group, open_ = list[MemoryItem](), [self._survivor(name)]
+            while open_:
+                item = open_.pop()
+                if item.id in done or not _stood(item, at) or (group and item.kind != group[0].kind):
+                    continue
+                done.add(item.id)
+                group.append(item)
+                open_ += (self._survivor(other) for other in self._alike_to(item))
+            groups.append(sorted(group, key=rank))
+        return sorted((group for group in groups if group[1:]), key=lambda group: rank(group[0]))
+
+    def _alike_to(self, item: MemoryItem) -> Iterator[str]:
+        """Yield the ids of what says the same as an item, or as one that it took in."""
+        for one in (item, *wordings(item, self.items)):
+            yield from sorted(self._alike.get(one.id, ()))
 
     def _propose(self) -> None:
         """Let a person decide on pairs that may say the same."""

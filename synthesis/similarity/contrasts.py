@@ -78,24 +78,33 @@ verbose/quiet strict/lenient direct/indirect
 """
 
 
-@cache
-def _table() -> Mapping[str, frozenset[str]]:
-    """Return the stems that each stem excludes."""
+def _rows(table: Iterable[list[str]]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    rows: Iterable[list[str]] = (
-        *(row.split() for row in _CLASSES.splitlines()),
-        *(pair.split("/") for pair in _OPPOSITES.split()),
-    )
-    for row in rows:
+    for row in table:
         stems = {stem_of(word) for word in row} - {""}
         for one in stems:
             found.setdefault(one, set()).update(stems - {one})
-    return {word: frozenset(others) for word, others in found.items()}
+    return found
+
+
+@cache
+def _classes() -> Mapping[str, set[str]]:
+    return _rows(row.split() for row in _CLASSES.splitlines())
+
+
+@cache
+def _opposites() -> Mapping[str, set[str]]:
+    return _rows(pair.split("/") for pair in _OPPOSITES.split())
 
 
 def is_of_a_class(word: str) -> bool:
     """Return whether a stem is a member of a closed class, so that it limits what a rule applies to."""
-    return word in _table()
+    return word in _classes()
+
+
+def is_contrasted(word: str) -> bool:
+    """Return whether a stem is in these tables, so that it has no other counterpart than itself."""
+    return word in _classes() or word in _opposites()
 
 
 def exclude(one: str, other: str) -> bool:
@@ -104,4 +113,4 @@ def exclude(one: str, other: str) -> bool:
     >>> exclude(stem_of("Tuesday"), stem_of("Thursday")), exclude(stem_of("plot"), stem_of("figure"))
     (True, False)
     """
-    return other in _table().get(one, frozenset())
+    return other in _classes().get(one, ()) or other in _opposites().get(one, ())

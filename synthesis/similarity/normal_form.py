@@ -93,14 +93,15 @@ _LEFT_OUT = (
         anybody every everyone like always must mandatory obligatory compulsory necessary essential vital
         crucial important remember insist want wish expected supposed has have having had been item items
         also too therefore thus hence consistently immediately promptly side we you they one
-        somebody someone person using used uses usage usages via per require requires requiring of
+        somebody someone person belong belongs belonging using used uses usage usages via per require
+        requires requiring of
         off-limits permitted place give gives given see provide
         """
     )
 )
 
 _LIGHT = (
-    "write add put enter note insert include place set belong contain",
+    "write add put enter note insert include place set contain",
     "show present",
     "make create produce generate do carry perform conduct",
     "keep hold leave let stay remain maintain retain store preserve",
@@ -377,8 +378,10 @@ def _bound(
     light: set[str] = set()
     chains: dict[str, list[set[str]]] = {}
     open_: set[str] | None = None
-    for said in tokens:
-        if said in _BINDS:
+    for place, said in enumerate(tokens):
+        if said == "to" and place and tokens[place - 1] in _OBLIGES:
+            open_ = None
+        elif said in _BINDS:
             open_ = set()
             chains.setdefault(_BINDS[said], []).append(open_)
         elif said in _PAUSES or said in _PERMITS or said in _OBLIGES or said in ("and", "before", "after"):
@@ -402,6 +405,8 @@ def _roles(tokens: list[str]) -> tuple[frozenset[str], frozenset[str]]:
         by = tokens.index("by")
         return _content(_phrase(tokens[by + 1 :])), _content(tokens[:by])
     if place is None or "be" in tokens[place + 1 : place + 4]:
+        return frozenset(), frozenset()
+    if tokens[place] in ("need", "needs", "has", "have") and tokens[place + 1 : place + 2] != ["to"]:
         return frozenset(), frozenset()
     return _content(tokens[:place]), _content(_phrase(tokens[place + 1 :]))
 
@@ -467,11 +472,8 @@ def differs(one: NormalForm, other: NormalForm) -> bool:
     return (
         bool(one.light and other.light and one.light.isdisjoint(other.light))
         or (one.shape[0] == other.shape[0] and one.shape[1] != other.shape[1])
-        or _turned(one.particles, other.particles)
-        or _flipped(one.first, one.second, other.first, other.second)
-        or (one.ordered and bool(one.first & other.second or one.second & other.first)
-            and not (one.first & other.first or one.second & other.second))
-        or _flipped(one.agent, one.patient, other.agent, other.patient)
+        or turns_order(one, other)
+        or changes_roles(one, other)
         or _bound_otherwise(one, other)
     )  # fmt: skip
 
@@ -494,13 +496,24 @@ def _flipped(
     return bool(forward and back)
 
 
+def _moved(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether a step is not where it was. What both steps are about may be named in either of them."""
+    stays = one.first & other.first and one.second & other.second
+    return not stays and bool(one.first & other.second or one.second & other.first)
+
+
 def turns_order(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts put the same steps in another order."""
     return (
         _turned(one.particles, other.particles)
         or _flipped(one.first, one.second, other.first, other.second)
-        or bool(one.ordered and other.ordered and (one.first & other.second or one.second & other.first))
+        or (one.ordered and other.ordered and _moved(one, other))
     )
+
+
+def changes_roles(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether who does something to whom differs."""
+    return _flipped(one.agent, one.patient, other.agent, other.patient)
 
 
 def changes_direction(one: NormalForm, other: NormalForm) -> bool:

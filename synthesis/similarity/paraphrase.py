@@ -14,10 +14,11 @@ from functools import cache
 from typing import Literal
 
 from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.similarity.contrasts import exclude, is_of_a_class
+from agentx.synthesis.similarity.contrasts import exclude, is_contrasted, is_of_a_class
 from agentx.synthesis.similarity.normal_form import (
     NormalForm,
     changes_direction,
+    changes_roles,
     normal_form,
     same,
     stem_of,
@@ -42,6 +43,18 @@ FREE = 0.65
 FEWER = 0.75
 """Cosine of two texts of one rule where one has one word more."""
 
+CLOSE = 0.84
+"""Cosine from which a few words may differ that are neither names nor members of a class."""
+
+FEW = 3
+"""Number of these words in both texts."""
+
+ENOUGH = 2
+"""Content words in both of two texts that are merged although other words differ."""
+
+ALONE = 0.08
+"""By how much the cosine of a proposal is higher where only one content word is in both texts."""
+
 PERHAPS = 0.6
 """Cosine of two texts that may be one rule."""
 
@@ -58,12 +71,22 @@ _LIGHT = vocabulary(
 _ABSENT = vocabulary("away free clear hidden")
 """Words that deny something without a negation: "keep the key hidden"."""
 
-_SOFT = vocabulary(
-    "only first last next new old more fewer less most own both until since off out same other"
+_SMALL = vocabulary(
+    """
+    only first last next new old more fewer less most own both off out same other during below above between
+    since against atmost atleast
+    """
 )
 """Small words that one of two wordings may have alone."""
 
-_SOFT_OPPOSITES = (("first", "last"), ("new", "old"), ("more", "fewer"), ("more", "less"))
+_SMALL_OPPOSITES = (
+    ("first", "last"), ("new", "old"), ("more", "fewer"), ("more", "less"), ("below", "above"),
+    ("atmost", "atleast"),
+)  # fmt: skip
+
+_HEDGES = vocabulary("unless except without until instead some few")
+"""Small words that limit a rule, or that deny a part of it."""
+
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -80,14 +103,21 @@ def compare(one: str, other: str, likeness: Likeness) -> Verdict:
         return "apart"
     here, there = _unmatched(mine, theirs), _unmatched(theirs, mine)
     shared = len((mine.words & theirs.words) - _light())
+    near = likeness(one, other)
     if not here and not there:
-        return "same" if shared else "apart"
-    near = likeness(one, other) if shared > 1 else 0.0
-    if here and there:
+        agree = shared > 0
+    elif shared < ENOUGH:
+        agree = False
+    elif near >= CLOSE and len(here) + len(there) <= FEW:
+        agree = not _limits(one, other, here, there)
+    elif here and there:
         agree = near >= FREE and _have_counterparts(one, other, likeness)
     else:
         agree = near >= FEWER and len(extra := here or there) == 1 and not is_of_a_class(extra[0])
-    return "same" if agree else "perhaps" if near >= PERHAPS else "apart"
+    if agree and not _is_doubtful(mine, theirs):
+        return "same"
+    unsure = near >= PERHAPS + ALONE * (shared < ENOUGH)
+    return "perhaps" if shared and (agree or unsure) else "apart"
 
 
 @cache
@@ -105,19 +135,28 @@ def _sequence(form: NormalForm) -> list[str]:
 
 
 def _contradict(one: NormalForm, other: NormalForm) -> bool:
-    """Return whether numbers, names, negation, permission, order or direction differ."""
-    soft, others = one.marks & _SOFT, other.marks & _SOFT
+    """Return whether numbers, names, negation, order or direction differ."""
+    soft, others = one.marks & _SMALL, other.marks & _SMALL
     return (
-        _denies(one) != _denies(other)
-        or one.permits != other.permits
+        (_denies(one) != _denies(other) and not (_unmatched(one, other) and _unmatched(other, one)))
         or _hard(one, other) != _hard(other, one)
         or any(
-            {a, b} <= soft ^ others and not {a, b} <= soft and not {a, b} <= others
-            for a, b in _SOFT_OPPOSITES
+            {a, b} <= soft ^ others and {a, b} != soft & {a, b} != others & {a, b}
+            for a, b in _SMALL_OPPOSITES
         )
         or (one.shape[0] == other.shape[0] and one.shape[1] != other.shape[1])
         or turns_order(one, other)
         or (one.denies == other.denies and changes_direction(one, other))
+    )
+
+
+def _is_doubtful(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether a permission, an exception, a negation, a role or a preposition may differ."""
+    return (
+        one.permits != other.permits
+        or _denies(one) != _denies(other)
+        or bool((one.marks ^ other.marks) & _HEDGES)
+        or changes_roles(one, other)
     )
 
 
@@ -127,8 +166,16 @@ def _denies(form: NormalForm) -> bool:
 
 def _hard(form: NormalForm, other: NormalForm) -> frozenset[str]:
     """Return the marks that both texts must have, save for names that are words of the other text."""
-    marks = form.marks - _SOFT - {"1"}
+    marks = form.marks - _SMALL - _HEDGES - {"1"}
     return frozenset(mark for mark in marks if stem_of(mark.strip("./#-") or mark) not in other.words)
+
+
+def _limits(one: str, other: str, here: list[str], there: list[str]) -> bool:
+    """Return whether one of some words is a name or a member of a class, so that it limits a rule."""
+    said = [(one, word) for word in here] + [(other, word) for word in there]
+    return any(
+        is_of_a_class(word) or any(_is_name(text, name) for name in _said(text, word)) for text, word in said
+    )
 
 
 def _oppose(one: NormalForm, other: NormalForm) -> bool:
@@ -161,7 +208,7 @@ def _have_counterparts(one: str, other: str, likeness: Likeness) -> bool:
 
 def _fits(one: str, other: str, word: str, instead: str, likeness: Likeness) -> bool:
     """Return whether two words mean the same in the two texts: each fits into the other's place."""
-    if is_of_a_class(word) or is_of_a_class(instead):
+    if is_contrasted(word) or is_contrasted(instead):
         return False
     mine, theirs = next(_said(one, word), ""), next(_said(other, instead), "")
     if not mine or not theirs or _is_name(one, mine) or _is_name(other, theirs):

@@ -12,6 +12,8 @@ _FORBIDDEN = r"(?:forbidden|prohibited|banned|off[ -]limits|disallowed|taboo)"
 _PHRASES = tuple(
     (re.compile(rf"\b(?:{pattern})(?!\w)", re.IGNORECASE), by)
     for pattern, by in (
+        (r"two times|2 times", "twice"),
+        (r"(?<=twice |times )(?:an?|per|every|each) (hour|day|week|month|quarter|year)", r"\1ly"),
         (r"(?:once (?:a|per|every|each)|every|each|per) (hour|day|week|month|quarter|year)", r"\1ly"),
         (r"on (mon|tues|wednes|thurs|fri|satur|sun)days", r"every \1day"),
         (r"(?:pull|merge)[ -]requests?|prs?", "pullrequest"),
@@ -41,6 +43,7 @@ _PHRASES = tuple(
         (r"rather than|in place of|in preference to", "instead of"),
         (r"apart from|other than|except for", "except"),
         (r"not (?:only|just|merely)", "also"),
+        (r"(?:must |should |has to |have to )?be (?:possible|able) to", "can"),
         (r"in case", "if"),
         (r"in writing", "written"),
         (r"get rid of", "remove"),

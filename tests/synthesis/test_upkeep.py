@@ -103,6 +103,20 @@ def test_what_may_say_the_same_is_proposed_once_and_left_to_a_person():
     assert upkeep(state, at(0.2), near=nearness(0.62)).changes == ()
 
 
+def test_a_wording_that_only_a_merged_one_is_like_is_merged_too():
+    texts = (*PAIR, "Abort a build that runs for more than ten minutes.")
+
+    def near(one, other):
+        return 0.9 if FREE in (one, other) or not {one, other} <= {texts[0], texts[2]} else 0.0
+
+    state = memory(*(item(f"r-{n}", text) for n, text in enumerate(texts[:2], 1)))
+    fold(state, upkeep(state, at(0.1), near=near).changes, 0.1, MAINTENANCE)
+    fold(state, [Add(item("r-3", texts[2]))], 0.2)
+    fold(state, upkeep(state, at(0.3), near=near).changes, 0.3, MAINTENANCE)
+    assert [one.status for one in state.items.values()] == ["active", "retired", "retired"]
+    assert {one.id for one in wordings(state.items["r-1"], state.items)} == {"r-2", "r-3"}
+
+
 def test_knowledge_is_not_merged_by_meaning():
     state = memory(item("k-1", PAIR[0]), item("k-2", PAIR[1]))
     assert upkeep(state, at(0.1), near=nearness(0.95)).done == ()
