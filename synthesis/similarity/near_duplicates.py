@@ -18,7 +18,7 @@ from agentx.synthesis.similarity.normal_form import normal_form, same
 from agentx.synthesis.similarity.paraphrase import Likeness, Verdict, compare
 
 _SHARED = 2
-"""Content words that two texts share if they are compared; fewer if one of them has fewer."""
+"""Content words that two texts share if only their normal forms are compared; fewer if one has fewer."""
 
 _NEGATIONS = vocabulary(
     """
@@ -119,11 +119,16 @@ def _pairs(group: list[MemoryItem], fresh: Collection[str]) -> Iterator[tuple[Me
         shared = Counter(other for word in words[place] for other in having[word] if other != place)
         for other, many in sorted(shared.items()):
             compared = group[other].id in fresh and other < place
-            if not compared and many >= min(len(words[place]), len(words[other]), _SHARED):
+            few = min(len(words[place]), len(words[other]), _SHARED)
+            if not compared and (many >= few or _are_freely_worded(item, group[other])):
                 yield group[min(place, other)], group[max(place, other)]
 
 
+def _are_freely_worded(one: MemoryItem, other: MemoryItem) -> bool:
+    return {sort_of(one), sort_of(other)} <= {"rule", "learning"}
+
+
 def _verdict(older: MemoryItem, younger: MemoryItem, near: Likeness) -> Verdict:
-    if {sort_of(older), sort_of(younger)} <= {"rule", "learning"}:
+    if _are_freely_worded(older, younger):
         return compare(older.text, younger.text, near)
     return "same" if same(normal_form(older.text), normal_form(younger.text)) else "apart"
