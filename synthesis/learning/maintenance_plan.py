@@ -244,7 +244,7 @@ class _Work:
             self._set(self.items[name], status="retired", reason=reason)
 
     def _merge(self, at: str) -> None:
-        """Merge equivalent items into the best one; what an item took in before speaks for it."""
+        """Merge equivalent items into the best one; the wordings that an item took in before count, too."""
         for group in self._groups(at):
             left = group
             while left:

@@ -379,7 +379,10 @@ def _bound(
     chains: dict[str, list[set[str]]] = {}
     open_: set[str] | None = None
     for place, said in enumerate(tokens):
-        if said == "to" and place and tokens[place - 1] in _OBLIGES:
+        before = tokens[place - 1] if place else ""
+        if said == "of" and before == "instead":
+            continue
+        if said == "to" and before in _OBLIGES:
             open_ = None
         elif said in _BINDS:
             open_ = set()

@@ -108,7 +108,7 @@ def compare(one: str, other: str, likeness: Likeness) -> Verdict:
         agree = shared > 0
     elif shared < ENOUGH:
         agree = False
-    elif near >= CLOSE and len(here) + len(there) <= FEW:
+    elif here and there and near >= CLOSE and len(here) + len(there) <= FEW:
         agree = not _limits(one, other, here, there)
     elif here and there:
         agree = near >= FREE and _have_counterparts(one, other, likeness)

@@ -8,6 +8,7 @@ _COUNT = (
 _COUNT += r"|thirty|forty|fifty|sixty|hundred|half|an?)\b)"
 _SWITCH = r"(?:turn|switch|power)(?:ed|ing|es|s)? ((?:(?:the|all|every|each|it|them|your) )?(?:\w+ )?)"
 _SPELL = r"(?:spell|write|written|wrote|spelled|spelt|spelling|writing)"
+_SPAN = r"(?:shift|day|week|month|sprint|session|job|run)"
 _FORBIDDEN = r"(?:forbidden|prohibited|banned|off[ -]limits|disallowed|taboo)"
 _PHRASES = tuple(
     (re.compile(rf"\b(?:{pattern})(?!\w)", re.IGNORECASE), by)
@@ -37,6 +38,7 @@ _PHRASES = tuple(
         (r"(?:two|2) weeks", "14 days"),
         (r"(in|as|the) ((?:[\w.]+ ){1,3}?)(?:format|form|style|mood|manner|fashion|notation)", r"\1 \2"),
         (rf"{_SPELL}s? out(?: in words| in letters)?", "spellout"),
+        (rf"at the end of(?= (?:each|every|an?|the) {_SPAN}\b)", "after"),
         (r"prior to|ahead of|in advance of", "before"),
         (r"as soon as|subsequent to", "after"),
         (r"once(?= (?:the|you|we|it|they|all|every|each|its|their|your)\b)", "after"),

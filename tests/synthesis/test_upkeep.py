@@ -77,7 +77,7 @@ PAIR = ("Cancel any build that takes over ten minutes.", FREE)
 
 
 def nearness(cosine):
-    """A stand-in for an embedder, by which any two texts are as near."""
+    """An embedder by which any two texts have this cosine."""
     return lambda one, other: cosine
 
 
