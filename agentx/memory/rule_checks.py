@@ -27,7 +27,7 @@ _OWN = frozenset(("run_tests", "run_lint", "run_build", "check_document"))
 """Tools that run a command of the settings, which no rule of an agent is about."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class TrialFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A place where checks would be broken.
 
     Attributes:
@@ -59,7 +59,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     tried: dict[Tried, int]
     broken: dict[Tried, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[TrialFinding, ...]
     summary: str
 
 
@@ -97,7 +97,7 @@ def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> T
     items = [msgspec.structs.replace(item, status="active", perhaps_ended_by=())]
     tried: dict[Tried, int] = {"file": 0}
     broken: dict[Tried, int] = {"file": 0}
-    found: list[Finding] = []
+    found: list[TrialFinding] = []
     for one in _files(engine, paths):
         _count(tried, broken, found, "file", evaluate_changes(items, [one]), one.path)
     if not paths:
@@ -117,7 +117,7 @@ def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> T
 def _count(
     tried: dict[Tried, int],
     broken: dict[Tried, int],
-    found: list[Finding],
+    found: list[TrialFinding],
     what: Tried,
     evaluation: Evaluation,
     where: str,
@@ -126,7 +126,9 @@ def _count(
     tried[what] += 1
     broken[what] += bool(evaluation.violations)
     found += [
-        Finding(what=what, where=one.path or where, reason=one.reason, line=one.line, seq=seq, mode=one.mode)
+        TrialFinding(
+            what=what, where=one.path or where, reason=one.reason, line=one.line, seq=seq, mode=one.mode
+        )
         for one in evaluation.violations
     ]
 
@@ -173,7 +175,7 @@ def _changes(engine: Engine, event: Event, message: str) -> Iterator[CheckedChan
 
 
 def _summary(
-    item: MemoryItem, tried: dict[Tried, int], broken: dict[Tried, int], found: Iterable[Finding]
+    item: MemoryItem, tried: dict[Tried, int], broken: dict[Tried, int], found: Iterable[TrialFinding]
 ) -> str:
     modes = {one.mode for one in found} or {check.mode for check in checks_of(item)}
     verb = _VERBS.get(max(modes, key=MODES.index), "deny")

@@ -13,7 +13,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Priority, Tally
+from agentx.synthesis.memory.items import Priority, RunTally
 
 _TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
 _NEXTEST = re.compile(
@@ -107,12 +107,12 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
     )
 
 
-def _tally(results: list[re.Match[str]], ran: int, *, nextest: bool) -> Tally:
+def _tally(results: list[re.Match[str]], ran: int, *, nextest: bool) -> RunTally:
     if nextest:
         found = _SKIPPED.search(results[-1].string)
-        return Tally(ran=ran, skipped=int(found[1][:9]) if found else 0)
+        return RunTally(ran=ran, skipped=int(found[1][:9]) if found else 0)
     ignored, filtered = (sum(int(match[group][:9]) for match in results) for group in (4, 5))
-    return Tally(ran=ran, skipped=ignored, deselected=filtered)
+    return RunTally(ran=ran, skipped=ignored, deselected=filtered)
 
 
 def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import Priority, Tally
+from agentx.synthesis.memory.items import Priority, RunTally
 
 MAX_NAME = 200
 """Maximum length of the name of a check, suite or path, in characters."""
@@ -91,7 +91,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     expected: tuple[CheckName, ...] = ()
     unexpected: tuple[CheckName, ...] = ()
     suites: tuple[str, ...] = ()
-    tally: Tally | None = None
+    tally: RunTally | None = None
     collected: int | None = None
     ran: int | None = None
     failed: int | None = None
@@ -149,10 +149,10 @@ def finding(
     )
 
 
-def compared(now: Tally, before: Tally) -> str:
+def compared(now: RunTally, before: RunTally) -> str:
     """Describe what a run left out that an earlier run of the same command ran; empty for nothing.
 
-    >>> compared(Tally(ran=40, skipped=1), Tally(ran=44))
+    >>> compared(RunTally(ran=40, skipped=1), RunTally(ran=44))
     '3 tests fewer than in the run before (41, was 44); 1 more skipped'
     """
     parts = []

@@ -22,7 +22,7 @@ from agentx.synthesis.checks.check_report import (
     names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
@@ -107,7 +107,7 @@ def parse_tap(output: Output) -> CheckReport | None:
         skipped=names([(name, "") for name in points.skipped]),
         expected=names([(name, "") for name in points.expected]),
         unexpected=names([(name, "") for name in points.unexpected]),
-        tally=Tally(
+        tally=RunTally(
             len(passed) + len(points.failing),
             len(points.skipped),
             len(points.expected) + len(points.unexpected),
@@ -281,7 +281,7 @@ def parse_node(output: Output) -> CheckReport | None:
         runner="node",
         outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
         failing=failing if failed else (),
-        tally=Tally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
+        tally=RunTally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
         ran=counts["pass"] + failed,
         failed=failed,
         complete=output.selected.whole,
@@ -310,7 +310,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         runner="rspec",
         outcome="failed" if failed or outside else ("passed" if ran else "unknown"),
         failing=unique,
-        tally=Tally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
+        tally=RunTally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
         ran=ran,
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,
@@ -338,7 +338,7 @@ def parse_maven(output: Output) -> CheckReport | None:
     if not totals and not found:
         return None
     ran, failures, errors, skipped = (sum(counts[place] for counts in totals) for place in range(4))
-    tally = Tally(ran - skipped, skipped) if totals else None
+    tally = RunTally(ran - skipped, skipped) if totals else None
     return _of_build("maven", output, found, failures + errors, tally, tuple(dict.fromkeys(suites)))
 
 
@@ -372,7 +372,7 @@ def parse_gradle(output: Output) -> CheckReport | None:
     if not totals and not (found and any("BUILD " in line for line in output.lines)):
         return None
     ran, failed, skipped = (sum(int((t[place] or "0")[:9]) for t in totals) for place in (1, 2, 3))
-    return _of_build("gradle", output, found, failed, Tally(ran - skipped, skipped) if totals else None)
+    return _of_build("gradle", output, found, failed, RunTally(ran - skipped, skipped) if totals else None)
 
 
 def parse_dotnet(output: Output) -> CheckReport | None:
@@ -397,7 +397,7 @@ def parse_dotnet(output: Output) -> CheckReport | None:
         sum(int(match[f"{word}{number}"][:9]) for match in summary or totals)
         for word in ("failed", "passed", "skipped")
     )
-    return _of_build("dotnet", output, found, failed, Tally(passed + failed, skipped))
+    return _of_build("dotnet", output, found, failed, RunTally(passed + failed, skipped))
 
 
 def parse_phpunit(output: Output) -> CheckReport | None:
@@ -419,7 +419,7 @@ def parse_phpunit(output: Output) -> CheckReport | None:
     counts = {word: int(number[:9]) for word, number in _PHPUNIT_COUNT.findall(total[3] or "")}
     ran, skipped = int((total[1] or total[2])[:9]), counts.get("Skipped", 0) + counts.get("Incomplete", 0)
     failed = counts.get("Errors", 0) + counts.get("Failures", 0)
-    return _of_build("phpunit", output, found, failed, Tally(ran - skipped, skipped))
+    return _of_build("phpunit", output, found, failed, RunTally(ran - skipped, skipped))
 
 
 def _of_build(
@@ -427,7 +427,7 @@ def _of_build(
     output: Output,
     found: list[FailedCheck],
     failed: int,
-    tally: Tally | None,
+    tally: RunTally | None,
     suites: tuple[str, ...] = (),
 ) -> CheckReport:
     unique, ran = distinct(found), tally.ran if tally else 0

@@ -44,7 +44,7 @@ from agentx.synthesis.memory.items import (
     HotIssueDetail,
     Link,
     MemoryItem,
-    Tally,
+    RunTally,
     item_id,
     not_passed,
 )
@@ -104,7 +104,7 @@ def is_check_run(call: ToolCallExecuted) -> bool:
     """Return whether a tool's result is a check run: not if it was denied, and not if no program ran."""
     if call.status == "DENIED":
         return False
-    command = _command(call)
+    command = call.command_line
     if call.status == "FAILED" and call.exit_code is None and not (call.output.text and command):
         return False
     return call.tool in CHECK_TOOLS or (bool(command) and is_check_command(command))
@@ -146,13 +146,8 @@ def _end(issue: MemoryItem, detail: HotIssueDetail, how: str) -> Patch:
     return Patch(id=issue.id, status="closed", detail=msgspec.structs.replace(detail, ended=how))
 
 
-def _command(call: ToolCallExecuted) -> str:
-    argument = call.arguments.get("command", "")
-    return call.command or (argument if isinstance(argument, str) else "")
-
-
 def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> CheckRun | None:
-    command = _command(call) or (call.tool if call.tool in CHECK_TOOLS else "")
+    command = call.command_line or (call.tool if call.tool in CHECK_TOOLS else "")
     text = read(call.output)
     exit_code = call.exit_code
     if exit_code is None and call.status == "SUCCEEDED" and call.tool != "check_document":
@@ -163,7 +158,7 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> CheckRun 
     if all(report.outcome == "unknown" and not report.warning for report in reports):
         return None
     failed = any(report.outcome == "failed" for report in reports)
-    selected = selection(command) if _command(call) else Selection(whole=True)
+    selected = selection(command) if call.command_line else Selection(whole=True)
     return CheckRun(
         seq=event.seq,
         command=normal_form(command),
@@ -287,7 +282,7 @@ def _silenced(issue: MemoryItem, detail: HotIssueDetail, verdict: Verdict) -> Pa
     return Patch(id=issue.id, detail=after, text=text, short=shorten(text, SHORT_WORDS))
 
 
-def _tally(run: CheckRun, runner: str) -> Tally | None:
+def _tally(run: CheckRun, runner: str) -> RunTally | None:
     if runner not in TEST_RUNNERS:
         return None
     return next((report.tally for report in run.reports if is_same_runner(report.runner, runner)), None)

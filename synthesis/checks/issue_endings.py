@@ -13,13 +13,14 @@ A finding of a linter or compiler has no such states: a run over its file that d
 """
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 import msgspec
 
 from agentx.synthesis.checks.check_report import CheckName, CheckReport, compared, printable_name
 from agentx.synthesis.checks.command import Selection
-from agentx.synthesis.memory.items import HotIssueDetail, Silenced, Tally
+from agentx.synthesis.memory.items import HotIssueDetail, RunTally, Silenced
 
 TEST_RUNNERS = frozenset(
     {
@@ -31,11 +32,15 @@ _ALIKE = ({"tap", "node"},)
 """Names of the same tests in different formats."""
 
 _REST = "and more"
-_CONFIGURATIONS = re.compile(
-    r"^(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml|package\.json|Cargo\.toml"
-    r"|(?:jest|vitest|vite|karma)\.config\.\w+|\.mocharc\.\w+|phpunit\.xml(?:\.dist)?|pom\.xml|nextest\.toml"
-    r"|build\.gradle(?:\.kts)?|Makefile|makefile|load_tests\.py|__init__\.py)$"
+_CONFIGURATIONS = (
+    *("conftest.py", "pytest.ini", "pytest.toml", ".pytest.ini", ".pytest.toml", "tox.ini", "setup.cfg"),
+    *("pyproject.toml", "load_tests.py", "__init__.py", "Cargo.toml", "nextest.toml", "package.json"),
+    *("jest.config.*", "vitest.config.*", "vite.config.*", "karma.conf*", ".mocharc*", "phpunit.xml*"),
+    *("pom.xml", "build.gradle", "build.gradle.kts", ".rspec", "spec_helper.rb", "*.runsettings"),
+    *("Makefile", "makefile", "justfile"),
 )
+"""Files that may decide which tests run."""
+
 _TEST_FILE = re.compile(r"(?:^|[/_.-])(?:[Tt]ests?|[Ss]pecs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$")
 
 
@@ -148,7 +153,7 @@ def _of_report(run: CheckRun, report: CheckReport, detail: HotIssueDetail) -> Ve
     if report.suites and report.complete and detail.suite and detail.suite not in report.suites:
         return Verdict(silenced="removed")
     if report.tally and not report.tally.ran:
-        return Verdict(silenced=_difference(report.tally, Tally()))
+        return Verdict(silenced=_difference(report.tally, RunTally()))
     return Verdict(silenced="unproved") if detail.touched else _PASSED
 
 
@@ -169,7 +174,7 @@ def _compare(report: CheckReport, detail: HotIssueDetail) -> Verdict:
     )
 
 
-def _difference(now: Tally, before: Tally) -> Silenced:
+def _difference(now: RunTally, before: RunTally) -> Silenced:
     if now.skipped > before.skipped:
         return "skipped"
     if now.expected > before.expected:
@@ -268,7 +273,7 @@ def concerns(path: str, detail: HotIssueDetail) -> bool:
     """
     if detail.runner not in TEST_RUNNERS:
         return False
-    if _CONFIGURATIONS.match(PurePosixPath(path).name):
+    if any(fnmatchcase(PurePosixPath(path).name, name) for name in _CONFIGURATIONS):
         return True
     known = [place for place in (detail.path, detail.suite) if "/" in place or "." in place]
     if any(path == place or place.endswith(f"/{path}") or path.endswith(f"/{place}") for place in known):

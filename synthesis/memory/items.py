@@ -142,7 +142,7 @@ class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_default
 Priority = Literal["critical", "high", "normal"]
 
 
-class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunTally(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many tests of a run were executed, and how many were not.
 
     Attributes:
@@ -215,7 +215,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     tool: str = ""
     silenced: Silenced = ""
     note: str = ""
-    tally: Tally | None = None
+    tally: RunTally | None = None
     touched: bool = False
 
 
