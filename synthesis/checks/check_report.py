@@ -153,12 +153,11 @@ def compared(now: RunTally, before: RunTally) -> str:
     """Describe what a run left out that an earlier run of the same command ran; empty for nothing.
 
     >>> compared(RunTally(ran=40, skipped=1), RunTally(ran=44))
-    '3 tests fewer than in the run before (41, was 44); 1 more skipped'
+    '41 tests, 3 fewer than before; 1 more skipped'
     """
     parts = []
     if (fewer := before.total - now.total) > 0:
-        tests = "test" if fewer == 1 else "tests"
-        parts.append(f"{fewer} {tests} fewer than in the run before ({now.total}, was {before.total})")
+        parts.append(f"{now.total} test{'s' * (now.total != 1)}, {fewer} fewer than before")
     more = {
         "skipped": now.skipped - before.skipped,
         "expected to fail": now.expected - before.expected,

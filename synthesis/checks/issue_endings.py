@@ -14,6 +14,7 @@ A finding of a linter or compiler has no such states: a run over its file that d
 
 import re
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from pathlib import PurePosixPath
 
 import msgspec
@@ -80,6 +81,20 @@ def rest_name(command: str) -> str:
     return printable_name(f"{command} {_REST}")
 
 
+def counts_key(runner: str, command: str) -> str:
+    """Return the name under which the counts of a command's tests are kept: a digest, which shows no text."""
+    return blake2b(f"{runner} {command}".encode(), digest_size=8).hexdigest()
+
+
+def comparable(report: CheckReport, selected: Selection) -> RunTally | None:
+    """Return the counts of a run if those of the next run of the same command should not be lower.
+
+    They need not be for a run that was cut or broken off, or one of those tests only that failed before.
+    """
+    ended = report.outcome == "passed" or report.warning or (report.failing and report.names_all_failing)
+    return report.tally if ended and report.runner in TEST_RUNNERS and not selected.narrowed else None
+
+
 def is_same_runner(one: str, other: str) -> bool:
     """Return whether two runners name the same tests."""
     return one == other or any({one, other} <= names for names in _ALIKE)
@@ -93,6 +108,8 @@ def judge(run: CheckRun, detail: HotIssueDetail, *, overflowing: bool) -> Verdic
         detail: The issue.
         overflowing: Whether the run had more failures than it opened issues.
     """
+    if detail.silenced == "fewer":  # it is about counts, see HotIssues
+        return None
     same = [report for report in run.reports if is_same_runner(report.runner, detail.runner)]
     if detail.check in {printable_name(detail.command), rest_name(detail.command)}:
         return _of_whole_run(run, detail, same, overflowing=overflowing)

@@ -163,8 +163,10 @@ class RunTally(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ran + self.skipped + self.expected
 
 
-Silenced = Literal["", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved"]
-"""Why a check that no longer fails is not known to pass."""
+Silenced = Literal[
+    "", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved", "fewer"
+]
+"""Why a check that no longer fails is not known to pass; ``fewer`` is about a whole run."""
 
 
 _NOT_PASSED: dict[Silenced, str] = {
@@ -174,6 +176,7 @@ _NOT_PASSED: dict[Silenced, str] = {
     "deselected": "not run any more: deselected",
     "removed": "not run any more: removed, renamed or not collected",
     "unproved": "not known to pass: a later run passes, but does not show that it ran",
+    "fewer": "not all run any more",
 }
 
 

@@ -4,6 +4,9 @@ import sys
 
 import pytest
 
+from agentx.storage.events.types import Body, Draft, ToolCallExecuted
+from agentx.synthesis.memory.items import RunTally
+
 FAILING = "def test_ok():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
 CASES = (
     "import unittest\n\n\nclass A(unittest.TestCase):\n    def test_ok(self):\n        pass\n\n"
@@ -109,6 +112,43 @@ def test_answer_tells_that_a_passing_run_has_fewer_tests_than_the_one_before(con
     ws.tools.write_file("test_a.py", tests("a") + tests("b") + tests("c"))
     assert "before" not in ws.tools.run_tests().render()
     ws.tools.write_file("test_a.py", f"import pytest\n\n\n{tests('a')}@pytest.mark.skip\n{tests('b')}")
-    told = "[1 test fewer than in the run before (2, was 3); 1 more skipped]"
-    assert told in ws.tools.run_tests().render()
+    told = "2 tests, 1 fewer than before; 1 more skipped"
+    assert f"[{told}]" in ws.tools.run_tests().render()
     assert "before" not in ws.tools.run_tests().render()
+    assert told in ws.get_relevant_context("go on").text
+
+
+def by_host(ws, output):
+    call = ToolCallExecuted(
+        call_id=str(ws.state.seq),
+        tool="Bash",
+        status="SUCCEEDED",
+        command="npx jest",
+        exit_code=0,
+        output=Body(f"Test Suites: 2 passed, 2 total\nTests:       {output}\nSnapshots:   0 total\n"),
+    )
+    return ws.record(Draft(data=call, actor="agent:main"))[0]
+
+
+def test_fall_in_the_tests_of_a_hosts_run_is_in_the_context_until_they_are_back(configured):
+    ws = configured("")
+    by_host(ws, "9 passed, 9 total")
+    by_host(ws, "1 skipped, 6 passed, 7 total")
+    told = "jest: the tests of jest are not all run any more (7 tests, 2 fewer than before; 1 more skipped)"
+    assert told in ws.get_relevant_context("go on").text
+    digest = ws.status().digest
+    ws.rebuild()
+    assert ws.status().digest == digest
+    assert told in ws.get_relevant_context("go on").text
+    by_host(ws, "9 passed, 9 total")
+    assert ws.memory("hot_issue") == []
+
+
+def test_purged_run_is_not_what_the_next_is_compared_with(configured):
+    ws = configured("")
+    ran = by_host(ws, "9 passed, 9 total")
+    assert list(ws.state.tallies.values()) == [RunTally(ran=9)]
+    ws.purge(ran.seq, reason="a secret")
+    assert ws.state.tallies == {}
+    by_host(ws, "7 passed, 7 total")
+    assert ws.memory("hot_issue") == []

@@ -12,9 +12,9 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.synthesis.checks.hot_issue_extractor import MAX_OPENED, HotIssues, is_check_run
-from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.conclusions import Add, Concluded, Counted, Patch
 from agentx.synthesis.memory.items import not_passed
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import COUNTED_COMMANDS, State
 
 PYTEST_FAIL = """\
 ============================= test session starts ==============================
@@ -75,13 +75,13 @@ class Task:
         self.state = State()
         self.extractor = HotIssues()
 
-    def _fold(self, data):
+    def _fold(self, data, actor="a"):
         event = Event(
             seq=self.state.seq + 1,
             at="2026-01-01T00:00:00.000000Z",
             type=type(data).__name__,
             v=1,
-            actor="a",
+            actor=actor,
             data=data,
         )
         self.state.apply(event)
@@ -100,14 +100,14 @@ class Task:
         )
         return self.take(call)
 
-    def take(self, data):
-        event = self._fold(data)
+    def take(self, data, actor="a"):
+        event = self._fold(data, actor)
         before = self.state.encode()
         changes = tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         assert self.state.encode() == before
         assert changes == tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         self._fold(Concluded(extractor="hot_issues", version=1, through=event.seq, changes=changes))
-        return changes
+        return tuple(change for change in changes if not isinstance(change, Counted))
 
     @property
     def open(self):
@@ -223,9 +223,9 @@ def test_full_run_without_the_file_keeps_its_checks_as_removed(task):
         ("2 passed, 1 skipped in 0.05s", 0, "skipped", "1 more skipped"),
         ("2 passed, 1 xfailed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
         ("2 passed, 1 xpassed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
-        ("2 passed, 1 deselected in 0.05s", 0, "deselected", "1 test fewer than in the run before (2, was 3); 1 more deselected"),
-        ("2 passed in 0.05s", 0, "removed", "1 test fewer than in the run before (2, was 3)"),
-        ("no tests ran in 0.01s", 5, "removed", "3 tests fewer than in the run before (0, was 3)"),
+        ("2 passed, 1 deselected in 0.05s", 0, "deselected", "2 tests, 1 fewer than before; 1 more deselected"),
+        ("2 passed in 0.05s", 0, "removed", "2 tests, 1 fewer than before"),
+        ("no tests ran in 0.01s", 5, "removed", "0 tests, 3 fewer than before"),
         ("3 skipped in 0.01s", 0, "skipped", "3 more skipped"),
     ],
 )  # fmt: skip
@@ -239,6 +239,65 @@ def test_fewer_or_skipped_tests_keep_the_issue_and_say_so(task, output, exit_cod
     assert task.run(output, command="pytest -q", exit_code=exit_code) == ()
     task.run("3 passed in 0.05s", command="pytest -q", exit_code=0)
     assert task.ended("tests/test_a.py::test_y") == ["passed"]
+
+
+PASSES = "44 passed in 1.05s"
+FEWER = (
+    "pytest: the tests of pytest -q are not all run any more (41 tests, 3 fewer than before; 1 more skipped)"
+)
+
+
+@pytest.mark.parametrize("tool", ["run_tests", "Bash"])
+def test_fall_in_the_number_of_tests_is_an_issue_until_they_are_back(task, tool):
+    task.run(PASSES, command="pytest -q", exit_code=0, tool=tool)
+    task.run("40 passed, 1 skipped in 1.05s", command="pytest -q | tail -3", exit_code=0, tool=tool)
+    (issue,) = task.state.active("hot_issue")
+    assert issue.text == FEWER
+    assert task.run("40 passed, 1 skipped in 1.2s", command="pytest -q", exit_code=0, tool=tool) == ()
+    task.run("43 passed, 1 skipped in 1.2s", command="pytest -q", exit_code=0, tool=tool)
+    (issue,) = task.state.active("hot_issue")
+    assert issue.detail.note == "1 more skipped"
+    task.run(PASSES, command="pytest -q", exit_code=0, tool=tool)
+    assert task.open == []
+
+
+def test_fall_in_the_number_of_tests_is_accepted_by_a_run_after_the_users_next_message(task):
+    task.run(PASSES, command="pytest -q", exit_code=0)
+    task.run("40 passed in 1.05s", command="pytest -q", exit_code=0)
+    task.take(UserMessageSent(Body("Good, those tests were obsolete.")), actor="user:a")
+    assert len(task.open) == 1
+    task.run("40 passed in 1.05s", command="pytest -q", exit_code=0)
+    assert task.open == []
+
+
+@pytest.mark.parametrize(
+    ("output", "command", "exit_code"),
+    [
+        ("3 passed in 0.05s", "pytest -q tests/test_a.py", 0),  # another command
+        ("3 passed in 0.05s", "pytest -q --lf", 0),
+        ("1 failed, 2 passed in 0.05s", "pytest -q", 1),  # cut: the failing test is not named
+        ("45 passed in 0.05s", "pytest -q", 0),
+        (PYTEST_COLLECTION_ERROR, "pytest -q", 2),
+    ],
+)
+def test_run_that_may_have_fewer_tests_opens_no_issue_about_their_number(task, output, command, exit_code):
+    for known in ("pytest -q", "pytest -q --lf"):
+        task.run(PASSES, command=known, exit_code=0)
+    task.run(output, command=command, exit_code=exit_code)
+    assert not [item for item in task.state.active("hot_issue") if item.detail.silenced == "fewer"]
+
+
+def test_fall_that_an_open_issue_explains_is_said_once(task):
+    task.run(PYTEST_FAIL, command="pytest -q")
+    task.run("2 passed, 1 skipped in 0.05s", command="pytest -q", exit_code=0)
+    assert task.open == ["tests/test_a.py::test_y"]
+
+
+def test_counts_of_commands_are_bounded(task):
+    for number in range(COUNTED_COMMANDS + 5):
+        task.run("3 passed in 0.05s", command=f"pytest tests/test_{number}.py", exit_code=0)
+    assert len(task.state.tallies) == COUNTED_COMMANDS
+    assert State.decode(task.state.dump()).dump() == task.state.dump()
 
 
 def test_silenced_test_that_fails_again_says_that_it_fails(task):
