@@ -45,7 +45,8 @@ _CASE = re.compile(r"<testcase\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERDICT = re.compile(r"<(failure|error|skipped)\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>([^<]{0,400})")
 
-_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$")
+_NODE_TOTAL = re.compile(r"^ℹ (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$")
+_NODE_TEST = re.compile(r"^ *([✔✖﹣]) (\S.*) \([\d.]+ms\)(?: # (SKIP|TODO)\b.*)?$")
 _INSIDE = re.compile(r"^(?:  |$)(?!test at | *✖ )")
 _NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
 
@@ -277,10 +278,17 @@ def parse_node(output: Output) -> CheckReport | None:
             found.append(finding(match[2], path=path, line=number, message=message))
     failing = distinct(found)
     failed = counts["fail"] + counts.get("cancelled", 0)
+    tests = [match for match in map(_NODE_TEST.match, lines) if match]
+    passed = [match[2] for match in tests if match[1] == "✔" and not match[3]]
+    whole = counts["pass"] <= len(passed) <= counts["pass"] + counts.get("suites", 0) and not output.cut
     return CheckReport(
         runner="node",
         outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
         failing=failing if failed else (),
+        passed=names([(name, "") for name in passed]) if whole else (),
+        skipped=names([(match[2], "") for match in tests if match[1] == "﹣" and whole]),
+        expected=names([(match[2], "") for match in tests if match[3] == "TODO" and whole]),
+        names_all_passed=whole,
         tally=RunTally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
         ran=counts["pass"] + failed,
         failed=failed,

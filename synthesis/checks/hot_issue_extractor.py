@@ -31,6 +31,7 @@ import msgspec
 from agentx.storage.events.types import ChangesFiles, Event, ToolCallExecuted, changes_of
 from agentx.storage.text import shorten
 from agentx.synthesis.checks.check_report import (
+    CheckName,
     CheckReport,
     FailedCheck,
     compared,
@@ -286,6 +287,7 @@ def _renewed(run: CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: Fa
         silenced="",
         note="",
         touched=False,
+        shared=_is_shared(run, detail.runner, again),
         tally=_tally(run, detail.runner) if run.command == detail.command else detail.tally,
     )
     if message == detail.message and again.priority == detail.priority and not detail.silenced:
@@ -299,6 +301,12 @@ def _silenced(issue: MemoryItem, detail: HotIssueDetail, verdict: Verdict) -> Pa
     after = msgspec.structs.replace(detail, silenced=verdict.silenced, note=verdict.note)
     text = _sentence(after)
     return Patch(id=issue.id, detail=after, text=text, short=shorten(text, SHORT_WORDS))
+
+
+def _is_shared(run: CheckRun, runner: str, item: FailedCheck) -> bool:
+    """Return whether a check of the same name passed in the run in which one failed."""
+    name = CheckName(item.check, item.suite)
+    return any(name in report.passed for report in run.reports if is_same_runner(report.runner, runner))
 
 
 def _tally(run: CheckRun, runner: str) -> RunTally | None:
@@ -397,6 +405,7 @@ def _issue(
         command=run.command,
         tool=run.tool,
         tally=_tally(run, runner),
+        shared=_is_shared(run, runner, item),
     )
     text = _sentence(detail)
     return MemoryItem(

@@ -157,7 +157,7 @@ def _of_report(run: CheckRun, report: CheckReport, detail: HotIssueDetail) -> Ve
             report.complete or _covers(run.selected, detail) or (run.passed and run.command == detail.command)
         )
         return _PASSED if covered or detail.suite in report.suites else None
-    if report.names_all_passed:
+    if report.names_all_passed and not detail.shared:
         same = run.command == detail.command and not run.selected.narrowed
         whole = report.complete or same or _covers(run.selected, detail)
         deselected = report.tally is not None and report.tally.deselected > 0
@@ -208,8 +208,8 @@ def _named(report: CheckReport, detail: HotIssueDetail) -> Verdict | None:
     if any(_is(name, detail) or _encloses(name, detail) for name in report.skipped):
         return Verdict(silenced="skipped")
     suites = {*(name.suite for name in report.passed), *(name.suite for name in report.failing)}
-    passes = any(_is(name, detail) for name in report.passed) or _is_loaded(suites, detail)
-    return _PASSED if passes else None
+    passes = any(_is(name, detail) for name in report.passed) and not detail.shared
+    return _PASSED if passes or _is_loaded(suites, detail) else None
 
 
 def _is(name: CheckName, detail: HotIssueDetail) -> bool:

@@ -202,6 +202,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         note: How the run that no longer shows the failure differs from the one before; empty if unknown.
         tally: The counts of the run in which it last failed; ``None`` if the runner printed none.
         touched: Whether the file of the test, or a test configuration, changed since it last failed.
+        shared: Whether another check of the same name passed when it failed, so that its passes show nothing.
     """
 
     runner: str
@@ -220,6 +221,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     note: str = ""
     tally: RunTally | None = None
     touched: bool = False
+    shared: bool = False
 
 
 def not_passed(detail: HotIssueDetail) -> str:

@@ -325,6 +325,50 @@ def test_named_test_that_is_marked_keeps_its_issue(task, word):
     )
 
 
+NODE_RUN = """\
+{lines}ℹ tests {tests}
+ℹ suites 0
+ℹ pass {passed}
+ℹ fail {failed}
+ℹ cancelled 0
+ℹ skipped 0
+ℹ todo 0
+{end}"""
+NODE_END = (
+    "\n✖ failing tests:\n\ntest at a.test.js:3:1\n✖ works (0.9ms)\n  AssertionError: line one\n  line two\n"
+)
+NODE_FAIL = NODE_RUN.format(
+    lines="✔ adds (0.8ms)\n✖ works (0.9ms)\n  AssertionError: line one\n",
+    tests=2,
+    passed=1,
+    failed=1,
+    end=NODE_END,
+)
+
+
+def test_node_run_names_the_tests_that_passed(task):
+    task.run(NODE_FAIL, command="node --test")
+    (issue,) = task.state.active("hot_issue")
+    assert issue.text == "node: works fails: AssertionError: line one line two"
+    renamed = NODE_RUN.format(lines="✔ adds (0.8ms)\n✔ runs (0.9ms)\n", tests=2, passed=2, failed=0, end="")
+    task.run(renamed, command="node --test", exit_code=0)
+    assert reason(task, "works") == "removed"
+    task.run(renamed.replace("runs", "works"), command="node --test", exit_code=0)
+    assert task.ended("works") == ["passed"]
+
+
+def test_pass_of_another_test_of_the_same_name_closes_nothing(task):
+    both = NODE_FAIL.replace("adds", "works")
+    task.run(both, command="node --test")
+    left = NODE_RUN.format(lines="✔ works (0.8ms)\n", tests=1, passed=1, failed=0, end="")
+    task.run(left, command="node --test", exit_code=0)
+    assert reason(task, "works") == "removed"
+    task.run(both, command="node --test")
+    mended = NODE_RUN.format(lines="✔ works (0.8ms)\n" * 2, tests=2, passed=2, failed=0, end="")
+    task.run(mended, command="node --test", exit_code=0)
+    assert task.ended("works") == ["passed"]
+
+
 def test_uncounted_pass_is_no_proof_once_the_test_file_changed(task):
     task.run(
         "--- FAIL: TestA (0.0s)\n    a_test.go:4: boom\nFAIL\nFAIL\tx/a\t0.1s\n", command="go test ./..."
