@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.core.layout import ARTIFACTS
 from agentx.engine.engine import Engine
-from agentx.memory.editing import change, find, with_checks
+from agentx.memory.editing import change, find, in_mode, with_checks
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Event, ToolCallExecuted, UserMessageSent, changes_of
 from agentx.storage.log.history import told_already
@@ -74,11 +74,14 @@ def set_checks(engine: Engine, name: str, checks: Sequence[Check], actor: str) -
 
 
 def compiled(item: MemoryItem) -> tuple[Check, ...]:
-    """Return the checks that the words of an item compile to."""
+    """Return the checks that the words of an item compile to, in the mode of its present ones."""
     if isinstance(item.detail, ConstraintDetail):
-        return compile_checks(item.text, item.detail.modality, item.scope)
-    ban = compile_checks(item.text, "must_not", item.scope)
-    return ban or (compile_checks(item.text, "must", item.scope) if item.kind == "rule" else ())
+        checks = compile_checks(item.text, item.detail.modality, item.scope)
+    else:
+        checks = compile_checks(item.text, "must_not", item.scope)
+        if not checks and item.kind == "rule":
+            checks = compile_checks(item.text, "must", item.scope)
+    return in_mode(checks_of(item), checks)
 
 
 def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> Trial:

@@ -101,7 +101,8 @@ def _applies(check: CommandCheck, run: _Run) -> bool:
         return False
     if not check.paths and not check.exceptions:
         return True
-    named = [posixpath.join(run.folder, word) for word in run.arguments if not word.startswith("-")]
+    values = (word.partition("=")[2] if word.startswith("-") else word for word in run.arguments)
+    named = [posixpath.join(run.folder, value) for value in values if value]
     named.append(posixpath.join(run.folder, "."))
     if check.paths and not any(matches(check.paths, path) for path in named):
         return False

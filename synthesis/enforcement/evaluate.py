@@ -182,7 +182,7 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         message: The user's message that the agent works on, which may name the topic.
     """
     return _evaluated(
-        (item, told, "", breaches(told, command))
+        (item, told, "", breaches(_in_scope(item, told), command))
         for item, check in _enforced(items)
         if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
     )
@@ -260,6 +260,11 @@ def _on_topic(check: Check, *texts: str) -> Check | None:
     if not perhaps_about(check.topic, *texts):
         return None
     return msgspec.structs.replace(check, doubt=f"It is uncertain whether this is about {check.topic}.")
+
+
+def _in_scope(item: MemoryItem, check: Check) -> Check:
+    """Return a check limited to the paths of its item, if it names none itself."""
+    return check if check.paths else msgspec.structs.replace(check, paths=item.scope.paths)
 
 
 def _is_about(item: MemoryItem, check: Check, path: str) -> bool:

@@ -369,6 +369,21 @@ def test_pass_of_another_test_of_the_same_name_closes_nothing(task):
     assert task.ended("works") == ["passed"]
 
 
+def test_cargo_test_that_should_panic_now_is_expected_to_fail_and_one_that_always_should_passes(task):
+    summary = (
+        "\ntest result: {}. 0 passed; {} failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+    )
+    for name in ("tests::bad", "tests::bad - should panic"):
+        task.run(f"test {name} ... FAILED\n{summary.format('FAILED', 1)}", command="cargo test")
+    assert task.open == ["tests::bad", "tests::bad - should panic"]
+    passed = "test tests::bad - should panic ... ok\n" + summary.format("ok", 0).replace(
+        "0 passed", "1 passed"
+    )
+    task.run(passed, command="cargo test", exit_code=0)
+    assert task.open == ["tests::bad"]
+    assert reason(task, "tests::bad") == "expected to fail"
+
+
 def test_uncounted_pass_is_no_proof_once_the_test_file_changed(task):
     task.run(
         "--- FAIL: TestA (0.0s)\n    a_test.go:4: boom\nFAIL\nFAIL\tx/a\t0.1s\n", command="go test ./..."
