@@ -574,10 +574,6 @@ def test_failure_of_a_build_is_named_if_the_end_is_cut(text, command):
         ("TAP version 13\n1..0\n# tests 0\n# pass 0\n# fail 0\n", 0),
         ("ℹ tests 1\nℹ suites 0\nℹ pass 0\nℹ fail 0\nℹ cancelled 0\nℹ skipped 1\nℹ todo 0\n", 0),
         ("Test Suites: 2 skipped, 0 of 2 total\nTests:       7 skipped, 7 total\nSnapshots:   0 total\n", 0),
-        (
-            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n",
-            0,
-        ),
     ],
 )
 def test_run_in_which_no_test_ran_is_a_warning(text, exit_code):
