@@ -181,7 +181,9 @@ def _corrected(check: CommandCheck, entry: str, call: ProgramCall, command: str)
     text = next((form for form in (old, " ".join([call.program, *call.arguments])) if form in command), "")
     if not text:
         text = _as_written(command, call)
-    if not text or command.count(text) != 1:
+    alone = rf"(?<![^\s;&|(]){re.escape(text)}(?=[ \t]*(?:$|[\n;&|)#]|\d*[<>]))"
+    places = list(re.finditer(alone, command))
+    if not text or len(places) != 1:
         return ""
     new = ""
     if check.required_flags and not check.forbidden_flags and not check.instead:
@@ -197,7 +199,7 @@ def _corrected(check: CommandCheck, entry: str, call: ProgramCall, command: str)
             new = f"{head} {' '.join(missing)}{text[len(head) :]}"
     elif check.instead and not (check.forbidden_flags or check.required_flags):
         new = _substituted(check.instead, entry, call, text)
-    return command.replace(text, new) if new else ""
+    return f"{command[: places[0].start()]}{new}{command[places[0].end() :]}" if new else ""
 
 
 def _as_written(command: str, call: ProgramCall) -> str:
