@@ -1,5 +1,6 @@
 """A failing test that is silenced instead of fixed keeps its problem open, in a real workspace."""
 
+import shutil
 import sys
 
 import pytest
@@ -95,6 +96,41 @@ def test_failing_test_replaced_by_another_keeps_its_problem(configured, command)
     assert "xml" not in done.output
     (problem,) = ws.memory("hot_issue")
     assert problem.detail.silenced == "removed"
+
+
+NODE = (
+    "const { test, describe } = require('node:test');\nconst assert = require('node:assert');\n"
+    "test('ok', () => {});\ntest('bad', () => { assert.strictEqual(1, 2); });\n"
+)
+NODE_BAD = "test('bad', () => { assert.strictEqual(1, 2); });"
+NODE_SCRIPT = '{"scripts": {"test": "node --test%s"}}\n'
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="node is not installed")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.test.js", NODE.replace("test('bad'", "test.skip('bad'")),
+        ("a.test.js", NODE.replace("test('bad', ", "test('bad', {skip: true}, ")),
+        ("a.test.js", NODE.replace("test('bad'", "test.todo('bad'")),
+        ("a.test.js", NODE.replace(NODE_BAD, "")),
+        ("a.test.js", NODE.replace(NODE_BAD, f"if (process.env.SLOW) {{ {NODE_BAD} }}")),
+        ("a.test.js", NODE.replace("'bad'", "'fine'").replace("1, 2", "1, 1")),
+        ("package.json", NODE_SCRIPT % " --test-name-pattern=ok"),
+        ("package.json", NODE_SCRIPT % " b.test.js"),
+    ],
+)
+def test_silenced_node_test_keeps_its_problem(configured, name, text):
+    ws = configured('\n[tools]\nisolation = "none"\n[checks.tests]\ncommand = "npm test"\n')
+    ws.tools.write_file("b.test.js", NODE.partition("test('ok'")[0] + "test('other', () => {});\n")
+    ws.tools.write_file("a.test.js", NODE)
+    ws.tools.write_file("package.json", NODE_SCRIPT % "")
+    ws.tools.run_tests()
+    assert silence(ws, name, text)
+    ws.tools.write_file("package.json", NODE_SCRIPT % "")
+    ws.tools.write_file("a.test.js", NODE.replace("1, 2", "1, 1"))
+    ws.tools.run_tests()
+    assert ws.memory("hot_issue") == []
 
 
 def test_report_that_the_user_asks_for_is_left_alone(configured):
