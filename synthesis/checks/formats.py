@@ -65,6 +65,9 @@ _SUREFIRE_FAIL = re.compile(
 _JAVA_FRAME = re.compile(r"^\s+at (?:\S+/)?([\w.$]+)\.[\w$<>]+\((\w+\.\w+):(\d+)\)$")
 _GRADLE_FAIL = re.compile(r"^(\S.*? > .*\S) FAILED$")
 _GRADLE_TOTAL = re.compile(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
+_GRADLE_RAN = re.compile(r"^> Task :(?:[\w.-]+:)*(?:\w*[a-z])?[tT]est$")
+"""A test task that was executed; others end in ``UP-TO-DATE``, ``FROM-CACHE``, ``SKIPPED``, …"""
+
 _GRADLE_PLACE = re.compile(r"^ {4}(\S.*?)(?: at (\w+\.\w+):(\d+))?$")
 _DOTNET_FAIL = re.compile(r"^  Failed (\S.*?) \[.{1,30}\]$")
 _DOTNET_LOGGED = re.compile(r"^ +(\S.*?) \([\d.]+ ?m?s\): Error Message: (.*)$")
@@ -365,7 +368,14 @@ def _surefire_failure(lines: list[str], name: str, suite: str) -> FailedCheck:
 
 
 def parse_gradle(output: Output) -> CheckReport | None:
-    """Parse the failures and counts that Gradle prints for tests; return ``None`` if there are none."""
+    """Parse the failures and counts that Gradle prints for tests; return ``None`` if there are none.
+
+    Of tests that pass, it only prints that their task was executed.
+    """
+    if any(line.startswith("BUILD SUCCESSFUL") for line in output.lines):
+        executed = any(map(_GRADLE_RAN.match, output.lines))
+        whole = output.selected.whole
+        return CheckReport(runner="gradle", outcome="passed", complete=whole) if executed else None
     found = []
     for index, line in enumerate(output.lines):
         if line.endswith(" FAILED") and not line.startswith(">") and (match := _GRADLE_FAIL.match(line)):

@@ -64,7 +64,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("rspec", (" example",), parse_rspec),
     Parser("node", ("ℹ pass ",), parse_node),
     Parser("maven", ("Tests run: ",), parse_maven),
-    Parser("gradle", (" FAILED", " completed, "), parse_gradle),
+    Parser("gradle", (" FAILED", " completed, ", "BUILD SUCCESSFUL"), parse_gradle),
     Parser("dotnet", ("! ", "Test summary: "), parse_dotnet),
     Parser("phpunit", ("Assertions: ", " assertion"), parse_phpunit),
     Parser("tap", ("1..", "TAP version "), parse_tap),

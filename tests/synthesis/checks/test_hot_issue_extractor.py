@@ -384,6 +384,78 @@ def test_cargo_test_that_should_panic_now_is_expected_to_fail_and_one_that_alway
     assert reason(task, "tests::bad") == "expected to fail"
 
 
+PRINTED = {
+    "maven": (
+        "mvn test",
+        (
+            "[ERROR] x.ATest.bad -- Time elapsed: 0.003 s <<< FAILURE!\nexpected: <1> but was: <2>\n"
+            "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n"
+        ),
+        "[WARNING] Tests run: {}, Failures: 0, Errors: 0, Skipped: {}\n",
+    ),
+    "dotnet": (
+        "dotnet test",
+        (
+            "  Failed N.ATest.Bad [3 ms]\n  Error Message:\n   Assert.Equal() Failure\n"
+            "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 10 ms - N.dll (net8.0)\n"
+        ),
+        "Passed!  - Failed:     0, Passed:     2, Skipped:     {1}, Total:     {0}, Duration: 10 ms - N.dll (net8.0)\n",
+    ),
+    "phpunit": (
+        "vendor/bin/phpunit",
+        (
+            "There was 1 failure:\n\n1) ATest::testBad\nFailed asserting that 2 matches expected 1.\n\n"
+            "/app/tests/ATest.php:10\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n"
+        ),
+        "OK, but some tests were skipped!\nTests: {}, Assertions: 2, Skipped: {}.\n",
+    ),
+    "rspec": (
+        "rspec",
+        "Finished in 0.01 seconds\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:3 # Cart adds\n",
+        "Finished in 0.01 seconds\n{} examples, 0 failures, {} pending\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("runner", PRINTED)
+def test_counts_that_a_runner_prints_show_a_silenced_test(task, runner):
+    command, failing, passing = PRINTED[runner]
+    task.run(failing, command=command)
+    (name,) = task.open
+    task.run(passing.format(3, 1), command=command, exit_code=0)
+    assert reason(task, name) == "skipped"
+    task.run(failing, command=command)
+    task.run(passing.format(2, 0), command=command, exit_code=0)
+    assert reason(task, name) == "removed"
+    whole = passing.replace("Passed:     2", "Passed:     3")
+    task.run(whole.format(3, 0), command=command, exit_code=0)
+    assert task.ended(name) == ["passed"]
+
+
+GRADLE_FAIL = "> Task :app:test FAILED\n\nATest > bad() FAILED\n    Error at ATest.java:9\n\n3 tests completed, 1 failed\n\nBUILD FAILED in 1s\n"
+
+
+@pytest.mark.parametrize(
+    ("task_line", "changed", "silenced"),
+    [
+        ("> Task :app:test", "", None),
+        ("> Task :app:test UP-TO-DATE", "", "unproved"),
+        ("> Task :app:compileTestJava", "", "unproved"),
+        ("> Task :app:test", "app/src/test/java/ATest.java", "unproved"),
+        ("> Task :app:test", "build.gradle", "unproved"),
+    ],
+)
+def test_gradle_that_ran_unchanged_tests_shows_that_they_pass(task, task_line, changed, silenced):
+    task.run(GRADLE_FAIL, command="./gradlew test")
+    if changed:
+        task.take(ArtifactChanged(changes=(FileChange(changed, before="b1", after="b2"),), noticed="scan"))
+    task.run(f"{task_line}\n\nBUILD SUCCESSFUL in 1s\n", command="./gradlew test", exit_code=0)
+    if silenced:
+        assert reason(task, "ATest > bad()") == silenced
+    else:
+        assert task.ended("ATest > bad()") == ["passed"]
+
+
 def test_uncounted_pass_is_no_proof_once_the_test_file_changed(task):
     task.run(
         "--- FAIL: TestA (0.0s)\n    a_test.go:4: boom\nFAIL\nFAIL\tx/a\t0.1s\n", command="go test ./..."
