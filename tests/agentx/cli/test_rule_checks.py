@@ -1,12 +1,16 @@
 """``agentx memory check`` and ``memory add --check``: checks that a person writes, changes and tries."""
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 
 from agentx import Workspace
+from agentx.memory.editing import proposed
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
-from agentx.synthesis.memory.items import checks_of
+from agentx.synthesis.enforcement.check_file import KINDS
+from agentx.synthesis.memory.items import Scope, checks_of
 
 NO_PRINT = "kind: text\npatterns: ['\\bprint\\(']\npaths: src/**\n"
 
@@ -197,3 +201,13 @@ def test_the_status_counts_checked_rules_by_their_mode(root, call, yaml_file):
     call("memory", "check", "c-3", "--mode", "observe", "-C", root)
     assert "3 rules: 2 checked (1 observe), 1 shown only" in call("status", "-C", root).out
     assert call("status", "--json", "-C", root).json["rules"] == {"observe": 1, "shown_only": 1, "deny": 1}
+
+
+def test_the_examples_in_the_docs_compile_to_the_kind_of_their_row():
+    page = Path(__file__).parents[3] / "docs" / "constraints.md"
+    rows = re.findall(r"^\| `(\w+)` \| (\".*?\") \|", page.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) == len(KINDS) - 1, "a program check is only written by hand"
+    for kind, examples in rows:
+        for example in re.findall(r'"(.*?)"', examples):
+            item = proposed("constraint", example, Scope(), None)
+            assert kind in {check.__struct_config__.tag for check in checks_of(item)}, example
