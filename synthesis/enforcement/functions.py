@@ -140,13 +140,13 @@ class CodeFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 def functions_of(change: CheckedChange, side: Side = "after") -> tuple[CodeFunction, ...]:
     """Return the functions and methods in one side of a change; none if its language has no table."""
-    key = "functions", side
-    if key not in change.parsed:
-        language = language_of(change.path)
+    language = language_of(change.path)
+
+    def read() -> tuple[CodeFunction, ...]:
         root = tree_of(change, side) if language in _FUNCTION_KINDS else None
-        change.parsed[key] = () if root is None else tuple(_functions(root, language))
-    found: tuple[CodeFunction, ...] = change.parsed[key]
-    return found
+        return () if root is None else tuple(_functions(root, language))
+
+    return change.once(("functions", side), read)
 
 
 def _functions(root: "SgNode", language: str) -> Iterator[CodeFunction]:
