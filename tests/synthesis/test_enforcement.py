@@ -412,6 +412,8 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never mention Elon Musk unless I ask", "must_not", None),
         ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
+        ("Never import pandas, polars or numpy.", "must_not", require_import("pandas", "polars", "numpy", forbidden=True)),
+        ("Never import pandas, it is slow.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
         ("For now, add a `@disable_cache` decorator to any new data-fetching functions you write.", "must", require_decorator("disable_cache", "data-fetching")),
@@ -524,3 +526,17 @@ def test_rule_about_a_place_holds_for_commands_that_work_there(command, broken):
         detail=ConstraintDetail(checks=checks),
     )
     assert bool(evaluate_command([rule], command).violations) is broken
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.js", "import _ from 'lodash';\n"),
+        ("a.ts", "const _ = require('lodash');\n"),
+        ("a.py", "import lodash\n"),
+    ],
+)
+def test_compiled_ban_of_an_import_holds_in_every_language(path, text):
+    (check,) = compile_checks("Never import lodash.", "must_not", Scope())
+    rule = MemoryItem(id="c-1", kind="constraint", text="x", detail=ConstraintDetail(checks=(check,)))
+    assert len(check_write([rule], path, None, text)) == 1
