@@ -210,9 +210,9 @@ def _corrected(found: Evaluation, evaluated: Callable[[str], Evaluation]) -> str
     corrected = ""
     for _ in range(MAX_CORRECTIONS):
         wrong = [one.correction for one in found.violations if one.mode != "observe"]
-        if not any(wrong):
+        if not wrong or not all(wrong):
             return "" if wrong else corrected
-        corrected = next(filter(None, wrong))
+        corrected = wrong[0]
         found = evaluated(corrected)
     return ""
 

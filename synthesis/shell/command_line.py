@@ -7,7 +7,7 @@ too. A line that does not parse is read as far as possible, and is not :attr:`Co
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice, product, zip_longest
 from typing import TYPE_CHECKING
@@ -95,20 +95,24 @@ def steps(command: str) -> tuple[ProgramCall, ...]:
     return tuple(call for call in read_command(command).calls if call.program)
 
 
-def located(command: str) -> Iterator[tuple[ProgramCall, str]]:
-    """Yield the programs that a command line runs, each with the directory in which it works.
+@lru_cache(maxsize=64)
+def located(command: str) -> tuple[tuple[ProgramCall, str], ...]:
+    """Return the programs that a command line runs, each with the directory in which it works.
 
     >>> [(call.program, folder) for call, folder in located("(cd web && npm test); git -C api pull; ls")]
     [('cd', ''), ('npm', 'web'), ('git', 'api'), ('ls', '')]
     """
     folders: dict[tuple[int, ...], str] = {}
+    found: list[tuple[ProgramCall, str]] = []
     for call in read_command(command).calls:
         # A subshell begins where its parent is; what it changes to is gone with it.
         within = (call.shells[:count] for count in range(len(call.shells), -1, -1))
         folder = next((folders[shells] for shells in within if shells in folders), "")
-        yield call, posixpath.normpath(posixpath.join(folder, own)) if (own := _own_folder(call)) else folder
+        own = _own_folder(call)
+        found.append((call, posixpath.normpath(posixpath.join(folder, own)) if own else folder))
         if call.program in {"cd", "pushd"} and call.arguments:
             folders[call.shells] = posixpath.normpath(posixpath.join(folder, call.arguments[-1]))
+    return tuple(found)
 
 
 _FOLDER_FLAGS = {
