@@ -16,7 +16,7 @@ from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows, called_for
 from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
-from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
+from agentx.policy.predicted_writes import command_of, located_command, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, TaskGraded, ToolCallExecuted
@@ -197,9 +197,10 @@ class Gates:
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
         written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
+        located = located_command(self.engine.artifacts, arguments)
         evaluation = all_of(
             self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else ""),
-            self.engine.evaluate_command(command),
+            self.engine.evaluate_command(located),
         )
         verdict = judge(
             board,
@@ -212,7 +213,8 @@ class Gates:
         )
         took_ms = round((time.perf_counter() - began) * 1000, 1)
         verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
-        verdict = msgspec.structs.replace(verdict, corrected=clean(evaluation.corrected))
+        corrected = evaluation.corrected.removeprefix(located.removesuffix(command))
+        verdict = msgspec.structs.replace(verdict, corrected=clean(corrected))
         self._wake(board, verdict)
         return fitted(verdict)
 

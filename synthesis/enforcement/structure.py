@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
-from agentx.synthesis.enforcement.functions import Function, functions_of, is_meant, parses
+from agentx.synthesis.enforcement.functions import CodeFunction, functions_of, is_meant, parses
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of, tree_of
 from agentx.synthesis.memory.checks import DecoratorCheck, StructureCheck
 
@@ -156,7 +156,7 @@ def missing_decorators(check: DecoratorCheck, change: CheckedChange) -> Iterator
             yield Breach(reason=reason, line=function.line, doubt=doubt)
 
 
-def _carries(function: Function, decorator: str) -> bool:
+def _carries(function: CodeFunction, decorator: str) -> bool:
     """Return whether a function has the decorator, or is the decorator itself."""
     wanted = re.split(r"\.|::", decorator)[-1]
     return function.name == wanted or any(

@@ -43,6 +43,9 @@ from agentx.synthesis.state.flows import FlowMatch, told
 MAX_TOKENS = 3_000
 """Maximum size of a verdict."""
 
+MAX_CORRECTED = 800
+"""Maximum characters of a corrected action in the text of a verdict."""
+
 _LINE_TOKENS = 120
 _LONG = 400  # characters that can be more than that
 _REASON_WORDS = 150
@@ -124,10 +127,17 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
-        head += f"\nCorrected: `{self.corrected}`\n" if self.corrected else ""
+        head += f"\nCorrected: {_as_code(self.corrected)}\n" if self.corrected else ""
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
         return "".join((head, *parts, left))
+
+
+def _as_code(corrected: str) -> str:
+    """Return a corrected command line or text in Markdown; only the place of a long one."""
+    if len(corrected) > MAX_CORRECTED:
+        return "the whole text is in the field `corrected`."
+    return f"\n\n```\n{corrected.rstrip()}\n```" if "\n" in corrected else f"`{corrected}`"
 
 
 # --- the verdict --------------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ def judge(
         )
     if denied:
         decision = "deny"
-        breaks = (f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
+        breaks = dict.fromkeys(f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
         ruled = (
             f"The user ruled this out ({one.item_id}): “{one.sentence}”" for one in map(violation_of, against)
         )

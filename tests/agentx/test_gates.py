@@ -15,8 +15,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import TaskGraded, ToolCallExecuted
 from agentx.synthesis.gates.action_gate import MAX_TOKENS
 from agentx.synthesis.learning.grading import NOT_PERMANENT
-from agentx.synthesis.memory.checks import PathCheck, TextCheck
-from agentx.synthesis.memory.items import RuleDetail
+from agentx.synthesis.memory.checks import CommandCheck, PathCheck, TextCheck
+from agentx.synthesis.memory.items import RuleDetail, Scope
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.tools.storage_tools import Written
 from agentx.tools.toolbox import Toolbox
@@ -189,6 +189,26 @@ def test_a_call_that_says_nothing_is_known_by_the_name_of_its_tool(ws):
     ws.remember("rejection", "sending mail")
     assert ws.gates.before("", tool="TodoWrite", arguments={"todos": []}).verdict == "allow"
     assert ws.gates.before("", tool="send_mail", arguments={"to": ["a"]}).verdict == "deny"
+
+
+@pytest.mark.parametrize("name", ["cwd", "workdir", "working_directory"])
+def test_a_command_runs_in_the_directory_that_the_call_names(ws, name):
+    ws.remember("constraint", "In infra/, never run terraform apply.")
+    ws.remember("constraint", "Never create a requirements.txt file in infra/.")
+    flags = (CommandCheck(programs=("git push",), required_flags=("--signed",)),)
+    ws.remember("constraint", "In infra, pushes are signed.", scope=Scope(paths=("infra/**",)), checks=flags)
+
+    def before(command, folder):
+        return ws.gates.before("", tool="Bash", arguments={"command": command, name: str(folder)})
+
+    root = ws.engine.artifacts.root
+    assert before("terraform apply", root).verdict != "deny"
+    assert before("terraform apply", "web").verdict != "deny"
+    assert before("terraform apply", root / "infra").verdict == "deny"
+    assert before("terraform apply", "infra").verdict == "deny"
+    assert before("echo x > requirements.txt", "infra").verdict == "deny"
+    assert before("echo x > requirements.txt", root).verdict != "deny"
+    assert before("git push", "infra").corrected == "git push --signed"
 
 
 def test_reading_a_forbidden_file_is_no_write(ws):

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.evaluate import evaluate_command
 from agentx.synthesis.enforcement.functions import functions_of, is_meant
-from agentx.synthesis.memory.checks import DependencyCheck, SizeCheck, TextCheck
+from agentx.synthesis.memory.checks import CommandCheck, DependencyCheck, SizeCheck, TextCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
@@ -411,6 +412,8 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never mention Elon Musk unless I ask", "must_not", None),
         ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
+        ("Never import pandas, polars or numpy.", "must_not", require_import("pandas", "polars", "numpy", forbidden=True)),
+        ("Never import pandas, it is slow.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
         ("For now, add a `@disable_cache` decorator to any new data-fetching functions you write.", "must", require_decorator("disable_cache", "data-fetching")),
@@ -492,3 +495,48 @@ def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
 )
 def test_a_text_that_may_be_about_the_topic_is_asked_about(text, modes):
     assert [violation.mode for violation in check_answer([NO_MUSK], text)] == modes
+
+
+@pytest.mark.parametrize(
+    ("command", "broken"),
+    [
+        ("terraform apply", False),
+        ("cd web && terraform apply", False),
+        ("cd infra && terraform apply", True),
+        ("cd web; (cd ../infra/eu && terraform apply)", True),
+        ("terraform -chdir=infra apply", True),
+        ("make -C infra deploy", True),
+        ("make deploy", False),
+        ("terraform apply infra/plan.out", True),
+        ("terraform apply -var-file=infra/a.tfvars", True),
+        ("npm install --prefix infra lodash", True),
+        ("npm install lodash", False),
+    ],
+)
+def test_rule_about_a_place_holds_for_commands_that_work_there(command, broken):
+    checks = (
+        CommandCheck(programs=("terraform apply", "make deploy")),
+        DependencyCheck(packages=("lodash",)),
+    )
+    rule = MemoryItem(
+        id="c-1",
+        kind="constraint",
+        text="In infra/, never run terraform apply.",
+        scope=Scope(paths=("infra/**",)),
+        detail=ConstraintDetail(checks=checks),
+    )
+    assert bool(evaluate_command([rule], command).violations) is broken
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.js", "import _ from 'lodash';\n"),
+        ("a.ts", "const _ = require('lodash');\n"),
+        ("a.py", "import lodash\n"),
+    ],
+)
+def test_compiled_ban_of_an_import_holds_in_every_language(path, text):
+    (check,) = compile_checks("Never import lodash.", "must_not", Scope())
+    rule = MemoryItem(id="c-1", kind="constraint", text="x", detail=ConstraintDetail(checks=(check,)))
+    assert len(check_write([rule], path, None, text)) == 1

@@ -33,7 +33,7 @@ _MARKDOWN = forbid_path(("**/*.md", "*.md"))
         ("You must not import pandas anywhere.", require_import("pandas", forbidden=True)),
         (
             "Never import pandas in src/.",
-            require_import("pandas", forbidden=True, paths=("src/**/*.py",)),
+            require_import("pandas", forbidden=True, paths=("src/**",)),
         ),
         (
             "From now on every new function in src/api needs a @traced decorator.",
