@@ -36,7 +36,8 @@ _DATA_DIRECTORIES = frozenset(
 _TEST_DIRECTORIES = frozenset(
     """
     test tests __tests__ spec specs e2e unittest unittests unit-tests integration-tests integration_tests
-    functional-tests functional_tests testsuite tests_typing benches bench benchmark benchmarks
+    functional-tests functional_tests testsuite tests_typing step_definitions benches bench benchmark
+    benchmarks
     """.split()  # noqa: SIM905 - as above
 )
 _DOCS_DIRECTORIES = frozenset(
@@ -66,6 +67,7 @@ _PROSE_NAMES = re.compile(
     r"(?:readme|changes|changelog|history|news|authors|contributors|contributing|licen[sc]e|copying|notice|security"
     r"|install|todo|upgrading|code_of_conduct|maintainers|thanks|credits|release)(?:[._-].*)?$"
 )
+_TEST_SUFFIXES = frozenset({".feature", ".robot", ".bats"})
 _TEST_NAMES = re.compile(r"(?:test|tests|spec)[_.-].*|.*[_.-](?:test|tests|spec|specs|bench)|conftest")
 _CAMEL_TEST = re.compile(r".*[a-z0-9](?:Tests?|TestCase|IT|Spec)$|Test[A-Z].*")
 _REQUIREMENTS = re.compile(r"(?:[\w-]*[_.-])?(?:requirements|constraints)(?:[_.-][\w-]+)?\.(?:txt|in)")
@@ -75,9 +77,9 @@ _GENERATED_NAMES = re.compile(
     r"|[._-]generated\.\w+|\.gen\.\w+|_gen\.go)"
 )
 _GENERATED = re.compile(
-    r"@generated|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b"
+    r"^\s*(?:#|//|/?\*|--|;|<!--|%).*@generated\b|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b"
     r"|\bthis file (?:is|was) (?:auto-?)?generated\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _IS_TEST = re.compile(
     r"^\s*(?:(?:async )?def test_|class \w*Test\w*\(|func Test[A-Z]\w*\(\w+ \*testing|@Test\b"
@@ -106,7 +108,7 @@ def kind_of_file(path: str, text: str = "") -> FileKind:
         return "data"
     if _DATA_DIRECTORIES.intersection(folders):
         return "data"
-    if suffix not in _DOCS_SUFFIXES and _is_test(stem, folders, text):
+    if suffix in _TEST_SUFFIXES or (suffix not in _DOCS_SUFFIXES and _is_test(stem, folders, text)):
         return "data" if suffix in _DATA_SUFFIXES else "test"
     if (
         name in _MANIFESTS

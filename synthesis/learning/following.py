@@ -72,7 +72,7 @@ class StepsSeen(msgspec.Struct, frozen=True):
         return bool(self.seen) and self.share >= ENOUGH
 
 
-class _Shown(msgspec.Struct, frozen=True):
+class _CallSeen(msgspec.Struct, frozen=True):
     """What a tool call shows: its words, its programs, the names in it, and whether it worked."""
 
     words: frozenset[str]
@@ -153,14 +153,14 @@ def _only_failed_to_look(call: ToolCallExecuted) -> bool:
     return looked and not _worked(call)
 
 
-def _shown(call: ToolCallExecuted) -> _Shown:
+def _shown(call: ToolCallExecuted) -> _CallSeen:
     command = command_of(call)
     paths = [change.path for change in call.changes]
     given = [value[:_CHARACTERS] for value in call.arguments.values() if isinstance(value, str)]
     programs = steps(command) if command else ()
     arguments = (word for one in programs for word in (one.program, *one.arguments))
     words = terms(" ".join((call.tool, command[:_CHARACTERS], *paths, *given)))
-    return _Shown(
+    return _CallSeen(
         words=frozenset(words) - _stems(_GENERAL),
         programs=programs,
         names=frozenset((call.tool, *paths, *given, *arguments)),
@@ -168,7 +168,7 @@ def _shown(call: ToolCallExecuted) -> _Shown:
     )
 
 
-def _fits(step: str, call: _Shown) -> bool:
+def _fits(step: str, call: _CallSeen) -> bool:
     """Return whether a call is evidence of a step: it runs the quoted command, or has enough of its words."""
     quoted = _QUOTED.findall(step)
     whole = [span for span in quoted if len(span.split()) > 1]
@@ -182,7 +182,7 @@ def _fits(step: str, call: _Shown) -> bool:
     return bool(wanted) and sum(map(call.has, wanted)) / len(wanted) >= FITS
 
 
-def _is_run(span: str, call: _Shown) -> bool:
+def _is_run(span: str, call: _CallSeen) -> bool:
     """Return whether a call runs the programs of a command line, at least with its arguments in order."""
     wanted = steps(span.replace(_LEFT_OUT, ""))
     return bool(wanted) and all(any(_runs(one, ran) for ran in call.programs) for one in wanted)
@@ -193,7 +193,7 @@ def _runs(wanted: ProgramCall, ran: ProgramCall) -> bool:
     return wanted.program == ran.program and all(word in rest for word in wanted.arguments)
 
 
-def _names(name: str, call: _Shown) -> bool:
+def _names(name: str, call: _CallSeen) -> bool:
     return any(one == name or one.endswith(f"/{name}") for one in call.names)
 
 
