@@ -83,8 +83,12 @@ class MemoryTools(QualityTools):
         del job
         where = Filter(kinds=(kind,) if kind else (), path=path, source=source, since=since, before=before)
         hits = self.engine.search(query, k, where, grouped=True)
-        note = "Many passages are not embedded yet, so only words were compared; ask again in a minute."
-        return Hits(query, tuple(hits), note if self.engine.indexer.behind else "")
+        note = ""
+        if self.engine.indexer.unread:
+            note = "Many changed files are still being read and are not all found yet; ask again in a minute."
+        elif self.engine.indexer.behind:
+            note = "Many passages are not embedded yet, so only words were compared; ask again in a minute."
+        return Hits(query, tuple(hits), note)
 
     @tool
     def summarize_directory_purpose(
