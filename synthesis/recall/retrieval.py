@@ -32,6 +32,9 @@ from agentx.synthesis.recall.file_prior import NO_PRIOR, FilePrior, names, names
 DEPTH = 50
 """Minimum number of hits of each ranking that are fused."""
 
+DEPTH_OF_QUESTION = 100
+"""The same, when a question asks where something is done: several passages of a file count."""
+
 STANDS_OUT_AT = 20
 """Place in a ranking that its best hit is compared with."""
 
@@ -172,8 +175,9 @@ def retrieve(
     """
     if k <= 0:
         return []
-    depth = max(DEPTH, 2 * k)
-    found = _search(index, query, vector, depth, where)
+    prior = prior_of(query)
+    depth = max(DEPTH_OF_QUESTION if prior.first == "source" else DEPTH, 2 * k)
+    found = _search(index, query, vector, depth, where, prior)
     lexical, by_meaning = found.everything
     needles = exact_needles(query)
     texts = [ranked.chunk.text for ranked in (*lexical, *by_meaning)]
@@ -214,9 +218,10 @@ class _Found(msgspec.Struct, frozen=True):
     prior: FilePrior
 
 
-def _search(index: MemoryIndex, query: str, vector: Vector | None, depth: int, where: Filter) -> _Found:
+def _search(
+    index: MemoryIndex, query: str, vector: Vector | None, depth: int, where: Filter, prior: FilePrior
+) -> _Found:
     """Rank all passages, and those of the kind of files that is asked for: others could take all places."""
-    prior = prior_of(query)
     if not prior.first or not {prior.first}.issuperset(where.kinds):
         everything = _both(index, query, vector, depth, where)
         return _Found(everything, everything, prior)
