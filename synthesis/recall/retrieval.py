@@ -59,6 +59,9 @@ looking for the user's message.
 LATER_SHARE = 0.8
 """Weight of a later part of a long message: its beginning says what it is about."""
 
+FAR = 0.35
+"""A question is not about files of a kind if they are less than this share as near as the nearest passage."""
+
 QUOTED_DEPTH = 300
 """Number of matches of a quoted phrase's words that are checked for the phrase itself."""
 
@@ -228,11 +231,16 @@ def _search(
     subject = subject_of(query)
     narrowed = msgspec.structs.replace(where, kinds=(prior.first,))
     of_files = _both(index, subject, vector, depth, narrowed)
-    if not any(of_files):
+    everything = of_files if where.kinds else _both(index, subject, vector, depth, where)
+    if not any(of_files) or _is_far(of_files[1], everything[1]):
         everything = _both(index, query, vector, depth, where)
         return _Found(everything, everything, NO_PRIOR)
-    everything = of_files if where.kinds else _both(index, subject, vector, depth, where)
     return _Found(everything, of_files, prior)
+
+
+def _is_far(of_files: Sequence[Ranked], everything: Sequence[Ranked]) -> bool:
+    """Return whether the files that a question seems to ask for are about something else."""
+    return bool(everything) and (not of_files or of_files[0].score < FAR * everything[0].score)
 
 
 def _both(index: MemoryIndex, text: str, vector: Vector | None, depth: int, where: Filter) -> _Rankings:

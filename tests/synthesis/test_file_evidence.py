@@ -112,3 +112,14 @@ def test_where_there_is_no_source_a_question_is_one_like_any_other():
     ])  # fmt: skip
     hit = retrieve(index, "What decides the price of a letter?", None, 2, Filter())[0]
     assert (hit.path, hit.score) == ("docs/price.md", pytest.approx(0.95))
+
+
+def test_where_source_is_about_something_else_a_question_is_one_like_any_other():
+    index, question = InMemoryIndex(), np.array([1, 0], dtype=np.float32)
+    docs, near, far = (np.array(v, dtype=np.float32) for v in ((0.9, 0.1), (0.6, 0.5), (0.2, 0.9)))
+    passages = [chunk("docs/price.md", 0, "the weight decides the price", "docs"), chunk("a.py", 0, "price")]
+    query = "What decides the price of a letter?"
+    index.put(passages, [docs, far])
+    assert retrieve(index, query, question, 2, Filter())[0].path == "docs/price.md"
+    index.put(passages, [docs, near])
+    assert retrieve(index, query, question, 2, Filter())[0].path == "a.py"
