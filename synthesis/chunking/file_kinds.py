@@ -81,6 +81,9 @@ _GENERATED = re.compile(
     r"|\bthis file (?:is|was) (?:auto-?)?generated\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_DECLARATIONS = re.compile(r".*\.(?:d\.[cm]?ts|pyi)")
+"""Declarations of types: they say what there is, and nothing is done in them."""
+
 _IS_TEST = re.compile(
     r"^\s*(?:(?:async )?def test_|class \w*Test\w*\(|func Test[A-Z]\w*\(\w+ \*testing|@Test\b"
     r"|(?:describe|test|it)\(['\"`])",
@@ -92,7 +95,8 @@ _PLAIN_TEST = frozenset({"test", "tests", "spec"})
 def kind_of_file(path: str, text: str = "") -> FileKind:
     r"""Return the kind of a file.
 
-    Files written by a generator, copied from elsewhere, or locking versions are data. Examples are docs.
+    Files written by a generator, copied from elsewhere, or locking versions are data, so are files that have
+    no suffix and are not scripts. Examples and declarations of types (``.d.ts``, ``.pyi``) are docs.
 
     Args:
         path: Its path, with forward slashes.
@@ -117,11 +121,16 @@ def kind_of_file(path: str, text: str = "") -> FileKind:
         or _CONFIG_NAMES.fullmatch(name)
     ):
         return "config"
-    if suffix in _DOCS_SUFFIXES or _PROSE_NAMES.match(name) or _is_for_reading(folders):
+    prose = _PROSE_NAMES.match(name) and (not suffix or stem.isupper())
+    if suffix in _DOCS_SUFFIXES or prose or _DECLARATIONS.fullmatch(name) or _is_for_reading(folders):
         return "docs"
     if suffix in _CONFIG_SUFFIXES or name.startswith(".") or (folders and folders[0].startswith(".")):
         return "config"
-    if suffix in _DATA_SUFFIXES or _GENERATED.search(text[:HEAD_CHARACTERS]):
+    if (
+        suffix in _DATA_SUFFIXES
+        or (not suffix and text and not text.startswith("#!"))
+        or _GENERATED.search(text[:HEAD_CHARACTERS])
+    ):
         return "data"
     return "source"
 
