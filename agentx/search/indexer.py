@@ -434,12 +434,8 @@ class Indexer:
         read = self.watermark
         if read >= self._write_path.log.state.seq:
             return False
-        changed = 0
-        for event in self._write_path.log.history.read(read, told_already):
-            changed += sum(1 for _ in changes_of(event))
-            if changed > UNREAD:
-                return True
-        return False
+        events = self._write_path.log.history.read(read, told_already)
+        return sum(sum(1 for _ in changes_of(event)) for event in events) > UNREAD
 
     @contextlib.contextmanager
     def _first(self) -> Iterator[None]:
