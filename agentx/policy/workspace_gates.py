@@ -181,25 +181,11 @@ class Gates:
         self.engine.write_path.refresh()
         began = time.perf_counter()
         board = self._known()
-        what = Action(
-            text=text[:ACTION_CHARACTERS],
-            command=command,
-            tool=tool,
-            paths=paths_of(self.engine.artifacts, arguments),
-            domain=domain.strip(),
-            agent=agent.strip(),
-            task=self.engine.last_user_message(),
-            changes=tool not in READING_TOOLS and not (tool and command and looks_only(command)),
-            arguments=arguments,
-            root=str(self.engine.artifacts.root),
-        )
+        changes = tool not in READING_TOOLS and not (tool and command and looks_only(command))
+        what = self._action(text, tool, arguments, agent.strip(), changes=changes, domain=domain.strip())
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
-        written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
-        evaluation = all_of(
-            self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else ""),
-            self.engine.evaluate_command(command),
-        )
+        evaluation = all_of(self.engine.evaluate_changes(what.writes), self.engine.evaluate_command(command))
         verdict = judge(
             board,
             what,
@@ -226,21 +212,12 @@ class Gates:
             run: The run; each item is noted once per run.
             agent: Role of the agent.
         """
-        board, message = self._known(), self.engine.last_user_message()
+        board = self._known()
         command, words = command_of(arguments), words_of(arguments)
-        what = Action(
-            text="" if command else (words or tool)[:ACTION_CHARACTERS],
-            command=command,
-            tool=tool,
-            paths=paths_of(self.engine.artifacts, arguments),
-            agent=agent,
-            task=message,
-            changes=can_change(tool, command),
-            arguments=arguments,
-            root=str(self.engine.artifacts.root),
-        )
+        text = "" if command else words or tool
+        what = self._action(text, tool, arguments, agent, changes=can_change(tool, command))
         memory = self._memory(run)
-        flows = self._flows(board, what, message, memory.granted)
+        flows = self._flows(board, what, what.task, memory.granted)
         looks = bool(command) or any(map(is_script, what.paths))
         granted = frozenset(memory.granted)
         verdict = judge(
@@ -264,6 +241,33 @@ class Gates:
             evaluation=evaluation,
             flows=asked,
             note=_note(verdict, memory) if run else "",
+        )
+
+    def _action(
+        self,
+        text: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        agent: str,
+        *,
+        changes: bool,
+        domain: str = "",
+    ) -> Action:
+        """Return a call as an action, with the files as it would leave them if it changes something."""
+        engine = self.engine
+        written = planned(engine.artifacts, engine.git, tool, arguments) if changes else {}
+        return Action(
+            text=text[:ACTION_CHARACTERS],
+            command=command_of(arguments),
+            tool=tool,
+            paths=paths_of(engine.artifacts, arguments),
+            domain=domain,
+            agent=agent,
+            task=engine.last_user_message(),
+            changes=changes,
+            arguments=arguments,
+            root=str(engine.artifacts.root),
+            writes=engine.changes(written, f"agent:{agent}" if agent else ""),
         )
 
     def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:
