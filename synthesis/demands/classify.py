@@ -20,7 +20,7 @@ from agentx.synthesis.attribution.material import (
 from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.demands.doubt import Doubt, weigh
 from agentx.synthesis.demands.reading.clause import Clause, has, lead_length, take_apart
-from agentx.synthesis.demands.reading.rulings import ruled_out_in
+from agentx.synthesis.demands.reading.rulings import ruled_out_after, ruled_out_in
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Reversal,
@@ -407,15 +407,24 @@ def _ruled_out(message: _Message, sentence: Span) -> Rejection | None:
     return None
 
 
-def _against(message: _Message, sentence: Span) -> Rejection | None:
-    """Return the thing that a sentence is against by its grammar: certain only if it says that it lasts."""
+def _against(message: _Message, sentence: Span, number: int = 0) -> Rejection | None:
+    """Return the thing that a sentence is against by its grammar: certain only if it says that it lasts.
+
+    Args:
+        message: The message.
+        sentence: The sentence.
+        number: Its number, if it may be a short "no" to the sentence before it.
+    """
     words = message.words(sentence)
-    found = ruled_out_in(words)
+    before = message.spans[number - 1] if number else None
+    answers = ruled_out_after(message.words(before), words) if before else None
+    found = answers or ruled_out_in(words)
     if found is None or not found.says_so:
         return None
-    at = sentence.start + words.index(found.things[0])
+    whole = Span(before.start, sentence.end) if answers and before else sentence
+    at = whole.start + message.words(whole).find(found.things[0])
     idea = message.original[at : at + len(found.things[0])]
-    return _rejection(message, sentence, idea, "active" if found.lasts else "candidate", found.wording)
+    return _rejection(message, whole, idea, "active" if found.lasts else "candidate", found.wording)
 
 
 def _rejection(message: _Message, sentence: Span, idea: str, certainty: v.Certainty, shape: str) -> Rejection:
@@ -456,7 +465,7 @@ def _doubt(message: _Message, found: list[Reading]) -> None:
             found[number] = Reading(found[number].reversals, (_candidate(message, number, one),))
     left = MOST_CANDIDATES - len(weighed)
     for number, span in enumerate(spans):
-        if left > 0 and not found[number].rules and (against := _against(message, span)):
+        if left > 0 and not found[number].rules and (against := _against(message, span, number)):
             found[number] = Reading(found[number].reversals, (against,))
             left -= 1
 
@@ -466,10 +475,12 @@ def _candidate(message: _Message, number: int, doubt: Doubt) -> Demand | Rejecti
     span = message.with_antecedent(number)
     words = message.words(span)
     shape = ", ".join(doubt.signs)
+    against = _against(message, message.spans[number], number)
+    if against and against.evidence.start < message.spans[number].start:
+        return against
     if doubt.kind == "demand" or reach_of(words).until:
         made = _demand(message, span, span, _modality(words), "candidate", shape)
         return msgspec.structs.replace(made, ordered=_is_order(words))
-    against = _against(message, message.spans[number])
     idea = against.idea if against else _bare(message.original[span.start : span.end])
     if number + 1 == len(message.spans) or not _names_nothing(words):
         return _rejection(message, span, idea, "candidate", shape)

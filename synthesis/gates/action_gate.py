@@ -233,7 +233,8 @@ def _against(
     refused = [item for item in refused_before(board, action) if item.id not in granted]
     if refused and _is_step_of_approved(action, flows, granted):
         refused = []
-    brought = brought_in(board.things, action.command, action.writes) if action.changes else []
+    words = "" if action.tool or action.command else action.text
+    brought = brought_in(board.things, action.command, action.writes, words) if action.changes else []
     known = {item.id for item in exact} | granted
     return _Found(
         violations=violations,

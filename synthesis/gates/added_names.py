@@ -13,7 +13,6 @@ from agentx.synthesis.chunking.file_kinds import kind_of_file
 from agentx.synthesis.enforcement.breaches import CheckedChange, Side
 from agentx.synthesis.enforcement.imports import ECOSYSTEMS, imports_of
 from agentx.synthesis.enforcement.packages.manifests import is_manifest, requirements_in
-from agentx.synthesis.enforcement.packages.package_commands import installed
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.past_runs import only_looks
@@ -22,9 +21,10 @@ from agentx.synthesis.shell.command_line import ProgramCall, steps
 MAX_TEXT = 200_000
 """Maximum number of characters of a text that is read."""
 
-Use = Literal["package", "used", "written", "label"]
+Use = Literal["package", "used", "written", "label", "text"]
 """``package``: a package, image or program; ``used``: code calls it; ``written``: part of any other name;
-``label``: a comment that is nothing but this name."""
+``label``: a comment that is nothing but this name; ``text``: a sentence of a text.
+"""
 
 
 class AddedName(NamedTuple):
@@ -66,8 +66,10 @@ _NEUTRAL = vocabulary(
 )
 """Programs whose words are paths, messages, branches or tests; what they write is read from their effects."""
 
+_EDITORS = vocabulary("sed gsed perl")
 _FETCHES = vocabulary("clone add submodule")
 _INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|node|deno|bun|ruby|perl|php|Rscript")
+_VERSION = re.compile(r"\s*(?:[<>~!=]=|[<>])\s*")
 _URL = re.compile(r"[a-z][a-z+.-]*://[^\s'\"<>()]+")
 _SUBSTITUTE = re.compile(
     r"s(?P<sign>[/|#,@!])(?:\\.|(?!(?P=sign)).)*(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
@@ -82,15 +84,18 @@ def names_in_command(command: str) -> Iterator[AddedName]:
     """Yield the names that a command line brings in: packages, images, programs and what code on it uses.
 
     >>> [one.text for one in names_in_command("npm uninstall redux && npm i -D 'tailwindcss@3' && ls redux")]
-    ['tailwindcss', 'npm', 'i', 'tailwindcss@3']
+    ['npm', 'i', 'tailwindcss@3']
     """
-    found = list(steps(command))
-    if any(_undoes(call) for call in found) is False:
-        yield from (AddedName(one.name, "package", f"installs {one.name}") for one, _ in installed(command))
+    for call in acting_calls(command):
+        yield from _of_call(call)
+
+
+def acting_calls(command: str) -> Iterator[ProgramCall]:
+    """Yield the programs of a command line that neither look nor take something away."""
     filtered = False
-    for call in found:
+    for call in steps(command):
         if not (filtered or _undoes(call) or _only_shows(call)):
-            yield from _of_call(call)
+            yield call
         filtered = (filtered or _filters(call)) and call.follower == "|"
 
 
@@ -112,7 +117,10 @@ def _undoes(call: ProgramCall) -> bool:
 def _only_shows(call: ProgramCall) -> bool:
     plain = [word for word in call.arguments if not word.startswith("-")]
     flags = bool(call.arguments) and set(call.arguments) <= _LOOKING_FLAGS
-    acquires = call.program in {"go", "dotnet"} and "get" in plain[:1]
+    acquires = call.program == "go" and "get" in plain[:1]
+    acquires |= call.program in _EDITORS and any(
+        word.startswith(("-i", "--in-place")) for word in call.arguments
+    )
     return flags or (not acquires and (only_looks(call) or bool(_LOOKS & set(plain[:2]))))
 
 
@@ -131,7 +139,8 @@ def _of_call(call: ProgramCall) -> Iterator[AddedName]:
         yield from names_in_change(CheckedChange(path=f"command{language}", after=code)) if code else ()
         return
     yield AddedName(call.program, "package", f"runs `{call.program}`")
-    for word in call.arguments:
+    for given in call.arguments:
+        word = _VERSION.split(given, maxsplit=1)[0]
         if re.search(r"\s", word):
             continue
         if found := _SUBSTITUTE.match(word):
@@ -223,6 +232,7 @@ def _in_text(change: CheckedChange, side: Side, kind: str) -> Iterator[AddedName
         if kind == "data" and not path.endswith((".json", ".xml", ".yml", ".yaml")):
             return
         if kind == "docs" and not _is_code(path):
+            yield from _of_prose(text, path)
             return
     place = f"is used in {path}"
     yield from _labels(text, path)
@@ -233,6 +243,49 @@ def _in_text(change: CheckedChange, side: Side, kind: str) -> Iterator[AddedName
     for form in (_IMPORTS, _IMAGE) if not known else ():
         yield from (AddedName(one["name"], "package", place) for one in form.finditer(plain))
     yield from _of_code(plain, place, strings=not known)
+
+
+_ABOUT_WORK = vocabulary("docs doc adr adrs decisions notes meetings minutes wiki rfcs design")
+_NAMED_PROSE = re.compile(
+    r"(?:readme|changelog|contributing|todo|license|history|news|faq|agents|claude)\b.*", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[^.!?\n]+")
+_DENIES = re.compile(
+    r"\b(?:no|not|never|without|instead|none|nobody|neither|nor|reject\w*|remov\w*|replac\w*|ruled|against"
+    r"|gone"
+    r"|former\w*|old|avoid\w*|drop\w*|delet\w*|was|were|\w+n't|stop\w*|banned|forbidden|rather than"
+    r"|(?:taken?|left|leave|keep|stays?) (?:\w+ )?out)\b",
+    re.IGNORECASE,
+)
+
+
+def _of_prose(text: str, path: str) -> Iterator[AddedName]:
+    """Yield the sentences of a text that is itself the work, and not about it."""
+    *folders, name = path.casefold().split("/")
+    if not _ABOUT_WORK.intersection(folders) and not _NAMED_PROSE.match(name):
+        yield from (AddedName(one, "text", f"is in {path}") for one in _asserted(text))
+
+
+def _asserted(text: str) -> Iterator[str]:
+    return (
+        one[0].strip() for one in _SENTENCE.finditer(text) if one[0].strip() and not _DENIES.search(one[0])
+    )
+
+
+def names_in_words(text: str) -> Iterator[AddedName]:
+    """Yield the sentences of an action in words, without questions and what is looked at or undone."""
+    for one in _asserted(text):
+        words = [word.casefold() for word in re.findall(r"[\w-]+", one)]
+        if not _UNDOES.intersection(words) and not _READS.intersection(words[:3]):
+            yield AddedName(one, "package", "proposes it")
+
+
+_READS = vocabulary(
+    """
+    read look show list open check see view find tell explain describe ask answer search grep count compare
+    is are was were does did why what how which who where when whether document mention note
+    """
+)
 
 
 def _is_code(path: str) -> bool:
@@ -278,6 +331,7 @@ def _of_code(text: str, place: str, *, strings: bool) -> Iterator[AddedName]:
     bare = _STRING.sub(" ", text)
     for one in _IDENTIFIER.finditer(bare):
         name = one["name"]
+        snake = "_" in name.strip("_") and not name.isupper()
         used = (
             strings
             or one["before"]
@@ -285,5 +339,5 @@ def _of_code(text: str, place: str, *, strings: bool) -> Iterator[AddedName]:
             or re.search(r"[a-z][A-Z]", name)
             or _CONSTANT.fullmatch(name)
         )
-        yield AddedName(name, "used" if used else "written", place)
+        yield AddedName(name, "used" if used and (strings or not snake) else "written", place)
     yield from (AddedName(url, "used", place) for url in _URL.findall(bare))

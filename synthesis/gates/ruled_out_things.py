@@ -11,15 +11,24 @@ from typing import NamedTuple
 
 from agentx.synthesis.demands.reading.rulings import MAX_WORDS, things_ruled_out
 from agentx.synthesis.demands.reading.scope import FILE_TYPES
+from agentx.synthesis.demands.tables.vocabulary import PROJECT, compiled
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.packages.requirements import meanings
-from agentx.synthesis.gates.added_names import AddedName, names_in_change, names_in_command
+from agentx.synthesis.gates.added_names import (
+    AddedName,
+    acting_calls,
+    names_in_change,
+    names_in_command,
+    names_in_words,
+)
 from agentx.synthesis.language.words import content_words, stem, vocabulary
+from agentx.synthesis.memory.checks import DependencyCheck
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail, checks_of
-from agentx.synthesis.shell.command_line import steps
 
 _LEAST = 3
 """A shorter name counts only if it is written exactly so."""
+
+_LONG = 4
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _ENDINGS = vocabulary(
@@ -41,6 +50,13 @@ _GENERIC = vocabulary(
 )
 """Nouns after a name that only say of what sort it is."""
 
+_PLACE = re.compile(
+    r"\b(?:in|for|on|from|of|into) (?:this|these|the|our|my|any|all|a|an) ([\w-]+(?: [\w-]+)?)", re.IGNORECASE
+)
+"""Where a thing is ruled out."""
+
+_EVERYWHERE = compiled(rf"\b{PROJECT}\b")
+
 _NOTEBOOKS = {"notebook": ("ipynb",), "notebooks": ("ipynb",)}
 
 
@@ -52,16 +68,22 @@ class Thing(NamedTuple):
         said: The thing in the user's words.
         forms: Its names, without spaces, case and plural, that count in any place.
         packages: Names that count only for a package, image, program, import or file.
-        words: Stems of all its words if it is described by several; empty if it is a name.
+        parts: Its words, without case and plural, if it has several.
+        described: Stems of its words, if they are not a name ("emailing the parents").
         endings: File name endings of it.
+        places: Stems of the words that say where it is ruled out.
+        is_sort: Whether it is a sort of content ("footnotes"), so that text can be it.
     """
 
     item: MemoryItem
     said: str
     forms: frozenset[str]
     packages: frozenset[str]
-    words: frozenset[str]
+    parts: tuple[str, ...]
+    described: frozenset[str]
     endings: frozenset[str]
+    places: frozenset[str]
+    is_sort: bool
 
     @property
     def is_long(self) -> bool:
@@ -80,13 +102,14 @@ class Touched(NamedTuple):
 def things_of(items: Iterable[MemoryItem]) -> tuple[Thing, ...]:
     """Return the things that items rule out: rejections and bans that stand or are not settled.
 
-    An item with a check is left to that check.
+    An item with a check is left to that check, unless the check knows only packages.
     """
     return tuple(thing for item in items if _rules_out(item) for thing in _things(item))
 
 
 def _rules_out(item: MemoryItem) -> bool:
-    if item.status not in ("active", "candidate") or checks_of(item):
+    certain = any(not isinstance(check, DependencyCheck) for check in checks_of(item))
+    if item.status not in ("active", "candidate") or certain:
         return False
     return isinstance(item.detail, RejectionDetail | ConstraintDetail) and not getattr(
         item.detail, "call", None
@@ -104,24 +127,32 @@ def _things(item: MemoryItem) -> Iterator[Thing]:
 
 
 def _thing(item: MemoryItem, said: str) -> Thing | None:
-    words = re.findall(r"[^\s/]+", said)
-    first_names = [
-        word
-        for word in words[:]
-        if re.search(r"[A-Z]", word[1:]) or (word[:1].isupper() and word in item.text[1:])
+    quote = item.evidence[0].quote if item.evidence else item.text
+    said = found[0] if (found := re.search(re.escape(said), quote, re.IGNORECASE)) else said
+    words = said.split()
+    names = [
+        word for word in words if re.search(r"[A-Z]", word[1:]) or f" {word[:1].upper()}{word[1:]}" in quote
     ]
-    named = first_names if first_names and len(first_names) < len(words) else words
-    core = [word for word in words if word.casefold() not in _GENERIC] or words
-    whole, own = _joined(" ".join(words)), _joined(" ".join(named))
-    if not whole:
-        return None
-    packages = {own, _joined(" ".join(core)), *_cores(own)}
+    acts = bool(re.fullmatch(r"[a-z]+ing", words[0])) and len(words) > 1
+    own = _joined(" ".join(names))
+    core = [word for word in words if word.casefold() not in _GENERIC]
+    forms = {_joined(said), *([own] if acts and own else ())}
+    packages = {one for one in (own, _joined(" ".join(core)), *_cores(own)) if len(one) >= _LEAST}
     if len(words) == 1:
-        packages |= {_joined(form) for form in meanings(words[0])}
-    endings = {ending for word in words for ending in _endings(word)}
-    is_name = len(words) == 1 or bool(first_names)
-    stems = frozenset() if is_name else frozenset(stem(word) for word in content_words(said))
-    return Thing(item, said, frozenset((whole,)), frozenset(packages), stems, frozenset(endings))
+        packages |= {_joined(form) for form in meanings(said)}
+    parts = tuple(_joined(word) for word in words) if len(words) > 1 and not acts else ()
+    around = (_EVERYWHERE.sub("", place) for place in _PLACE.findall(quote))
+    return Thing(
+        item=item,
+        said=said,
+        forms=frozenset(forms),
+        packages=frozenset(packages),
+        parts=parts,
+        described=frozenset() if own or len(words) == 1 else frozenset(map(stem, content_words(said))),
+        endings=frozenset(ending for word in words for ending in _endings(word)),
+        places=frozenset(stem(word) for place in around for word in content_words(place)),
+        is_sort=not own[1:] and bool(re.search(r"[a-z]s$", words[-1])) and not acts,
+    )
 
 
 def _endings(word: str) -> tuple[str, ...]:
@@ -181,6 +212,7 @@ def brought_in(
         return []
     names = list(names_in_command(command)) if command else []
     names += [name for change in changes for name in names_in_change(change)]
+    names += names_in_words(text)
     found = ((thing, _place(thing, names) or _described(thing, command)) for thing in near)
     return [Touched(thing.item, thing.said, place) for thing, place in found if place]
 
@@ -193,23 +225,20 @@ def _may_be_in(thing: Thing, plain: str) -> bool:
     """Return whether a text without spaces can have a thing, so that most actions are not read further."""
     if any(form in plain for form in (*thing.forms, *thing.packages, *thing.endings)):
         return True
-    return bool(thing.words) and all(word[:4] in plain for word in thing.words)
+    several = bool(thing.parts) and all(part[:_LONG] in plain for part in thing.parts)
+    return several or any(word[-_LONG:] in plain for word in thing.described)
 
 
 def _place(thing: Thing, names: Iterable[AddedName]) -> str:
     """Return where an action brings a thing in; empty if it does not."""
-    long = len(thing.said.split()) > 1
-    for name in names:
-        match name.use:
-            case "package":
-                here = _is_package(thing, name)
-            case "label":
-                here = _joined(name.text) in thing.forms
-            case use:
-                here = (long or use == "used") and thing.is_long and bool(thing.forms & _grams(name.text))
-        if here:
-            return name.place
-    return ""
+    matchers = {
+        "package": _is_package,
+        "label": _is_label,
+        "used": _is_used,
+        "written": _is_written,
+        "text": _is_text,
+    }
+    return next((name.place for name in names if matchers[name.use](thing, name)), "")
 
 
 def _is_package(thing: Thing, name: AddedName) -> bool:
@@ -218,16 +247,49 @@ def _is_package(thing: Thing, name: AddedName) -> bool:
     if not thing.is_long:
         return _joined(name.text) in thing.forms
     grams, wanted = _grams(name.text), thing.forms | thing.packages
-    return bool(wanted & grams) or any(wanted & _cores(gram) for gram in grams)
+    return (
+        bool(wanted & grams)
+        or any(wanted & _cores(gram) for gram in grams)
+        or _has_all_parts(thing, name.text)
+    )
+
+
+def _is_label(thing: Thing, name: AddedName) -> bool:
+    return _joined(name.text) in thing.forms
+
+
+def _is_used(thing: Thing, name: AddedName) -> bool:
+    return thing.is_long and (bool(thing.forms & _grams(name.text)) or _has_all_parts(thing, name.text))
+
+
+def _is_written(thing: Thing, name: AddedName) -> bool:
+    return bool(thing.parts) and thing.is_long and bool(thing.forms & _grams(name.text))
+
+
+def _is_text(thing: Thing, name: AddedName) -> bool:
+    """Return whether a sentence of a text is the thing itself, where it was ruled out."""
+    if not thing.is_sort or not thing.forms & _grams(name.text):
+        return False
+    here = frozenset(map(stem, map(str.casefold, _PART.findall(name.place))))
+    return not thing.places or bool(thing.places & here)
+
+
+def _has_all_parts(thing: Thing, text: str) -> bool:
+    """Return whether a name begins its parts with all words of a thing: ``fonts.googleapis.com``."""
+    parts = [part.casefold() for part in _PART.findall(text)]
+    return bool(thing.parts) and all(
+        len(word) >= _LONG and any(part.startswith(word) for part in parts) for word in thing.parts
+    )
 
 
 def _described(thing: Thing, command: str) -> str:
     """Return the program that has all words of a described thing, as in "emailing the parents"."""
-    for call in steps(command) if command and len(thing.words) > 1 else ():
-        parts = {
-            stem(part.casefold()) for word in (call.program, *call.arguments) for part in _PART.findall(word)
-        }
-        if all(any(_same(word, part) for part in parts) for word in thing.words):
+    if not command or len(thing.described) < 2:  # noqa: PLR2004 - one word is a name
+        return ""
+    for call in acting_calls(command):
+        words = (call.program, *(word for word in call.arguments if not re.search(r"\s", word)))
+        parts = {stem(part.casefold()) for word in words for part in _PART.findall(word)}
+        if all(any(_same(word, part) for part in parts) for word in thing.described):
             return f"runs `{call.program}`"
     return ""
 

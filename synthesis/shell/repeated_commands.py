@@ -70,6 +70,9 @@ _SHOWS = vocabulary(
 )
 """Words of a command that only shows something."""
 
+_OBJECTS = vocabulary("release deploy mail submit transfer")
+"""Words that are the object of a command if a verb follows: ``gh release view``."""
+
 _MODE = re.compile(r"0?[0-7]{2}[2367]|(?:[ugo]*[oa][ugo]*)?\+[rx]*w[rwx]*")
 """A mode that lets everybody write."""
 
@@ -243,6 +246,8 @@ def _word(word: str) -> str:
 def _verb(program: str, words: list[str]) -> str:
     """Return the word that says what a program does: one with a lasting effect, else the first."""
     plain = [word for word in words if re.fullmatch(r"[A-Za-z][\w:.-]*", word)]
+    if plain[0:1] and plain[0] in _OBJECTS and set(plain[1:2]) & (_SHOWS | _DESTROYS | _LEAVES):
+        return plain[1]
     if program in _DESTROYS | _LEAVES | {"chmod", "chown", "cp", "mv"}:
         return ""
     known = (word for word in plain if set(_PARTS.split(word.casefold())) & (_DESTROYS | _LEAVES))
