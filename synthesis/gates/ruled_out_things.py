@@ -129,6 +129,11 @@ def _things(item: MemoryItem) -> Iterator[Thing]:
 def _thing(item: MemoryItem, said: str) -> Thing | None:
     quote = item.evidence[0].quote if item.evidence else item.text
     said = found[0] if (found := re.search(re.escape(said), quote, re.IGNORECASE)) else said
+    at_hand = re.search(
+        rf"\b(?:an?|another|the|this|that|these|those|your) (?:\w+ )?{re.escape(said)}", quote
+    )
+    if item.status == "candidate" and at_hand and said.islower():
+        return None  # "I don't want a lock here" is about one piece of work
     words = said.split()
     names = [
         word for word in words if re.search(r"[A-Z]", word[1:]) or f" {word[:1].upper()}{word[1:]}" in quote

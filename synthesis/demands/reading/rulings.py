@@ -47,7 +47,7 @@ _AROUND = compiled(
 )
 _DEFINITE = compiled(r"^(?:the|this|that|these|those|my|our|your|its|his|her|their)\s+(?P<rest>.*)")
 _REST = compiled(
-    r"\s+(?:for|after|before|in|on|from|at|to|as|with|into|inside|within|under|here|again|any ?more"
+    r"\s+(?:for|after|before|in|on|from|at|to|as|into|inside|within|under|here|again|any ?more"
     r"|any ?where|any longer"
     r"|at all|ever|please|now|today|either|because|since|so|unless|until|this|that|these|there|period|around"
     r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by)\b.*$"
