@@ -158,13 +158,19 @@ def _repeats(former: _Step, now: _Step) -> bool:
 
 def _removes_again(refused: str, command: str) -> bool:
     """Return whether a command removes a file that a refused one would have removed, by any program."""
-    gone = {posixpath.normpath(one.path) for one in effects(refused) if one.removes}
-    going = {posixpath.normpath(one.path) for one in effects(command) if one.removes} if gone else set()
+    gone = removed_by(refused)
+    going = removed_by(command) if gone else frozenset[str]()
     return any(
         one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
         for one in gone
         for other in going
     )
+
+
+@lru_cache(maxsize=512)
+def removed_by(command: str) -> frozenset[str]:
+    """Return the paths that a command line removes or moves away, normalised."""
+    return frozenset(posixpath.normpath(one.path) for one in effects(command) if one.removes)
 
 
 def _local(command: str, root: str) -> str:
