@@ -24,7 +24,15 @@ from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, all_of, why_asked
-from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
+from agentx.synthesis.gates.action_gate import (
+    GateVerdict,
+    Line,
+    fitted,
+    judge,
+    needs_approval,
+    not_analysed,
+    violation_of,
+)
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
     Action,
@@ -130,6 +138,7 @@ class _RunMemory(msgspec.Struct):
 
     noted: set[str] = msgspec.field(default_factory=set)
     granted: set[str] = msgspec.field(default_factory=set)
+    unread: set[str] = msgspec.field(default_factory=set)
 
 
 class Gates:
@@ -196,8 +205,13 @@ class Gates:
             vectors=self._vectors(board, what),
         )
         took_ms = round((time.perf_counter() - began) * 1000, 1)
-        verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
-        verdict = msgspec.structs.replace(verdict, corrected=clean(evaluation.corrected))
+        verdict = msgspec.structs.replace(
+            verdict,
+            corrected=clean(evaluation.corrected),
+            unread=tuple(map(clean, evaluation.unread)),
+            checked=self.engine.standing_rules,
+            took_ms=took_ms,
+        )
         self._wake(board, verdict)
         return fitted(verdict)
 
@@ -240,7 +254,9 @@ class Gates:
             ask=" ".join(filter(None, (verdict.reason if asked else "", why_asked(evaluation)))),
             evaluation=evaluation,
             flows=asked,
-            note=_note(verdict, memory) if run else "",
+            note="\n".join(filter(None, (_note(verdict, memory), _unread(evaluation, memory))))
+            if run
+            else "",
         )
 
     def _action(
@@ -490,6 +506,13 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
 # --- notes for the agent ------------------------------------------------------------------------------------
 
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
+
+
+def _unread(evaluation: Evaluation, memory: _RunMemory) -> str:
+    """Return which parts of a command line were not analysed, each part once per run."""
+    fresh = [part for part in evaluation.unread if part not in memory.unread]
+    memory.unread.update(fresh)
+    return f"[{not_analysed(fresh)}]" if fresh else ""
 
 
 def _note(verdict: GateVerdict, memory: _RunMemory) -> str:

@@ -35,6 +35,7 @@ from agentx.synthesis.memory.checks import (
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+from agentx.synthesis.shell.unread import unread
 
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
@@ -96,11 +97,13 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         violations: Every rule that would be broken, in any mode.
         kept: Ids of the rules with a check that applied and was kept.
         checks: Number of checks that applied.
+        unread: Parts of a command line that were not analysed, where a check is about what commands do.
     """
 
     violations: tuple[Violation, ...] = ()
     kept: tuple[str, ...] = ()
     checks: int = 0
+    unread: tuple[str, ...] = ()
 
     def of(self, *modes: Mode) -> tuple[Violation, ...]:
         """Return the violations whose check has one of these modes."""
@@ -181,11 +184,14 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         command: The command line, in the language of Bash.
         message: The user's message that the agent works on, which may name the topic.
     """
-    return _evaluated(
+    enforced = tuple(_enforced(items))
+    found = _evaluated(
         (item, told, "", breaches(told, command))
-        for item, check in _enforced(items)
+        for item, check in enforced
         if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
     )
+    concerned = any(isinstance(check, PathCheck | DependencyCheck | CommandCheck) for _, check in enforced)
+    return msgspec.structs.replace(found, unread=unread(command)) if concerned else found
 
 
 def evaluate_run(
@@ -224,7 +230,8 @@ def all_of(*evaluations: Evaluation) -> Evaluation:
     broken = {one.item_id for one in violations}
     kept = dict.fromkeys(name for evaluation in evaluations for name in evaluation.kept if name not in broken)
     checks = sum(evaluation.checks for evaluation in evaluations)
-    return Evaluation(violations=violations, kept=tuple(kept), checks=checks)
+    parts = tuple(part for evaluation in evaluations for part in evaluation.unread)
+    return Evaluation(violations=violations, kept=tuple(kept), checks=checks, unread=parts)
 
 
 _Found = tuple[MemoryItem, Check, str, Iterator[Breach]]

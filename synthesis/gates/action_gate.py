@@ -104,6 +104,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
         corrected: The command line that would break no check, if the correction is mechanical.
+        unread: Parts of the command line that were not analysed, where a check is about what commands do.
         checked: Number of active demands, rejections and rules that the action was compared with.
         took_ms: Milliseconds that this took.
     """
@@ -118,6 +119,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     omitted: int = 0
     corrected: str = ""
+    unread: tuple[str, ...] = ()
     checked: int = 0
     took_ms: float = 0.0
 
@@ -126,9 +128,19 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
         head += f"\nCorrected: `{self.corrected}`\n" if self.corrected else ""
+        head += f"\n{not_analysed(self.unread)}\n" if self.unread else ""
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
         return "".join((head, *parts, left))
+
+
+def not_analysed(parts: Sequence[str]) -> str:
+    """Return the sentence that names the parts of a command line that were not analysed.
+
+    >>> not_analysed(["bash deploy.sh", "rm $(cat list)"])
+    'Not analysed: `bash deploy.sh`, `rm $(cat list)`.'
+    """
+    return f"Not analysed: {', '.join(f'`{part}`' for part in parts)}."
 
 
 # --- the verdict --------------------------------------------------------------------------------------------
