@@ -17,6 +17,7 @@ from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.learning.past_runs import only_looks
 from agentx.synthesis.shell.command_line import ProgramCall, steps
+from agentx.synthesis.shell.wrappers import SHELLS
 
 MAX_TEXT = 200_000
 """Maximum number of characters of a text that is read."""
@@ -86,8 +87,10 @@ def names_in_command(command: str) -> Iterator[AddedName]:
     >>> [one.text for one in names_in_command("npm uninstall redux && npm i -D 'tailwindcss@3' && ls redux")]
     ['npm', 'i', 'tailwindcss@3']
     """
-    for call in acting_calls(command):
-        yield from _of_call(call)
+    calls = list(acting_calls(command))
+    runs = any(call.program in SHELLS or call.inside for call in calls)
+    for call in calls:
+        yield from _of_call(call, runs=runs)
 
 
 def acting_calls(command: str) -> Iterator[ProgramCall]:
@@ -124,8 +127,13 @@ def _only_shows(call: ProgramCall) -> bool:
     return flags or (not acquires and (only_looks(call) or bool(_LOOKS & set(plain[:2]))))
 
 
-def _of_call(call: ProgramCall) -> Iterator[AddedName]:
-    """Yield the program and the words of a call that can name a thing, and what its code names."""
+def _of_call(call: ProgramCall, *, runs: bool) -> Iterator[AddedName]:
+    """Yield the program and the words of a call that can name a thing, and what its code names.
+
+    Args:
+        call: The call.
+        runs: Whether the command line runs what it fetches.
+    """
     if _INTERPRETER.fullmatch(call.program):
         code = call.given or next(
             (
@@ -146,7 +154,7 @@ def _of_call(call: ProgramCall) -> Iterator[AddedName]:
         if found := _SUBSTITUTE.match(word):
             yield AddedName(found["new"], "package", f"writes {found['new']}")
         elif _URL.match(word):
-            if call.program not in _NEUTRAL or _FETCHES & set(call.arguments[:2]):
+            if runs or call.program not in _NEUTRAL or _FETCHES & set(call.arguments[:2]):
                 yield AddedName(word, "package", f"fetches {word}")
         elif call.program not in _NEUTRAL:
             value = word.partition("=")[2] if word.startswith("-") else word
@@ -178,6 +186,7 @@ _SCRIPT = re.compile(r"<(?:script|style)\b[^>]*>(?P<code>.*?)</(?:script|style)>
 _IDENTIFIER = re.compile(
     r"(?P<before>(?:\bnew\s+|@|::|<)?)(?P<name>[A-Za-z_$][\w$-]*)(?P<after>\s*(?:[(\[]|\.(?=\w)|::|<))?"
 )
+_DEFINED = re.compile(r"\b(?:def|fn|func|function)\s+[a-z_]+\b")
 _CONSTANT = re.compile(
     r"[A-Z][A-Z0-9]*_(?:\w+_)?(?:URL|URI|HOST|PORT|DSN|KEY|TOKEN|SECRET|ENDPOINT|BROKER|API|CONNECTION|ID)"
 )
@@ -204,6 +213,10 @@ def names_in_change(change: CheckedChange) -> Iterator[AddedName]:
     is_notebook = change.path.endswith(".ipynb")
     if change.before is None and (kind not in ("docs", "data") or is_notebook):
         yield from _of_path(change.path)
+    elif change.before is None:
+        yield AddedName(
+            posixpath.splitext(change.path)[1].lstrip("."), "package", f"is the new file {change.path}"
+        )
     old = set(_in_text(change, "before", kind)) if change.before else set[AddedName]()
     yield from (name for name in dict.fromkeys(_in_text(change, "after", kind)) if name not in old)
 
@@ -242,6 +255,8 @@ def _in_text(change: CheckedChange, side: Side, kind: str) -> Iterator[AddedName
         return
     for form in (_IMPORTS, _IMAGE) if not known else ():
         yield from (AddedName(one["name"], "package", place) for one in form.finditer(plain))
+    if not known:
+        yield from (AddedName(line, "written", place) for line in plain.splitlines() if " " in line)
     yield from _of_code(plain, place, strings=not known)
 
 
@@ -328,7 +343,7 @@ def _of_code(text: str, place: str, *, strings: bool) -> Iterator[AddedName]:
             and (strings or _TECHNICAL.search(said) or _CONSTANT.fullmatch(said))
         ):
             yield AddedName(said, "used", place)
-    bare = _STRING.sub(" ", text)
+    bare = _DEFINED.sub(" ", _STRING.sub(" ", text))
     for one in _IDENTIFIER.finditer(bare):
         name = one["name"]
         snake = "_" in name.strip("_") and not name.isupper()

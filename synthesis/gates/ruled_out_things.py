@@ -132,7 +132,7 @@ def _thing(item: MemoryItem, said: str) -> Thing | None:
     at_hand = re.search(
         rf"\b(?:an?|another|the|this|that|these|those|your) (?:\w+ )?{re.escape(said)}", quote
     )
-    if item.status == "candidate" and at_hand and said.islower():
+    if item.status == "candidate" and at_hand and said.islower() and not said.endswith("s"):
         return None  # "I don't want a lock here" is about one piece of work
     words = said.split()
     names = [

@@ -29,12 +29,13 @@ _DESTROYS = vocabulary(
 
 _LEAVES = vocabulary(
     """
-    publish deploy release apply send upload promote rollout sendmail mail submit transfer pay merge login
+    publish push deploy release apply send upload promote rollout sendmail mail submit transfer pay merge
+    login
     """
 )
 """Words of a command whose effect leaves the machine, or cannot be taken back, whatever its target."""
 
-_MILD = {"git": frozenset(("reset",)), "npm": frozenset(("restart",))}
+_MILD = {"git": frozenset(("reset", "push")), "npm": frozenset(("restart",))}
 """Words that are harmless for a program without a strong flag."""
 
 _STRONG_FLAGS = vocabulary(

@@ -50,7 +50,7 @@ _REST = compiled(
     r"\s+(?:for|after|before|in|on|from|at|to|as|into|inside|within|under|here|again|any ?more"
     r"|any ?where|any longer"
     r"|at all|ever|please|now|today|either|because|since|so|unless|until|this|that|these|there|period|around"
-    r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by)\b.*$"
+    r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
 )
 _POINTS = vocabulary(
     """
@@ -62,7 +62,8 @@ _POINTS = vocabulary(
 _SHORT_NO = compiled(
     r"^\s*(?:no|nope|never|nah|not again|never again|no thanks?(?: you)?|absolutely not|hell no|no way|not"
     r" here"
-    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)\s*[.!…]*\s*$"
+    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]*\s*$"
+    r"|\s*[,;:–—-])"
 )
 _BANS_IT = compiled(rf"^(?:so |and |please |but |then |just |therefore |again )*(?:we |i |you )?{BAN_IT}")
 _SEVERAL = compiled(r"\s*(?:/|\bor\b|\band\b|\bnor\b|&)\s*")

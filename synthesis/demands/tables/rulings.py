@@ -78,7 +78,7 @@ _TAKING = (r"(?:using|doing|adopting|adding|introducing|touching|having|allowing
     r"|(?:dealing|working|messing) with|keeping|buying|paying for|offering|running|wanting|setting up)")
 _PROPOSING = (r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching"
     r"|asking for|coming (?:back )?with)")
-_WANTED = (rf"(?:{_USED}|an option|on the table|happening|coming (?:back|in)|ok(?:ay)?|for us|needed here"
+_WANTED = (rf"(?:{_USED}|an option|on the table|happening|coming|ok(?:ay)?|for us|needed here"
     r"|going (?:in|into|to happen|to fly)|how we do things|part of (?:this|our|the)|a thing\b|an? \w+ for us"
     r"|something (?:we|i) (?:want|do|use|need|touch|like)|up for (?:discussion|debate)|worth it)\b")
 _NOT = (r"(?:don't|do not|won't|will not|never|no longer|shan't|can't|cannot|refuse to|will never|shall not"
@@ -253,9 +253,10 @@ RULINGS: tuple[Ruling, ...] = (
         r"|farewell|so long|bye(?: bye)?|adieu|rip)(?: to)?,?"
         r"|hands off|stay (?:off|clear of)) (?:the )?{X}$",
         rf"(?:stop|quit) {_PROPOSING} {{X}}$", r"enough {X}(?=$| (?:already|now|for)\b)",
-        r"(?:drop|bury|forget|scrap|kill|abandon|shelve) (?:the|this|that|your|any) (?:idea|plan|thought"
+        r"(?:let's |we )?(?:drop|bury|forget|scrap|kill|abandon|shelve) (?:the|this|that|your|any) (?:idea"
+        r"|plan|thought"
         r"|notion) (?:of|with"
-        r"|about|to) {X}$",
+        r"|about|to) (?:the )?{X}$",
     )),
     Ruling("decided against", "I've decided against MongoDB for good", "I've decided to go", _each(
         rf"{_WE}(?:'ve| have| has)? (?:\w+ ){{0,2}}?(?:(?:decided|agreed|voted|ruled|spoken out|settled)"
@@ -316,7 +317,7 @@ RULINGS: tuple[Ruling, ...] = (
     )),
     Ruling("do not", "don't ever go back to a service worker", "don't wait", says_so=False, patterns=_each(
         r"(?:please |whatever you do |whatever happens )?(?:do not|don't|never|let's (?:please )?(?:not"
-        r"|never)|not)(?: you)?"
+        r"|never)|not)(?: you)?(?: dare)?"
         rf"(?: ever| again)*,? (?:{_TAKE}|{_TAKING}) {{X}}$",
         rf"(?:avoid|refrain from|steer clear of|stay away from|stop|quit)(?: {_TAKING})? {{X}}$",
     )),
