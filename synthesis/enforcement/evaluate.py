@@ -35,6 +35,7 @@ from agentx.synthesis.memory.checks import (
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+from agentx.synthesis.shell.unread import unread
 
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
@@ -101,12 +102,14 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         checks: Number of checks that applied.
         corrected: The text or command line that breaks none of them; empty if not all corrections are
             mechanical.
+        unread: Parts of a command line that were not analysed, where a check is about what commands do.
     """
 
     violations: tuple[Violation, ...] = ()
     kept: tuple[str, ...] = ()
     checks: int = 0
     corrected: str = ""
+    unread: tuple[str, ...] = ()
 
     def of(self, *modes: Mode) -> tuple[Violation, ...]:
         """Return the violations whose check has one of these modes."""
@@ -202,7 +205,9 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         )
 
     found = evaluated(command)
-    return msgspec.structs.replace(found, corrected=_corrected(found, evaluated))
+    concerned = any(isinstance(check, PathCheck | DependencyCheck | CommandCheck) for _, check in enforced)
+    parts = unread(command) if concerned else ()
+    return msgspec.structs.replace(found, corrected=_corrected(found, evaluated), unread=parts)
 
 
 def _corrected(found: Evaluation, evaluated: Callable[[str], Evaluation]) -> str:
@@ -258,6 +263,7 @@ def all_of(*evaluations: Evaluation) -> Evaluation:
         kept=tuple(kept),
         checks=sum(evaluation.checks for evaluation in evaluations),
         corrected=wrong[0].corrected if len(wrong) == 1 else "",
+        unread=tuple(part for evaluation in evaluations for part in evaluation.unread),
     )
 
 

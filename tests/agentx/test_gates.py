@@ -54,6 +54,57 @@ def results(ws):
     return [event.data for event in facts(ws, ToolCallExecuted)]
 
 
+# --- what was ruled out ---
+
+COMPOSE = "services:\n  sessions:\n    image: redis:7\n"
+
+
+def test_a_write_that_brings_in_what_was_ruled_out_asks_before_it_is_made(ws):
+    ws.say("Redis for sessions is off the table, ops won't run another stateful thing.")
+    (ruled,) = ws.memory("rejection")
+    planned = {"path": "compose.yml", "content": COMPOSE}
+    before = ws.gates.before("give the sessions a store", tool="Write", arguments=planned)
+    assert (before.verdict, before.asked_by) == ("ask", (ruled.id,))
+    assert "Redis" in before.reason
+    assert "compose.yml" in before.reason
+    result = ws.tools.call("write_file", planned, call_id="w", run="r")
+    assert result.approval_needed
+    assert not list(ws.artifacts.iterdir())
+    ws.approve("w", approved=True)
+    assert ws.tools.call("write_file", planned, call_id="w", run="r").status == "SUCCEEDED"
+    more = {"path": "compose.yml", "content": f"{COMPOSE}  cache:\n    image: redis:7\n"}
+    assert ws.tools.call("write_file", more, run="r").status == "SUCCEEDED"
+
+
+def test_a_command_asks_also_for_what_is_only_perhaps_ruled_out(configured):
+    ws = configured(ON)
+    ws.say("we're not doing Tailwind")
+    (candidate,) = ws.memory("rejection", status="candidate")
+    asked = ws.tools.gates.before_call("run_command", {"command": "npm i -D tailwindcss"}, run="r")
+    assert asked.flows == (candidate.id,)
+    assert "Tailwind" in asked.ask
+    for command in ("npm uninstall tailwindcss", "grep -rn tailwind .", "npm i -D bulma"):
+        assert not ws.tools.gates.before_call("run_command", {"command": command}, run="r").ask
+
+
+def test_an_action_in_words_that_proposes_what_was_ruled_out_asks(ws):
+    ws.say("Kubernetes has no place in this project.")
+    assert ws.gates.before("write the manifests for Kubernetes and a chart").verdict == "ask"
+    assert ws.gates.before("explain why we do not use Kubernetes").verdict != "ask"
+
+
+def test_the_gate_names_what_it_could_not_analyse_of_a_command(configured):
+    ws = configured(ON)
+    command = {"command": "npm test && bash ship.sh"}
+    assert ws.gates.before("ship it", tool="Bash", arguments=command).unread == ()
+    ws.say(NO_REQUIREMENTS)
+    verdict = ws.gates.before("ship it", tool="Bash", arguments=command)
+    assert verdict.unread == ("bash ship.sh",)
+    assert "Not analysed: `bash ship.sh`." in verdict.text
+    notes = [ws.tools.gates.before_call("run_command", command, run="r").note for _ in range(2)]
+    assert ["Not analysed" in note for note in notes] == [True, False]
+
+
 # --- before ----------------------------------------------------------------------------------------------------------
 
 
