@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from agentx.synthesis.compiling.reading import Clause, Reading, globs_in, is_path
+from agentx.synthesis.compiling.places import globs_in, is_path
+from agentx.synthesis.compiling.reading import Clause, Reading
 from agentx.synthesis.compiling.tables import (
     CALL_SHAPES,
     CALLS,

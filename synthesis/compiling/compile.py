@@ -5,6 +5,8 @@ for its own words and objects in the clauses. A demand with an exception that no
 ask"), and a preference, have no check: they are only shown to the agent.
 """
 
+import msgspec
+
 from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
@@ -54,5 +56,9 @@ def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, 
         return ()
     for compiler in _COMPILERS:
         if checks := compiler(reading):
-            return checks
+            return tuple(_approvable(check) for check in checks) if reading.approvable else checks
     return ()
+
+
+def _approvable(check: Check) -> Check:
+    return msgspec.structs.replace(check, doubt=check.doubt or "The user may have allowed it.")

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from agentx.synthesis.compiling.reading import Clause, Reading, is_path
+from agentx.synthesis.compiling.places import is_path
+from agentx.synthesis.compiling.reading import Clause, Reading
 from agentx.synthesis.compiling.tables import CHARACTERS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.memory.checks import Check, Place, TextCheck
