@@ -29,7 +29,7 @@ _CALL_CONTEXTS: dict[str, tuple[str, str]] = {
     "solidity": ("contract A { function f() { …; } }", "call_expression"),
     "php": ("<?php …;", "function_call_expression"),
 }
-"""By language in which a call alone is read as something else, a text around it and the node kind of a call."""
+"""By language in which a call alone is read as something else, a text around it, and the kind of a call."""
 
 _NO_CODE = frozenset(("json", "yaml", "html", "css"))
 """Languages that a rule without languages does not mean."""
@@ -115,9 +115,9 @@ def _top_regex(rule: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=512)
 def _literals(regex: str) -> tuple[str, ...]:
-    """Return texts that each match of a regular expression contains, so that most files need not be parsed.
+    r"""Return texts that each match of a regular expression contains, so that most files need not be parsed.
 
-    >>> _literals(r"^GlobalScope\\b"), _literals("^(?:one|two)")
+    >>> _literals(r"^GlobalScope\b"), _literals("^(?:one|two)")
     (('GlobalScope',), ())
     """
     plain = not re.search(r"[|\[(]", regex)
