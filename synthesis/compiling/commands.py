@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from agentx.synthesis.compiling.places import globs_in, masked
 from agentx.synthesis.compiling.reading import Clause, Reading
-from agentx.synthesis.compiling.stance import NEGATION, is_story, verdict
+from agentx.synthesis.compiling.stance import is_story, stance
 from agentx.synthesis.compiling.tables import DEEDS, MANY_COMMANDS, OBVIOUS_PROGRAMS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
@@ -44,7 +44,7 @@ _CALLED = compiled(
 )
 _WITHOUT = compiled(r"\b(?:without|unless|missing|omit\w*|forget\w*|leave (?:out|off)|skip|lacks?)\b[^,;]*$")
 
-_NEVER = compiled(rf"\b(?:{NEGATION}|forbidden|banned|taboo|no-go)\b|n['’]t\b")
+_NEVER = compiled(r"\b(?:never|not|no|cannot|avoid|stop|forbidden|banned|taboo|no-go)\b|n['’]t\b")
 
 _WHEN = compiled(
     r"\b(?:after|when(?:ever)?|once|every time|each time|any ?time|if|as soon as|follow(?:ed|s|ing)?"
@@ -100,7 +100,7 @@ def _wanted_command(words: str) -> str:
         program = (command.split() or [""])[0]
         known = program in PROGRAMS | _RUNNERS or program.startswith(_LOCAL)
         quoted = bool(match["code"]) and " " in command and not re.search(r"[(){}=<>$]|\.\w+$", program)
-        if (known or quoted) and verdict(words, match.start(), match.end()) != "no":
+        if (known or quoted) and stance(words, match.start(), match.end()) != "banned":
             return command
     return ""
 
@@ -129,7 +129,7 @@ def compile_commands(reading: Reading) -> tuple[Check, ...]:
             return (_flagged(clause.words, programs, flags),)
     for clause in reading.clauses:
         if programs := tuple(dict.fromkeys(_ruled_out(clause.words))):
-            wanted = next((one for one, stance in _coded(clause.words) if stance == "yes"), "")
+            wanted = next((one for one, found in _coded(clause.words) if found == "wanted"), "")
             return (CommandCheck(programs=programs, instead=wanted),)
     return ()
 
@@ -141,7 +141,7 @@ def _deeds(clause: Clause) -> Iterator[Check]:
         if not match or is_story(clause.words):
             continue
         without = re.search(r"(?i)\bwithout\b", clause.words[: match.start()])
-        if not without and (clause.bans or verdict(clause.words, match.start(), match.end()) == "no"):
+        if not without and (clause.bans or stance(clause.words, match.start(), match.end()) == "banned"):
             branch = match.groupdict().get("branch")
             arguments = (rf"(?:.*:)?{branch.lower()}\w*",) if branch else ()
             yield CommandCheck(arguments=arguments, **fields)  # type: ignore[arg-type]
@@ -153,11 +153,11 @@ def _flagged(words: str, programs: tuple[str, ...], flags: list[tuple[int, int, 
     banned: list[str] = []
     wanted: list[str] = []
     for start, end, flag in flags:
-        stance = verdict(words, start, end)
+        found = stance(words, start, end)
         if missing := _WITHOUT.search(words[:start]):  # "never X without --flag"
             doubly = _NEVER.search(words[: missing.start()]) or _NEVER.search(words[end:])
-            stance = "yes" if doubly else "no"
-        (banned if stance == "no" else wanted).append(flag)
+            found = "wanted" if doubly else "banned"
+        (banned if found == "banned" else wanted).append(flag)
     if banned and not (wanted and set(wanted) - set(banned)):
         return CommandCheck(programs=programs, forbidden_flags=_forms(banned))
     if banned:
@@ -184,11 +184,11 @@ def _coded(words: str) -> Iterator[tuple[str, str]]:
             and (parts[0] in PROGRAMS or parts[0].startswith(_LOCAL))
             and not any(part.startswith("-") for part in parts)
         ):
-            yield " ".join(parts), verdict(words, match.start(), match.end())
+            yield " ".join(parts), stance(words, match.start(), match.end())
 
 
 def _ruled_out(words: str) -> Iterator[str]:
-    yield from (program for program, stance in _coded(words) if stance == "no")
+    yield from (program for program, found in _coded(words) if found == "banned")
     for match in re.finditer(r"(?<![\w`\"'./-])[a-z][\w.-]*(?: [a-z][\w:-]*)?", words):
         parts = match.group().split()
         if parts[0] not in OBVIOUS_PROGRAMS:
@@ -197,7 +197,7 @@ def _ruled_out(words: str) -> Iterator[str]:
         alone = " " not in named and not re.search(
             r"(?i)\b(?:run|use|call|execute|invoke|start|type|touch|command|via|with)\w*\b", words
         )
-        if not alone and verdict(words, match.start(), match.start() + len(named)) == "no":
+        if not alone and stance(words, match.start(), match.start() + len(named)) == "banned":
             yield named
 
 

@@ -1,24 +1,55 @@
 """Compiles rules about files: which may not be written or deleted, and where files may be written."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from agentx.synthesis.compiling.places import masked
+from agentx.synthesis.compiling.places import MARK, masked
 from agentx.synthesis.compiling.reading import Clause, Reading
-from agentx.synthesis.compiling.stance import GENERIC, MARK, NEGATION, is_generic, stems, tokens
 from agentx.synthesis.demands.tables.vocabulary import compiled
-from agentx.synthesis.language.words import stem
+from agentx.synthesis.language.words import STOP_WORDS, stem, vocabulary
 from agentx.synthesis.memory.checks import Check, FileAction, PathCheck
 
-_CHANGE = stems(
+
+def _stems(words: str) -> frozenset[str]:
+    """Return the stems of words, to compare verbs in any form."""
+    return frozenset(map(stem, words.split()))
+
+
+_GENERIC = STOP_WORDS | vocabulary(
+    """
+    folder folders directory directories dir tree subtree stuff thing things content contents whole rest
+    entire
+    area part parts document documents page pages chapter chapters copy copies line lines byte bytes single
+    existing old older already new another else else's inside below beneath within around near nearby outside
+    manually hand hands yourself myself directly ever again anymore any please circumstance circumstances
+    be been
+    gets get got being may might allow allowed permission single-handedly text texts data note notes record
+    records even either both neither agent ai you're i'm under no nothing none nobody anyone everything place
+    places somewhere anywhere nowhere elsewhere work change changes edit edits write writes there here go
+    going
+    go's let's touch stay stays keep keeps read reading fine free welcome happy unless root level top hey
+    ok project repo repository codebase workspace my our something
+    """
+)
+"""Words that name no thing of their own beside a marked one."""
+
+
+_NEGATION = (
+    r"(?:never|not|no|none|nothing|nobody|no[- ]one|neither|nor|without|cannot|(?:do|does|did|is|are"
+    r"|was|were|must"
+    r"|should|would|could|ca|wo|has|have|had|need|sha)n['’]?t|avoid(?:ing)?|stop|quit|refrain from"
+    r"|under no circumstances|forbidden to|keep from|steer clear of|refuse to|instead of|rather than)"
+)
+
+_CHANGE = _stems(
     "touch edit hand-edit modify change alter rewrite rewritten rewrote reformat overwrite overwritten update"
     " tamper tinker mess fiddle adjust tweak improve tidy polish refactor patch reorder rearrange"
     " correct mangle"
     " amend revise retouch replace meddle poke fix regenerate recreate rebuild"
 )
-_WRITE = stems("write written wrote writes")
-_DELETE = stems("delete remove rename move drop purge wipe prune erase trash discard relocate")
-_CREATE = stems(
+_WRITE = _stems("write written wrote writes")
+_DELETE = _stems("delete remove rename move drop purge wipe prune erase trash discard relocate")
+_CREATE = _stems(
     "create add make generate commit save put introduce leave start land appear place dump produce"
     " store drop export check spawn"
 )
@@ -26,7 +57,7 @@ _CHANGE |= _WRITE
 _VERBS = _CHANGE | _DELETE | _CREATE
 _ALL: tuple[FileAction, ...] = ("create", "change", "delete")
 
-_NEGATED = compiled(rf"^(?:{NEGATION})$")
+_NEGATED = compiled(rf"^(?:{_NEGATION})$")
 _ENDS = frozenset(
     (",", ":", "(", ")", "by", "until", "because", "without", "when", "since", "as", "unless", "if")
 )
@@ -136,7 +167,7 @@ def _is_folder(globs: Sequence[str]) -> bool:
 
 def _forbidden(words: str, *, names: bool) -> tuple[tuple[FileAction, ...], str]:
     """Return what a clause forbids to do with files, and why that is uncertain."""
-    if actions := _negated(tokens(words), names=names):
+    if actions := _negated(_tokens(words), names=names):
         return actions, ""
     if _SHIELDED.search(words):
         return _ALL, ""
@@ -153,14 +184,16 @@ def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
         first = max(0, at - _TURNED)  # "please change there never something"
         for number in (*range(at + 1, min(at + 16, len(words))), *range(at - 1, first - 1, -1)):
             following = words[number]
-            if number < at and not is_generic(words[number + 1 : at]):
+            if number < at and not _is_generic(words[number + 1 : at]):
                 break
             rest = words[max(number, at) + 1 :]
             if following.startswith("commit") and rest[:1] in (["to"], ["on"], ["onto"]):
                 break  # a branch
             if stem(following) in _VERBS and _has_plain_object(rest):
                 return _actions({stem(one) for one in words[min(number, at) :]})
-            if number > at and not (is_generic([following]) or following == "," or stem(following) in _VERBS):
+            if number > at and not (
+                _is_generic([following]) or following == "," or stem(following) in _VERBS
+            ):
                 break
         if names and _is_unwanted(words[at + 1 :]):
             return ("create", "change")
@@ -177,12 +210,12 @@ def _has_plain_object(words: Sequence[str]) -> bool:
     for word in words:
         if word == MARK or word.lower() in _ENDS:
             return True
-        if not is_generic([word]) and stem(word) not in _VERBS:
+        if not _is_generic([word]) and stem(word) not in _VERBS:
             return False
     return True
 
 
-_WANTED = stems("want need see like accept ship have use care allow find") | frozenset(
+_WANTED = _stems("want need see like accept ship have use care allow find") | frozenset(
     ("any", "more", "new", "to", "in")
 )
 
@@ -208,8 +241,8 @@ def _only_in(clause: Clause, words: str, reading: Reading, globs: Sequence[str])
         outside or _ONLY.search(words) or (_ELSE.search(reading.words) and _INSIDE.search(words))
     ):
         return None
-    plain = [word for word in tokens(words) if word not in ",:()"]
-    known = GENERIC | {"outside", "output", "outputs", "draft", "drafts", "result", "results", "suggestions"}
+    plain = [word for word in _tokens(words) if word not in ",:()"]
+    known = _GENERIC | {"outside", "output", "outputs", "draft", "drafts", "result", "results", "suggestions"}
     if not all(word == MARK or word.lower() in known or stem(word) in _VERBS | _PLACING for word in plain):
         return None
     if not outside and _ONLY_WHO.search(words):
@@ -236,4 +269,14 @@ def _only_in(clause: Clause, words: str, reading: Reading, globs: Sequence[str])
 _ONLY_WHO = compiled(
     r"\b(?:only|just) (?:one|ones|person|people|I|me|(?-i:[A-Z]\w+)|the (?!files?|folder))\b"
 )
-_PLACING = stems("go belong live work stay keep restrict limit confine remain get")
+_PLACING = _stems("go belong live work stay keep restrict limit confine remain get")
+
+
+def _is_generic(words: Iterable[str]) -> bool:
+    """Return whether words name nothing but files in general."""
+    return all(word in _GENERIC or word == MARK or word.isdigit() for word in map(str.lower, words))
+
+
+def _tokens(words: str) -> list[str]:
+    """Return words and marks in order, without punctuation other than commas and colons."""
+    return re.findall(rf"{MARK}|[^\W_][\w'’-]*|[,:()]", words)

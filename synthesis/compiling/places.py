@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from agentx.synthesis.compiling.stance import MARK
 from agentx.synthesis.compiling.tables import FILE_KINDS, LANGUAGES
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
+
+MARK = "▮"
+"""Takes the place of a file that is named."""
 
 _SEGMENT = r"[\w.@*{}\[\]-]{1,60}"
 _PATH = compiled(

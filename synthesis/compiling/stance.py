@@ -1,92 +1,186 @@
-"""Reads what a clause decides about the things that it names, in any wording.
+"""What a rule says about a thing that it names: banned, wanted, allowed, or blamed for something.
 
-A thing that is named is marked (:data:`MARK`), so that only the words around it count: whether it is ruled
-out, demanded, or neither.
+The position of the thing in its sentence decides, not the thing: words before it ("no …", "use …"), words
+after it ("… has no place here"), and the next sentence, if that points back ("that one's gone").
 """
 
 import re
-from collections.abc import Iterable
+from typing import Literal
 
 from agentx.synthesis.demands.tables.vocabulary import compiled
-from agentx.synthesis.language.words import STOP_WORDS, stem, vocabulary
 
-MARK = "▮"
-"""Takes the place of a thing that is named."""
+Stance = Literal["banned", "wanted", "allowed", "blamed", ""]
 
-NEGATION = (
-    r"(?:never|not|no|none|nothing|nobody|no[- ]one|neither|nor|without|cannot|(?:do|does|did|is|are"
-    r"|was|were|must"
-    r"|should|would|could|ca|wo|has|have|had|need|sha)n['’]?t|avoid(?:ing)?|stop|quit|refrain from"
-    r"|under no circumstances|forbidden to|keep from|steer clear of|refuse to|instead of|rather than)"
+_SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])[)\"'`]?\s+(?=[\"'`(]?\S)|\s*…\s+|\n+")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|fig|mr|mrs|ms|dr|prof|st)|\s\w)\.$", re.IGNORECASE
 )
-RULED_OUT = (
-    r"(?:banned|forbidden|prohibited|disallowed|verboten|taboo|unwelcome|retired|blacklisted|blocked"
-    r"|gone|dead"
-    r"|history|out(?! of| in| to| for| from| by| with)|over(?= |$)|off(?! by)|no[- ]go|off[- ]limits"
-    r"|off the (?:table|menu|list)|out of (?:the )?(?:question|bounds)|not\b|never\b|no (?:longer|more)"
-    r"|n['’]?t\b"
-    r"|no (?:place|business|room|home|go)\b|a (?:hard )?(?:no|non-starter|dealbreaker|no-go)\b|nowhere|to go"
-    r"|had (?:its|their) day|ruled out|thrown out|left out|kept out|frowned upon)"
+
+_DOER = r"(?:please |just |always |simply |rather |either |only |you |we |to |and |then |kindly )*"
+_ORDER = (
+    r"(?:us(?:e|ing)(?! of\b)|prefer|pick|choose|go (?:with|for)|stick (?:to|with)|reach for|tak(?:e|ing)"
+    r"|writ(?:e|ing)"
+    r"|put|return(?:ing)?|call(?:ing)?|mak(?:e|ing)|giv(?:e|ing)|want|favou?r|switch to|replace|rely on"
+    r"|raise|say(?:ing)?"
+    r"|throw|log(?:ging)?|keep to|do)"
 )
-_AFTER_THING = compiled(
-    r"^[`\"']?(?:\s+(?!(?:is|are|was|has|to|and|or|in|for|with|it)\b)\w+)?(?:\s+(?:package|library|gem|crate|module|command"
-    r"|call|flag|option|too|either)s?)?(?:(?:\s+(?:is|are|was|were|has|have|had|stays?|remains?|must"
-    r"|may|should|shall|can"
-    r"|will|does|did|gets?|needs?|comes?|goes|counts? as)\b|['’](?:s|re)\b)"
-    r"(?:\s+(?:strictly|simply|just|completely|absolutely|always|already|now|hereby|also|both|all"
-    r"|officially|been|be))*\s+"
-    rf"{RULED_OUT}|\s+(?:(?:is|are|was|must|should|ca|wo|does|has|had|need|could|would)n['’]?t|cannot)\b)"
-    r"|^[`\"']?\s*(?:,|:|\s[–—-]+)?\s*(?:never|no thanks?|no way|(?:is )?out)\b"
+_TURN = compiled(
+    r"(?:[,;:]|\s[-–—]+|\b(?:and|but|so|then|instead|hence)\b)\s*"
+    rf"(?:{_DOER}{_ORDER}\b|(?:and |but |so )?(?:we|it|they|i|you|he|she|that|which|there|what|who|the"
+    r"|let|our|my|this|these|those|one|some(?:one|body))(?:'\w+)?\b)"
+    r"|\b(?:but|except|because|since|otherwise|instead|so that|which|who|whose)\b(?! of\b)"
+    r"|\band (?:only )?(?:the|an?) "
 )
-_CUE = compiled(
-    rf"\b(?P<no>{NEGATION}|ditch|drop|ban|forbid|get(?:ting)? rid of|got rid of|moved? (?:off"
-    rf"|away from)|away from"
-    r"|leave out|no more|hate|can['’]t stand|rip(?:ped)? out|threw out|phase out)\b"
-    r"|\b(?P<yes>us(?:e|es|ing)|prefer|go(?:es)? with|stick (?:to|with)|always|must|needs?|should"
-    r"|ha(?:s|ve) to"
-    r"|takes?|pick|choose|reach for|switch(?:ed)? to|moved? to|through|via|with|gets?|give|pass|carr(?:y|ies)"
-    r"|it['’]s|we['’]re|only|replaced (?:by|with)|we have|works? with|comes? (?:in )?with|belongs?)\b"
-    r"|(?P<stop>[,;:(]|\s[-–—]+\s|\b(?:but|so|then|and|because|since)\b)"
+"""Where a new statement begins in a sentence, so that a negation before it no longer counts."""
+
+_NEGATION = compiled(
+    r"\b(?:never|no|not|none|nothing|nowhere|nobody|neither|nor|without|w/o|don'?t|doesn'?t|mustn'?t"
+    r"|shouldn'?t"
+    r"|can'?t|cannot|won'?t|isn'?t|aren'?t|avoid\w*|stop\w*|quit\w*|bann?\w*|forbid\w*|prohibit\w*"
+    r"|outlaw\w*|disallow\w*"
+    r"|drop\w*|ditch\w*|lose|kill\w*|purg\w+|strip\w*|skip\w*|omit\w*|refrain\w*|resist\w*|(?:steer|stay"
+    r"|keep|stand)s?"
+    r" (?:well )?(?:clear|away|off)|get(?:ting)? rid|instead of|rather than|over|in place of|leav(?:e"
+    r"|ing) (?:out|off)"
+    r"|hands off|enough|hat(?:e|ing)|dislike|allergic|tired of|sick of|fed up|refus\w+|reject\w*"
+    r"|spare (?:me|us)|zero"
+    r"|less than|forgo|forget\w*|lack\w*|missing|abandon\w*|lay off|phase out|taboo|verboten"
+    r"|off[- ]limits|gone|goodbye|bye|remove|delete|unwelcome)\b"
+    r"|\bno-(?=\w)"
 )
-_BEFORE = compiled(
-    r"\b(?:instead of|rather than|in place of|over|and not|not|never|no more|no|nor|ahead of|replaces?)\s+"
-    r"(?:(?:the|an?|any|another|more|new|plain|raw|good old|old)\s+){0,2}[`\"']?$"
+_UNDOES = compiled(
+    r"\b(?:without|unless|lack\w*|miss\w*|forget\w*|omit\w*|skip\w*|leav(?:e|ing) (?:out|off)|drop\w*|but)\b"
 )
-_PREFERRED = compiled(r"^[`\"']?\s*,?\s*(?:instead of|rather than|in place of|over(?! the)|not|never)\s+")
+_STARTS_ORDER = compiled(rf"^\W*{_DOER}{_ORDER}\b")
+_DEMAND = compiled(
+    r"\b(?:must|should|shall|has to|have to|needs?|gets?|carr(?:y|ies)|requires?|always|only|every|each|all"
+    r"|make sure|ensure|expect\w*|wants?|takes?|with|starts?|begins?|ends?|has|have|is|are|be|add|include"
+    r"|declare|set)\b"
+)
+
+_GONE = (
+    r"(?:strictly |absolutely |totally |simply |completely |just |all |now |forever |still |long "
+    r"|also )*(?:banned|forbidden"
+    r"|prohibited|off[- ]?limits|off the table|out of bounds|verboten|taboo|disallowed|outlawed|unwelcome"
+    r"|unacceptable|gone"
+    r"|dead|history|out\b(?! of the)|a (?:hard |firm |clear |big |definite )*no\b|(?:a )?no[- ]gos?"
+    r"|not (?:an option|allowed"
+    r"|welcome|permitted|acceptable|ok(?:ay)?|wanted|to be|how we|what we|for|something we|our)|never"
+    r"|poison|deprecated)"
+)
+_NO_AFTER = compiled(
+    rf"(?:\b(?:is|are|be|'s|'re|was|were|remains?|stays?|counts? as|go(?:es)?)\s+{_GONE}"
+    r"|\b(?:must|may|should|can|shall|will|do|does|did|is|are|has|have|would|could)(?:\s+not|n'?t)\b"
+    r"|\bcannot\b|\b(?:must|may|should|can|shall|will|are|is)?\s*never\b"
+    r"|\bha(?:s|ve|d) (?:absolutely )?no (?:place|business|home|room|right|reason|part)\b|\bno longer\b"
+    r"|\bgets? (?:an? )?(?:hard |firm |clear |flat )*no\b|\b(?:stay|keep|go|belong|leave|come)s?\s+(?:out"
+    r"|elsewhere"
+    r"|outside)\b(?! as)|\b(?:ha(?:s|ve) to|must|needs? to|should) (?:go|die|leave|disappear|vanish)\b"
+    r"|^\W*no (?:thanks?|way|chance|more)\b|\bnot? (?:in|on|under|inside|within)\b (?:my|our|this|here|the)\b"
+    r"|\b(?:banned|forbidden|prohibited|verboten|outlawed)\b)"
+)
+_OUT = compiled(r"^\W*(?:[\w'-]+\W+){0,4}?(?:out\b(?! of (?:habit|respect|curiosity))|away from|off\b|alone)")
+_KEEPS = compiled(r"\b(?:keep|leave|get|want|take|leaving|keeping)\b[^.;]*$")
+_YES_AFTER = compiled(
+    r"\b(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|welcome|what we use|preferred|the way|enough"
+    r"|good|exempt|great"
+    r"|our (?:way|standard|default)|how we)\b|\b(?:instead|fits?|works?|please)\b|\b(?:can do|may)\b"
+)
+_WINDOW_END = compiled(
+    r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
+    r"|instead|one|he|she)\b"
+    r"|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
+)
+_BLAME = compiled(
+    r"\b(?:crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
+    r"|den)?|fail\w*"
+    r"|stale|bugs?|nightmare|pain\w*|mess\w*|took .{0,30}down|lost|los(?:e|es|ing)|cost(?:s|ed)? us|wrong"
+    r"|bloat\w*|slow\w*"
+    r"|corrupt\w*|kill\w*|ruin\w*|swallow\w*|outage|ugly|unreadable|annoy\w*|driv(?:es?"
+    r"|ing) (?:\w+ ){1,3}(?:nuts|crazy|mad|insane)|terrible|awful|horrible"
+    r"|blow\w*|blew|trouble|problems?|incident|flak\w*|unsafe|danger\w*|confus\w*|spam\w*|noise|noisy"
+    r"|useless|robot\w*)\b"
+)
+_BACK = compiled(
+    rf"^(?:\W|\w+\W+){{0,14}}?\b(?:that|it|this|they|those|these|that one|them)(?:'s|'re)?\s+(?:(?:is|are"
+    rf"|stays?)\s+)?{_GONE}"
+)
 
 
-def verdict(words: str, start: int, end: int) -> str:
-    """Return what words decide about the thing named from ``start`` to ``end``: ``no``, ``yes`` or nothing.
+def sentences_of(words: str, inside: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence; a mark in an abbreviation or in ``inside`` ends none."""
+    bounds, start = [], 0
+    for match in _SENTENCE_END.finditer(words):
+        if not (_NO_END.search(words[start : match.start()]) or inside[0] < match.start() <= inside[1]):
+            bounds.append((start, match.start()))
+            start = match.end()
+    return [*bounds, (start, len(words))]
 
-    >>> words = "don't use lodash, take ramda"
-    >>> verdict(words, 10, 16), verdict(words, 23, 28)
-    ('no', 'yes')
+
+def stance(words: str, start: int, end: int) -> Stance:
+    """Return what a rule says about the thing at ``words[start:end]``.
+
+    >>> rule = "panic() has no place in handlers. Return an error instead."
+    >>> stance(rule, 0, 7), stance(rule, 44, 49)
+    ('banned', 'wanted')
     """
-    before, after = words[:start], words[end:]
-    if _BEFORE.search(before):
-        return "no"
-    if _PREFERRED.match(after):
-        return "yes"
-    if _AFTER_THING.match(after):
-        return "no"
-    state, fresh = "", False
-    for cue in _CUE.finditer(before):
-        if cue["stop"]:
-            fresh = False
-        elif cue["no"]:
-            state, fresh = "no", True
-        elif not (state == "no" and fresh):
-            state = "yes"
-    return state
+    bounds = sentences_of(words, (start, end))
+    number = next((n for n, (_, last) in enumerate(bounds) if start < last), len(bounds) - 1)
+    first, last = bounds[number]
+    before, after = words[first:start], words[end:last]
+    found = _before(before)
+    window = after[: match.start()] if (match := _WINDOW_END.search(after)) else after
+    if found == "banned" or _out(before, window):
+        return "banned"
+    no, yes = _NO_AFTER.search(window[:90]), _YES_AFTER.search(window[:90])
+    if no and not (found == "wanted" and _ordered(before)) and not (yes and yes.start() < no.start()):
+        return "allowed" if _UNDOES.search(window[: no.end()]) else "banned"
+    if found == "wanted":
+        return "wanted"
+    following = words[slice(*bounds[number + 1])] if number + 1 < len(bounds) else ""
+    if _BACK.search(after) or _BACK.search(following):
+        return "banned"
+    if yes:
+        return "allowed"
+    if _BLAME.search(after):
+        return "blamed"
+    return "wanted" if _DEMAND.search(before + after) else ""
+
+
+def _before(before: str) -> Stance:
+    """Return the stance by the words between the last turn of the sentence and the thing."""
+    turns = list(_TURN.finditer(before))
+    turn = turns[-1] if turns else None
+    rest = before[turn.end() :] if turn else before
+    negations = list(_NEGATION.finditer(rest))
+    if negations:
+        last = negations[-1]
+        undone = len(negations) > 1 and _UNDOES.fullmatch(last.group())
+        return "wanted" if undone else "banned"
+    return "wanted" if _ordered(before) else ""
+
+
+def _ordered(before: str) -> bool:
+    """Return whether an order to use the thing precedes it."""
+    turns = list(_TURN.finditer(before))
+    if not turns:
+        return bool(_STARTS_ORDER.search(before))
+    return bool(_STARTS_ORDER.search(re.sub(r"^(?:[,;:]|\s?[-–—]+)?\s*", "", before[turns[-1].start() :])))
+
+
+def _out(before: str, after: str) -> bool:
+    """Return whether a thing is to be kept or left out."""
+    return bool(_KEEPS.search(before) and _OUT.search(after))
 
 
 _TOLD = compiled(
     r"\b(?:was|were|had|did|took|broke|lost|got|went|came|made|found|gave|ran|cost|burn(?:ed|t)|shipped|spent"
-    r"|forgot|\w{3,}ed)\b"
+    r"|forgot|swallowed|\w{3,}ed)\b"
 )
 _ORDERED = compiled(
-    rf"\b(?:{NEGATION}|must|should|shall|always|needs?|ha(?:s|ve) to|please|only|use|keep|run|leave"
-    rf"|every|each)\b"
+    rf"{_NEGATION.pattern}|\b(?:must|should|shall|always|needs?|ha(?:s|ve) to|please|only|use|keep|run"
+    rf"|leave|every"
+    r"|each|gets?)\b"
 )
 
 
@@ -97,37 +191,3 @@ def is_story(words: str) -> bool:
     (True, False)
     """
     return bool(_TOLD.search(words)) and not _ORDERED.search(words)
-
-
-GENERIC = STOP_WORDS | vocabulary(
-    """
-    folder folders directory directories dir tree subtree stuff thing things content contents whole rest
-    entire
-    area part parts document documents page pages chapter chapters copy copies line lines byte bytes single
-    existing old older already new another else else's inside below beneath within around near nearby outside
-    manually hand hands yourself myself directly ever again anymore any please circumstance circumstances
-    be been
-    gets get got being may might allow allowed permission single-handedly text texts data note notes record
-    records even either both neither agent ai you're i'm under no nothing none nobody anyone everything place
-    places somewhere anywhere nowhere elsewhere work change changes edit edits write writes there here go
-    going
-    go's let's touch stay stays keep keeps read reading fine free welcome happy unless root level top hey
-    ok project repo repository codebase workspace my our something
-    """
-)
-"""Words that name no thing of their own beside a marked one."""
-
-
-def is_generic(words: Iterable[str]) -> bool:
-    """Return whether words name nothing but files in general."""
-    return all(word in GENERIC or word == MARK or word.isdigit() for word in map(str.lower, words))
-
-
-def stems(words: str) -> frozenset[str]:
-    """Return the stems of words, to compare verbs in any form."""
-    return frozenset(map(stem, words.split()))
-
-
-def tokens(words: str) -> list[str]:
-    """Return words and marks in order, without punctuation other than commas and colons."""
-    return re.findall(rf"{MARK}|[^\W_][\w'’-]*|[,:()]", words)

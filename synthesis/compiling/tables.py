@@ -3,6 +3,8 @@
 Keys are regular expressions without regard to case, unless a table says something else.
 """
 
+from typing import Any
+
 from agentx.synthesis.language.words import vocabulary
 
 TEST_FILES = (
@@ -105,23 +107,6 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
 }
 """By the name of a language or framework, the names of ast-grep."""
 
-BRACED = ("javascript", "typescript", "tsx", "go", "rust", "c", "cpp")
-CALL_SHAPES: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("python",), "call", "function"),
-    (BRACED, "call_expression", "function"),
-    (("rust",), "macro_invocation", "macro"),
-    (("php",), "function_call_expression", "function"),
-    (("csharp",), "invocation_expression", "function"),
-)
-"""Languages, the node kind of their calls, and the field that has what is called."""
-
-TEXTUAL_CALLS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("java",), "method_invocation"),
-    (("kotlin", "swift"), "call_expression"),
-    (("ruby",), "call"),
-)
-"""Languages whose calls are told by the text of the node, and the node kind."""
-
 CALLS: dict[str, tuple[str, ...]] = {
     r"console\.\w+|alert|confirm|setTimeout|setInterval|document\.\w+|window\.\w+|fetch|require"
     r"|localStorage\.\w+|Math\.\w+|JSON\.\w+|useEffect|dangerouslySetInnerHTML": _WEB,
@@ -132,7 +117,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     r"eval|exec": ("python", *_WEB, "php"),
     r"panic": ("go",),
     r"fmt\.\w+|log\.\w+|os\.Exit|ioutil\.\w+|time\.Sleep|context\.\w+": ("go",),
-    r"unwrap|expect|\w+!|clone|unwrap_unchecked|mem::\w+|std::\w+(?:::\w+)*": ("rust",),
+    r"unwrap|expect|clone|unwrap_unchecked|mem::\w+|std::\w+(?:::\w+)*": ("rust",),
     r"malloc|calloc|realloc|free|strcpy|strcat|sprintf|gets|printf|scanf|strtok|atoi|alloca|memcpy|HAL_Delay"
     r"|setjmp|longjmp|vsprintf": ("c", "cpp"),
     r"System\.out\.\w+|System\.err\.\w+|System\.exit|Thread\.sleep|System\.currentTimeMillis"
@@ -144,89 +129,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     r"fatalError|NSLog|debugPrint": ("swift",),
 }
 """By the name of a call, the languages in which it is meant."""
-
-CONSTRUCTS: tuple[tuple[str, tuple[str, ...], dict[str, object]], ...] = (
-    (
-        r"`?export default`?|default exports?",
-        _WEB,
-        {"kind": "export_statement", "regex": r"^export\s+default\b"},
-    ),
-    (
-        (
-            r"[`\"']var[`\"']|\bvar (?:declarations?|keyword|statements?|in )|\b(?:use|using|write) var\b"
-            r"|\bno"
-            r" var\b"
-        ),
-        _WEB,
-        {"kind": "variable_declaration"},
-    ),
-    (
-        (
-            r"[`\"']any[`\"']|\bany[- ]types?\b|\btype any\b|(?:use|using|with|as|to) any(?=$| in\b|"
-            r" anywhere|"
-            r" type| as\b|,)"
-        ),
-        ("typescript", "tsx"),
-        {"kind": "predefined_type", "regex": "^any$"},
-    ),
-    (
-        r"wildcard imports?|star imports?|import \*|`\w*\s?import \*`|`?from \w+ import \*`?",
-        ("python",),
-        {"kind": "wildcard_import"},
-    ),
-    (r"wildcard imports?|star imports?", ("java",), {"kind": "import_declaration", "regex": r"\*\s*;?$"}),
-    (
-        r"bare [`\"']?excepts?\b|[`\"']except:[`\"']|naked excepts?",
-        ("python",),
-        {"kind": "except_clause", "regex": r"^except\s*:"},
-    ),
-    (
-        r"(?<![=!])==(?![=])(?=.*===)|===.*(?<![=!])==(?!=)|loose (?:equality|comparisons?)|double equals",
-        _WEB,
-        {"any": [{"pattern": "$A == $B"}, {"pattern": "$A != $B"}]},
-    ),
-    (r"\bgotos?\b", ("c", "cpp", "go", "php", "csharp"), {"kind": "goto_statement"}),
-    (
-        r"class components?|class-based components?",
-        ("javascript", "tsx"),
-        {"kind": "class_declaration", "regex": r"extends\s+(?:React\.)?(?:Pure)?Component\b"},
-    ),
-    (
-        r"inline styles?|style (?:attributes?|props?)|[`\"']style=",
-        ("javascript", "tsx"),
-        {"kind": "jsx_attribute", "regex": r"^style\b"},
-    ),
-    (r"non-null assertions?", ("typescript", "tsx"), {"kind": "non_null_expression"}),
-    (r"\benums?\b", ("typescript", "tsx"), {"kind": "enum_declaration"}),
-    (
-        r"[`\"']unsafe[`\"']|\bunsafe (?:blocks?|code|rust)\b|\buse unsafe\b|\bno unsafe\b",
-        ("rust",),
-        {"kind": "unsafe_block"},
-    ),
-    (r"[`\"']global[`\"']|\bglobal (?:statements?|keyword)\b", ("python",), {"kind": "global_statement"}),
-    (r"\blambdas?\b", ("python",), {"kind": "lambda"}),
-    (
-        r"nested ternar(?:y|ies)\b",
-        _WEB,
-        {"kind": "ternary_expression", "has": {"kind": "ternary_expression", "stopBy": "end"}},
-    ),
-    (r"using namespace(?: std)?", ("cpp",), {"kind": "using_declaration", "regex": "^using namespace"}),
-    (
-        r"(?:raw|naked|bare) (?:`?new`?|new(?:/| and | or )delete)\b|[`\"']new[`\"']",
-        ("cpp",),
-        {"any": [{"kind": "new_expression"}, {"kind": "delete_expression"}]},
-    ),
-    (r"[`\"']?debugger[`\"']? statements?|[`\"']debugger[`\"']", _WEB, {"kind": "debugger_statement"}),
-    (r"[`\"']?!![`\"']?(?= operator| in\b|$|,)", ("kotlin",), {"kind": "postfix_expression", "regex": "!!$"}),
-    (r"force[- ]unwrap\w*", ("swift",), {"kind": "postfix_expression", "regex": "!$"}),
-    (r"\basserts?\b(?: statements?)", ("python",), {"kind": "assert_statement"}),
-    (
-        r"field injection|@Autowired (?:on )?fields?|@Autowired",
-        ("java",),
-        {"kind": "field_declaration", "regex": r"@Autowired\b"},
-    ),
-)
-"""Wordings of a construct, the languages in which it is meant, and the rule of ast-grep that finds it."""
 
 EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\ufe0f]"
 CHARACTERS: dict[str, str] = {
@@ -319,27 +221,121 @@ STYLES: dict[str, str] = {
 }
 """Styles of names, and the regular expression of a whole name."""
 
-DECLARATIONS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
-    r"functions?|methods?|hooks?": (
-        (("python", "php"), "function_definition"),
-        (_WEB, "function_declaration"),
-        (_WEB, "method_definition"),
-        (("go", "kotlin", "swift"), "function_declaration"),
-        (("go",), "method_declaration"),
-        (("rust",), "function_item"),
-        (("java", "csharp", "php"), "method_declaration"),
-        (("ruby",), "method"),
+_WEB_NAMES = "javascript typescript tsx"
+Shape = tuple[str, str, str, dict[str, Any]]
+DECLARATIONS: dict[str, tuple[Shape, ...]] = {
+    r"functions?|methods?|hooks?|helpers?": (
+        ("python php c cpp lua scala bash", "function_definition", "name", {}),
+        (f"{_WEB_NAMES} go swift", "function_declaration", "name", {}),
+        ("kotlin", "function_declaration", "name", {}),
+        (_WEB_NAMES, "method_definition", "name", {}),
+        ("go java csharp php", "method_declaration", "name", {}),
+        ("rust", "function_item", "name", {}),
+        ("ruby", "method", "name", {}),
     ),
-    r"class(?:es)?|exceptions?|models?|controllers?": (
-        (("python",), "class_definition"),
-        ((*_WEB, "java", "csharp", "php", "kotlin", "swift"), "class_declaration"),
-        (("ruby",), "class"),
+    r"class(?:es)?|models?|controllers?|components? class(?:es)?": (
+        ("python", "class_definition", "name", {}),
+        (f"{_WEB_NAMES} java csharp php swift", "class_declaration", "name", {}),
+        ("ruby", "class", "name", {}),
+        ("cpp", "class_specifier", "name", {}),
     ),
-    r"interfaces?": ((("typescript", "tsx", "java", "csharp", "php"), "interface_declaration"),),
-    r"structs?": ((("rust",), "struct_item"), (("csharp",), "struct_declaration")),
-    r"enums?": ((("typescript", "tsx", "java", "csharp"), "enum_declaration"), (("rust",), "enum_item")),
+    r"exceptions?|errors?(?: class(?:es)?| types?)": (
+        ("python", "class_definition", "name", {"regex": r"^class\s+\w+\([^)]*(?:Exception|Error)\b"}),
+        (
+            "java csharp php",
+            "class_declaration",
+            "name",
+            {"regex": r"(?:extends|:)\s+\w*(?:Exception|Error)\b"},
+        ),
+    ),
+    r"interfaces?|protocols?": (
+        ("typescript tsx java csharp php", "interface_declaration", "name", {}),
+        ("swift", "protocol_declaration", "name", {}),
+        ("go", "type_spec", "name", {"has": {"kind": "interface_type"}}),
+    ),
+    r"structs?": (
+        ("rust", "struct_item", "name", {}),
+        ("csharp", "struct_declaration", "name", {}),
+        ("c cpp", "struct_specifier", "name", {}),
+        ("go", "type_spec", "name", {"has": {"kind": "struct_type"}}),
+    ),
+    r"enums?": (
+        ("typescript tsx java csharp php", "enum_declaration", "name", {}),
+        ("rust", "enum_item", "name", {}),
+        ("c cpp", "enum_specifier", "name", {}),
+    ),
+    r"traits?": (("rust", "trait_item", "name", {}), ("php", "trait_declaration", "name", {})),
+    r"type aliases|types": (
+        ("typescript tsx", "type_alias_declaration", "name", {}),
+        ("go", "type_spec", "name", {}),
+    ),
+    r"macros?|defines?": (
+        ("c cpp", "preproc_def", "name", {}),
+        ("c cpp", "preproc_function_def", "name", {}),
+    ),
+    r"constants?|consts?": (
+        ("rust", "const_item", "name", {}),
+        ("go", "const_spec", "name", {}),
+        ("c cpp", "preproc_def", "name", {}),
+        (
+            "java",
+            "variable_declarator",
+            "name",
+            {"inside": {"kind": "field_declaration", "regex": r"\bstatic\s+final\b"}},
+        ),
+        ("php", "const_element", "name", {}),
+        (
+            "python",
+            "assignment",
+            "left",
+            {
+                "inside": {"kind": "expression_statement", "inside": {"kind": "module"}},
+                "has": {"field": "right", "regex": r"^[\d\"']"},
+            },
+        ),
+    ),
+    r"variables?|locals?|identifiers?": (
+        ("python", "assignment", "left", {"has": {"field": "left", "kind": "identifier"}}),
+        (f"{_WEB_NAMES} java csharp", "variable_declarator", "name", {}),
+        ("rust", "let_declaration", "pattern", {"has": {"field": "pattern", "kind": "identifier"}}),
+        ("c cpp", "init_declarator", "declarator", {"has": {"field": "declarator", "kind": "identifier"}}),
+        ("go", "var_spec", "name", {}),
+    ),
 }
-"""By the name of a declaration, languages and the node kind; the field ``name`` has its name."""
+"""By the name of a declaration: languages, the node kind, the field that has its name, and a further rule."""
+
+QUALIFIERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (r"\basync(?:hronous)? (?:methods?|functions?)\b", {"regex": r"(?m)^\s*(?:\w+\s+)*async\s"}),
+    (
+        r"\bprivate (?:\w+ )?(?:methods?|functions?|fields?|members?)\b",
+        {"regex": r"(?m)^\s*(?:\w+\s+)*private\s"},
+    ),
+    (r"\bpublic (?:\w+ )?(?:methods?|functions?)\b", {"regex": r"(?m)^\s*(?:\w+\s+)*public\s"}),
+    (r"\babstract (?:base )?class\w*", {"regex": r"(?m)^\s*(?:\w+\s+)*abstract\s"}),
+    (r"\bbooleans?\b", {"regex": r"=\s*(?:true|false|True|False|!)|\bbool(?:ean)?\b"}),
+    (r"\bhooks?\b", {"regex": r"\buse(?:State|Effect|Memo|Ref|Context|Callback|Query)\("}),
+    (
+        r"\btest (?:methods?|functions?|cases?|names?)\b",
+        {
+            "regex": r"^(?:def|async def|func|fn"
+            r"|fun)\s+[Tt]est|@Test\b|\[(?:Fact|Test)"
+        },
+    ),
+)
+"""Words that limit which declarations are meant, and what these look like."""
+
+_WEB_ROUTES = r"(?:Get|Post|Put|Delete|Patch|Request)Mapping|GET|POST|PUT|DELETE|PATCH"
+ENDPOINTS: tuple[tuple[str, tuple[str, str, str]], ...] = (
+    ("java", ("method_declaration", "modifiers", _WEB_ROUTES)),
+    ("kotlin", ("function_declaration", "modifiers", _WEB_ROUTES)),
+    ("csharp", ("method_declaration", "attribute_list", r"Http(?:Get|Post|Put|Delete|Patch)|Route")),
+    ("php", ("method_declaration", "attribute_list", r"Route|Get|Post|Put|Delete|Patch")),
+    (
+        "python",
+        ("decorated_definition", "decorator", r"(?:get|post|put|delete|patch|route|api_view|websocket)"),
+    ),
+)
+"""By languages, declarations that answer requests: node kind, the kind of their marks, and the usual ones."""
 
 PROGRAMS = vocabulary(
     """

@@ -5,7 +5,9 @@ import re
 import pytest
 
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.concepts import concepts
 from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.enforcement.structure import unreadable
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory import checks as c
 from agentx.synthesis.memory.items import Scope
@@ -63,7 +65,20 @@ def test_every_rule_of_ast_grep_in_a_compiled_check_can_be_read():
         assert found
         for check in found:
             for language in check.languages:
-                assert ast_grep.SgRoot("", language).root().find_all({"rule": check.rule}) == []
+                assert not any(unreadable(pattern, language) for pattern in check.patterns)
+                if check.rule:
+                    assert ast_grep.SgRoot("", language).root().find_all({"rule": check.rule}) == []
+
+
+def test_all_concepts_can_be_read_by_ast_grep():
+    ast_grep = pytest.importorskip("ast_grep_py")
+    for concept in (*concepts().forbidden, *concepts().required):
+        for languages, finder in concept.finders.items():
+            for language in languages:
+                if isinstance(finder, tuple):
+                    assert not any(unreadable(pattern, language) for pattern in finder)
+                else:
+                    assert ast_grep.SgRoot("", language).root().find_all({"rule": finder}) == []
 
 
 def test_a_name_has_to_have_its_form():

@@ -1,0 +1,129 @@
+"""Where a rule applies: the files that it names, those that it lets out, and places known only by name."""
+
+import re
+
+import msgspec
+
+from agentx.synthesis.compiling.places import globs_in
+from agentx.synthesis.compiling.reading import Reading
+from agentx.synthesis.compiling.stance import sentences_of
+from agentx.synthesis.compiling.tables import TEST_FILES
+from agentx.synthesis.demands.tables.vocabulary import compiled
+from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of
+from agentx.synthesis.language.words import vocabulary
+
+_PERMITS = compiled(
+    r"\b(?:can do|(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|exempt|excluded|excepted"
+    r"|another (?:matter|story)"
+    r"|different|free|ignored|not affected|left alone)|may\b(?! not| never)|can (?:stay|keep|use|have|go"
+    r"|do|be)|don'?t"
+    r" (?:count|matter|apply)|do(?:es)? what(?:ever)? |where it (?:is|'s) fine|welcome|don'?t care"
+    r"|knock yourself out"
+    r"|as (?:they|it|you) likes?)\b"
+)
+_LETS_OUT = compiled(
+    r"\b(?:except|apart from|aside from|other than|outside|excluding|but not|not counting|unless"
+    r"|save for)\b[^.;]*$"
+)
+_TESTS = compiled(r"\b(?:unit |integration )?(?:tests?|specs?|test (?:code|files?|suites?))\b")
+_PLACE = compiled(
+    r"\b(?:in|inside|within|under|across|from|of|for)\s+(?P<lead>(?:(?:the|our|your|my|any|all|every|each"
+    r"|these|those|a|an|this"
+    r"|that|new|of)\s+)*)(?P<place>[a-z][\w-]*(?: (?!(?:is|are|must|should|may|can|has|have|gets?|needs?"
+    r"|and|or|to|at"
+    r"|with|please|the|we|it|i|you|they|that|which|as|for|so|instead|use|any|ever|again|either|directly)\b)"
+    r"[a-z][\w-]*){0,2})"
+)
+_WHOLE = vocabulary(
+    """
+    file files code codebase repo repository project projects monorepo workspace answer answers reply
+    replies response responses app apps application place form forms way favour favor this here source
+    sources production committed general summary summaries text texts writing document documents case
+    circumstances me us future now commands command chat anything everything tree module modules script
+    scripts function functions class classes package firmware reason reasons solution product team house
+    company board game site website backend frontend stuff work system platform engine service library
+    program style past mind doubt order time times life need question course fact short line lines look
+    long first once all it them that which there every each day days week month year years minute
+    minutes english german french words word sentence sentences name names method methods component
+    components variable variables call calls query queries commit commits test tests message messages
+    money
+    """
+)
+_GENERIC = vocabulary(
+    """
+    layer layers folder folders directory directories code module modules files file package area side
+    dir texts text
+    """
+)
+
+
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a rule applies.
+
+    Attributes:
+        paths: Globs; empty for everywhere.
+        exceptions: Globs of files that it is not about.
+        languages: Languages that the rule or its paths name; empty for any.
+        doubt: Why the place is uncertain; empty if it is not.
+    """
+
+    paths: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    doubt: str = ""
+
+
+def where_of(reading: Reading) -> Where:
+    """Return where a rule applies.
+
+    >>> from agentx.synthesis.compiling.reading import read_rule
+    >>> from agentx.synthesis.memory.items import Scope
+    >>> where_of(read_rule("No print() in src/. What runs in tools/ can do it.", "must", Scope())).exceptions
+    ('tools/**',)
+    """
+    words, paths, exceptions = reading.words, dict[str, None](), dict.fromkeys(reading.exceptions)
+    for start, end in sentences_of(words):
+        sentence = words[start:end]
+        for part in re.split(
+            r"[;:]|\s[-–—]+\s|,\s+(?=but|what|and|tests?\b|except|apart|though|while)", sentence
+        ):
+            let_out = _LETS_OUT.search(part)
+            before = part[: let_out.start()] if let_out else part
+            permits = _PERMITS.search(part)
+            if _TESTS.search(let_out.group() if let_out else part if permits else ""):
+                exceptions |= dict.fromkeys(TEST_FILES)
+            exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
+            (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
+    named = tuple(glob for glob in (paths or dict.fromkeys(reading.globs)) if glob not in exceptions)
+    languages = reading.languages or _languages_of(named)
+    if named:
+        return Where(paths=named, exceptions=tuple(exceptions), languages=languages)
+    guessed = _guessed(words)
+    doubt = "whether these are the files that the rule means" if guessed else ""
+    return Where(paths=guessed, exceptions=tuple(exceptions), languages=languages, doubt=doubt)
+
+
+def _languages_of(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the languages of globs that all name a suffix; empty if one does not."""
+    found = [language_of(glob) for glob in paths]
+    return tuple(dict.fromkeys(found)) if found and all(found) else ()
+
+
+def files_of(languages: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of the files of languages."""
+    return tuple(f"**/*{suffix}" for suffix, language in LANGUAGES.items() if language in languages)
+
+
+def _guessed(words: str) -> tuple[str, ...]:
+    """Return globs for a place that is known by its name alone ("in the handlers")."""
+    for match in _PLACE.finditer(words):
+        parts = match["place"].lower().split()
+        lead = match["lead"].lower().split()
+        if "this" in lead or not lead or globs_in(match.group()) or set(parts) & _WHOLE:
+            continue
+        names = [part for part in parts if part not in _GENERIC][:2]
+        if not names:
+            continue
+        name = "*".join(re.sub(r"(?<=\w{3})(?<!s)s$", "", part) for part in names)
+        return (f"**/*{name}*", f"**/*{name}*/**")
+    return ()
