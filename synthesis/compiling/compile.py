@@ -10,7 +10,7 @@ import msgspec
 from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
-from agentx.synthesis.compiling.files import compile_files
+from agentx.synthesis.compiling.files import compile_files, compile_origins
 from agentx.synthesis.compiling.packages import compile_packages
 from agentx.synthesis.compiling.reading import read_rule
 from agentx.synthesis.compiling.sizes import compile_contents, compile_sizes
@@ -20,13 +20,14 @@ from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
+    compile_files,
     compile_sizes,
-    compile_code,
     compile_packages,
     compile_commands,
+    compile_code,
     compile_contents,
-    compile_files,
     compile_texts,
+    compile_origins,
 )
 """By kind of rule, from the most specific wording to the least."""
 

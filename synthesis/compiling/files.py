@@ -150,13 +150,13 @@ def compile_files(reading: Reading) -> tuple[Check, ...]:
             return (only,)
         later = next((one.globs for one in reading.clauses[number + 1 :] if one.globs), ())
         globs = clause.globs or named or (later if MARK not in words else ())
-        actions, doubt = _forbidden(words, names=bool(clause.globs))
+        actions = _forbidden(words, names=bool(clause.globs))
         if globs and actions:
             if _OLD.search(words):
                 actions = ("change", "delete")
             elif "create" in actions and "delete" not in actions and _is_folder(globs):
                 actions = ("create",)
-            return (PathCheck(paths=globs, actions=actions, exceptions=reading.exceptions, doubt=doubt),)
+            return (PathCheck(paths=globs, actions=actions, exceptions=reading.exceptions),)
         named = clause.globs or named
     return ()
 
@@ -165,15 +165,18 @@ def _is_folder(globs: Sequence[str]) -> bool:
     return all(glob.endswith("/**") for glob in globs)
 
 
-def _forbidden(words: str, *, names: bool) -> tuple[tuple[FileAction, ...], str]:
-    """Return what a clause forbids to do with files, and why that is uncertain."""
-    if actions := _negated(_tokens(words), names=names):
-        return actions, ""
-    if _SHIELDED.search(words):
-        return _ALL, ""
-    if names and _WEAKLY.search(words):
-        return _ALL, "It is uncertain whether the files may be changed by hand."
-    return (), ""
+def compile_origins(reading: Reading) -> tuple[Check, ...]:
+    """Return the check of a rule that only says where files come from ("src/gen is generated from …")."""
+    for clause in reading.clauses:
+        if clause.globs and _WEAKLY.search(masked(clause.words)):
+            doubt = "It is uncertain whether the files may be changed by hand."
+            return (PathCheck(paths=clause.globs, actions=_ALL, exceptions=reading.exceptions, doubt=doubt),)
+    return ()
+
+
+def _forbidden(words: str, *, names: bool) -> tuple[FileAction, ...]:
+    """Return what a clause forbids to do with files."""
+    return _negated(_tokens(words), names=names) or (_ALL if _SHIELDED.search(words) else ())
 
 
 def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:

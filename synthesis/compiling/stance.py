@@ -89,7 +89,7 @@ _YES_AFTER = compiled(
 _WINDOW_END = compiled(
     r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
     r"|instead|one|he|she)\b"
-    r"|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
+    r"|,\s+(?:don['’]?t|do not)\b|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
 )
 _BLAME = compiled(
     r"\b(?:crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
