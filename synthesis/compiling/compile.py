@@ -11,7 +11,7 @@ from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
 from agentx.synthesis.compiling.files import compile_files, compile_origins
-from agentx.synthesis.compiling.packages import compile_packages
+from agentx.synthesis.compiling.packages import compile_libraries, compile_packages
 from agentx.synthesis.compiling.reading import read_rule
 from agentx.synthesis.compiling.sizes import compile_contents, compile_sizes
 from agentx.synthesis.compiling.texts import compile_texts
@@ -24,6 +24,7 @@ _COMPILERS = (
     compile_sizes,
     compile_packages,
     compile_commands,
+    compile_libraries,
     compile_code,
     compile_contents,
     compile_texts,

@@ -55,8 +55,8 @@ _INSTALLS = compiled(
 
 
 def compile_packages(reading: Reading) -> tuple[Check, ...]:
-    """Return the checks of a rule about dependencies."""
-    for compiler in (_other_installers, _pins, _no_new, _libraries):
+    """Return the checks of a rule about package managers, versions, or all packages."""
+    for compiler in (_other_installers, _pins, _no_new):
         if checks := tuple(compiler(reading)):
             return checks
     return ()
@@ -164,10 +164,10 @@ def _ecosystems(words: str) -> tuple[str, ...]:
     )
 
 
-def _libraries(reading: Reading) -> Iterator[Check]:
-    """Yield the check of libraries that are ruled out, wherever their names are in the sentence."""
+def compile_libraries(reading: Reading) -> tuple[Check, ...]:
+    """Return the check of libraries that are ruled out, wherever their names are in the sentence."""
     if reading.unplaced:
-        return
+        return ()
     banned: dict[str, None] = {}
     wanted = ""
     for start, end, name in _candidates(reading.words):
@@ -178,12 +178,12 @@ def _libraries(reading: Reading) -> Iterator[Check]:
         elif found == "wanted" and not wanted:
             wanted = name
     if not banned or _NO_LIBRARY.search(reading.words):
-        return
+        return ()
     marked = all(re.search(r"[-@/_]|[a-z]\d", name) or f"`{name}" in reading.words for name in banned)
     sure = marked or _IS_PACKAGE.search(reading.words) or all(name.lower() in LIBRARIES for name in banned)
     if not (sure or _TO_USE.search(reading.words)):
-        return
-    yield DependencyCheck(
+        return ()
+    check = DependencyCheck(
         packages=tuple(banned),
         paths=reading.globs,
         exceptions=reading.exceptions,
@@ -191,6 +191,7 @@ def _libraries(reading: Reading) -> Iterator[Check]:
         ecosystems=_ecosystems(reading.words) if re.search(r"(?i)gem\b|crate|npm", reading.words) else (),
         doubt="" if sure else f"whether “{next(iter(banned))}” means the package of that name",
     )
+    return (check,)
 
 
 _ONLY_IT = compiled(r"^[`\"']? (?:only|exclusively|is (?:what|the only|our))\b")
