@@ -29,6 +29,8 @@ _OUTSIDE_PACKAGE = compiled(
 def compile_code(reading: Reading) -> tuple[Check, ...]:
     """Return the checks of a rule about code."""
     where = where_of(reading)
+    if where.prose or where.open:
+        return ()
     for compiler in (compile_names, compile_marks, compile_arguments):
         if checks := tuple(compiler(reading, where)):
             return checks
@@ -108,7 +110,9 @@ def _mentioned(reading: Reading, where: Where, taken: list[tuple[int, int]]) -> 
     wanted: list[str] = []
     groups: dict[tuple[str, str], list[Mention]] = {}
     for one in mentions_of(reading.words, coded=coded):
-        if one.form == "phrase" or any(start < one.end and one.start < end for start, end in taken):
+        if one.form in ("phrase", "command") or any(
+            start < one.end and one.start < end for start, end in taken
+        ):
             continue
         found = stance(reading.words, one.start, one.end)
         if found in ("banned", "blamed") and not (one.form == "name" and _NOT_CODE.search(reading.words)):

@@ -20,13 +20,16 @@ from agentx.synthesis.memory.items import Scope
 _COMPILERS = (
     compile_sizes,
     compile_code,
+    compile_texts,
     compile_packages,
     compile_commands,
     compile_contents,
     compile_files,
-    compile_texts,
 )
 """By kind of rule, from the most specific wording to the least."""
+
+_LOCAL = (compile_sizes, compile_code, compile_texts, compile_contents)
+"""Those that see for themselves whether an exception concerns them."""
 
 
 def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, ...]:
@@ -50,9 +53,9 @@ def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, 
     reading = read_rule(text, modality, scope)
     if follow_up := compile_follow_up(reading):
         return follow_up
-    if reading.conditional:
+    if scope.topic:
         return ()
-    for compiler in _COMPILERS:
+    for compiler in _LOCAL if reading.conditional else _COMPILERS:
         if checks := compiler(reading):
             return checks
     return ()

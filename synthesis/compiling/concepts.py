@@ -36,11 +36,13 @@ class Concepts(msgspec.Struct, frozen=True, kw_only=True):
         forbidden: What may not be written.
         required: What declarations must have; the finders find those without it.
         opposites: What is demanded, and the concept that takes its place otherwise.
+        texts: Words for marks and forms of text, and the regular expressions that find them.
     """
 
     forbidden: tuple[Concept, ...]
     required: tuple[Concept, ...]
     opposites: tuple[tuple[re.Pattern[str], Concept], ...]
+    texts: tuple[tuple[re.Pattern[str], str], ...]
 
 
 @cache
@@ -53,7 +55,12 @@ def concepts() -> Concepts:
         (on_use(one["words"], re.IGNORECASE), next(c for c in forbidden if c.words.search(one["forbids"])))
         for one in data["opposites"]
     )
-    return Concepts(forbidden=forbidden, required=tuple(map(_concept, data["required"])), opposites=opposites)
+    return Concepts(
+        forbidden=forbidden,
+        required=tuple(map(_concept, data["required"])),
+        opposites=opposites,
+        texts=tuple((on_use(one["words"], re.IGNORECASE), one["pattern"]) for one in data["texts"]),
+    )
 
 
 def _concept(entry: dict[str, Any]) -> Concept:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.compiling.tables import CALLS
+from agentx.synthesis.compiling.tables import CALLS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
 
@@ -68,7 +68,7 @@ class Mention(msgspec.Struct, frozen=True, kw_only=True):
         start: Position in the rule.
         end: End position, with quotation marks.
         text: The text without quotation marks and brackets.
-        form: ``call``, ``name``, ``annotation``, ``snippet`` (other code) or ``phrase``.
+        form: ``call``, ``name``, ``annotation``, ``snippet`` (other code), ``command`` or ``phrase``.
     """
 
     start: int
@@ -125,6 +125,8 @@ def _form(text: str, *, code: bool, coded: bool) -> str:
         if _KNOWN.fullmatch(text) and (code or coded):
             return "call"
         return "name" if (code and coded) or (shaped and (code or coded)) else "phrase"
+    if text.split(maxsplit=1)[0] in PROGRAMS:
+        return "command"
     return (
         "snippet"
         if code and re.search(r"[^\w\s',.!?-]|^\w+ \w+$", text) and (coded or not text.isalpha())
@@ -141,6 +143,8 @@ def _bare_name(text: str) -> str:
 def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
     kind = match.lastgroup or "known"
     text = match.group(match.lastgroup) if match.lastgroup else match.group()
+    if match.string.startswith(("...", "…", "*"), match.end()):  # the beginning of a secret
+        return None
     if kind == "dotted" and (text.rpartition(".")[2].lower() in _FILE_ENDS or re.match(r"\w\.\w\b", text)):
         return None
     if kind == "camel" and (
