@@ -31,12 +31,12 @@ def compile_code(reading: Reading) -> tuple[Check, ...]:
     where = where_of(reading)
     if where.prose or where.open:
         return ()
-    for compiler in (compile_names, compile_marks, compile_arguments):
+    for compiler in (compile_names, _required, compile_marks, compile_arguments):
         if checks := tuple(compiler(reading, where)):
             return checks
     taken: list[tuple[int, int]] = []
     checks = (*_concepts(reading, where, taken), *_mentioned(reading, where, taken))
-    return checks or tuple(_required(reading, where)) or tuple(_opposites(reading, where))
+    return checks or tuple(_opposites(reading, where))
 
 
 def _doubt(where: Where, found: Stance) -> str:

@@ -8,10 +8,11 @@ ask"), and a preference, have no check: they are only shown to the agent.
 from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
+from agentx.synthesis.compiling.contents import compile_contents
 from agentx.synthesis.compiling.files import compile_files
 from agentx.synthesis.compiling.packages import compile_packages
 from agentx.synthesis.compiling.reading import read_rule
-from agentx.synthesis.compiling.sizes import compile_contents, compile_sizes
+from agentx.synthesis.compiling.sizes import compile_sizes
 from agentx.synthesis.compiling.texts import compile_texts
 from agentx.synthesis.demands.tables.vocabulary import Modality
 from agentx.synthesis.memory.checks import Check
@@ -19,16 +20,16 @@ from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
     compile_sizes,
+    compile_contents,
     compile_code,
     compile_texts,
     compile_packages,
     compile_commands,
-    compile_contents,
     compile_files,
 )
 """By kind of rule, from the most specific wording to the least."""
 
-_LOCAL = (compile_sizes, compile_code, compile_texts, compile_contents)
+_LOCAL = (compile_sizes, compile_contents, compile_code, compile_texts)
 """Those that see for themselves whether an exception concerns them."""
 
 

@@ -248,7 +248,7 @@ def globs_of(name: str) -> tuple[str, ...]:
         )
         return (f"{plain}**",) if plain.endswith("/") else (plain, f"**/{plain}")
     if "/" not in name:
-        return (f"**/{name}",)
+        return (f"**/*{name}" if name.startswith(("_", "-")) else f"**/{name}",)
     last = name.rpartition("/")[2]
     if not last:
         return (f"{name}**",)

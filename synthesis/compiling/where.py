@@ -37,6 +37,12 @@ _OPEN = compiled(
 )
 """Exceptions and wishes that no check can see."""
 
+_SUFFIX = re.compile(r"(?<![\w./*`-])`?\*?(\.[a-z][a-z0-9]{0,5})`?(?![\w(.-])")
+_PROSE = (
+    ".md .rst .tex .txt .csv .sql .scss .sass .less .vue .svelte .dart .proto .xml .toml .ini .ipynb .gd .svg"
+)
+_KNOWN_SUFFIXES = LANGUAGES.keys() | frozenset(_PROSE.split())
+
 _TESTS = compiled(r"\b(?:unit |integration )?(?:tests?|specs?|test (?:code|files?|suites?))\b")
 _PLACE = compiled(
     r"\b(?:in|inside|within|under|across)\s+(?P<lead>(?:(?:the|our|your|my|any|all|every|each"
@@ -113,6 +119,15 @@ def where_of(reading: Reading) -> Where:
                 open_ |= "outside" not in let_out.group().lower()
             exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
             (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
+    if suffixes := [one for one in _SUFFIX.findall(words) if one in _KNOWN_SUFFIXES]:
+        folders = [glob.removesuffix("**") for glob in paths if glob.endswith("/**")] or ["**/"]
+        rest = [glob for glob in paths if not glob.endswith("/**")]
+        paths = dict.fromkeys(
+            [
+                *rest,
+                *(f"{folder}**/*{one}".replace("**/**/", "**/") for folder in folders for one in suffixes),
+            ]
+        )
     named = tuple(glob for glob in (paths or dict.fromkeys(reading.globs)) if glob not in exceptions)
     languages = reading.languages or _languages_of(named)
     if named:
