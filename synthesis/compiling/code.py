@@ -165,6 +165,8 @@ def _call(name: str, languages: tuple[str, ...]) -> Iterator[str]:
     method = not _known(bare) or languages == ("rust",)
     if not name.startswith("."):
         yield f"{bare}($$$)"
+        if "javascript" in languages and not method:
+            yield f"window.{bare}($$$)"
     if name.startswith(".") or method:
         yield f"$X->{bare}($$$)" if languages == ("php",) else f"$X.{bare}($$$)"
 

@@ -6,10 +6,10 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
-import yaml
 
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES
 from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.pipelines.definition.yaml_lines import data_of
 
 Finder = dict[str, Any] | tuple[str, ...]
 """A rule of ast-grep, or patterns of which any matches."""
@@ -49,7 +49,7 @@ class Concepts(msgspec.Struct, frozen=True, kw_only=True):
 def concepts() -> Concepts:
     """Return the concepts of the data file."""
     text = (files("agentx.synthesis.compiling") / "concepts.yaml").read_text("utf-8")
-    data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    data = data_of(text)
     forbidden = tuple(map(_concept, data["forbidden"]))
     opposites = tuple(
         (on_use(one["words"], re.IGNORECASE), next(c for c in forbidden if c.words.search(one["forbids"])))

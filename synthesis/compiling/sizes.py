@@ -18,7 +18,7 @@ _NUMBERS = {word: number for number, word in enumerate(_ONES.split())} | {
 }
 _WORD = "|".join((*_NUMBERS, "hundred", "thousand", "dozen", "a hundred", "a thousand", "a dozen"))
 _AMOUNT = compiled(
-    rf"(?<![\w.])(?P<number>\d{{1,3}}(?:[,' ]\d{{3}})+|\d{{1,6}}k?"
+    rf"(?<![\w.])(?<!\bthe )(?P<number>\d{{1,3}}(?:[,' ]\d{{3}})+|\d{{1,6}}k?"
     rf"|(?:{_WORD})(?:[ -](?:and )?(?:{_WORD}))*)(?:[ -])?"
     r"(?:source |code |physical |full |short |whole )?(?P<unit>lines?|loc|words?|char(?:acter)?s?"
     r"|columns?|cols?|letters?|pages?)\b"

@@ -43,6 +43,12 @@ _PROSE = (
 )
 _KNOWN_SUFFIXES = LANGUAGES.keys() | frozenset(_PROSE.split())
 
+_ELSEWHERE = compiled(
+    r"\b(?:else(?:where)?|(?:go(?:es)?|runs?|calls?) through|(?:lives?|belongs?|stays?) in"
+    r"|the only (?:place|file|module|one))\b"
+)
+"""One place has what the others may not have."""
+
 _TESTS = compiled(r"\b(?:unit |integration )?(?:tests?|specs?|test (?:code|files?|suites?))\b")
 _PLACE = compiled(
     r"\b(?:in|inside|within|under|across)\s+(?P<lead>(?:(?:the|our|your|my|any|all|every|each"
@@ -128,6 +134,8 @@ def where_of(reading: Reading) -> Where:
                 *(f"{folder}**/*{one}".replace("**/**/", "**/") for folder in folders for one in suffixes),
             ]
         )
+    if _ELSEWHERE.search(words) and any(glob.endswith("/**") for glob in paths):
+        exceptions |= {glob: None for glob in paths if re.search(r"/[\w-]+(?:\.\w+)+$", glob)}
     named = tuple(glob for glob in (paths or dict.fromkeys(reading.globs)) if glob not in exceptions)
     languages = reading.languages or _languages_of(named)
     if named:
