@@ -5,11 +5,13 @@ for its own words and objects in the clauses. A demand with an exception that no
 ask"), and a preference, have no check: they are only shown to the agent.
 """
 
+import msgspec
+
 from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
 from agentx.synthesis.compiling.contents import compile_contents
-from agentx.synthesis.compiling.files import compile_files
+from agentx.synthesis.compiling.files import compile_files, compile_origins
 from agentx.synthesis.compiling.packages import compile_packages
 from agentx.synthesis.compiling.reading import read_rule
 from agentx.synthesis.compiling.sizes import compile_sizes
@@ -19,13 +21,14 @@ from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
+    compile_files,
     compile_sizes,
     compile_contents,
-    compile_code,
-    compile_texts,
     compile_packages,
     compile_commands,
-    compile_files,
+    compile_code,
+    compile_texts,
+    compile_origins,
 )
 """By kind of rule, from the most specific wording to the least."""
 
@@ -58,5 +61,9 @@ def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, 
         return ()
     for compiler in _LOCAL if reading.conditional else _COMPILERS:
         if checks := compiler(reading):
-            return checks
+            return tuple(_approvable(check) for check in checks) if reading.approvable else checks
     return ()
+
+
+def _approvable(check: Check) -> Check:
+    return msgspec.structs.replace(check, doubt=check.doubt or "The user may have allowed it.")

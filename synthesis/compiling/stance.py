@@ -89,7 +89,7 @@ _YES_AFTER = compiled(
 _WINDOW_END = compiled(
     r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
     r"|instead|one|he|she)\b"
-    r"|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
+    r"|,\s+(?:don['’]?t|do not)\b|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
 )
 _BLAME = compiled(
     r"\b(?:crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
@@ -173,3 +173,23 @@ def _ordered(before: str) -> bool:
 def _out(before: str, after: str) -> bool:
     """Return whether a thing is to be kept or left out."""
     return bool(_KEEPS.search(before) and _OUT.search(after))
+
+
+_TOLD = compiled(
+    r"\b(?:was|were|had|did|took|broke|lost|got|went|came|made|found|gave|ran|cost|burn(?:ed|t)|shipped|spent"
+    r"|forgot|swallowed|\w{3,}ed)\b"
+)
+_ORDERED = compiled(
+    rf"{_NEGATION.pattern}|\b(?:must|should|shall|always|needs?|ha(?:s|ve) to|please|only|use|keep|run"
+    rf"|leave|every"
+    r"|each|gets?)\b"
+)
+
+
+def is_story(words: str) -> bool:
+    """Return whether a clause only tells what happened.
+
+    >>> is_story("somebody bumped a replica count"), is_story("every file needs one")
+    (True, False)
+    """
+    return bool(_TOLD.search(words)) and not _ORDERED.search(words)

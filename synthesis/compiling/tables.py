@@ -5,6 +5,8 @@ Keys are regular expressions without regard to case, unless a table says somethi
 
 from typing import Any
 
+from agentx.synthesis.language.words import vocabulary
+
 TEST_FILES = (
     "tests/**",
     "test/**",
@@ -24,7 +26,6 @@ TEST_FILES = (
 
 FILE_KINDS: dict[str, tuple[str, ...]] = {
     r"(?:jupyter |ipython )?notebooks?": ("**/*.ipynb",),
-    r"markdown(?: files?| documents?)": ("**/*.md", "**/*.markdown"),
     r"lock[- ]?files?": (
         "**/package-lock.json",
         "**/yarn.lock",
@@ -47,8 +48,6 @@ FILE_KINDS: dict[str, tuple[str, ...]] = {
     ),
     r"dockerfiles?": ("**/Dockerfile", "**/Dockerfile.*", "**/*.dockerfile"),
     r"(?:docker[- ])?compose files?": ("**/docker-compose*.y*ml", "**/compose*.y*ml"),
-    r"(?:shell|bash) scripts?": ("**/*.sh", "**/*.bash"),
-    r"sql files?|sql scripts?": ("**/*.sql",),
     r"(?:the )?ci (?:config(?:uration)?s?|pipelines?|workflows?|files?|setup)|github (?:actions"
     r"|workflows?)(?: files?)?": (
         ".github/workflows/**",
@@ -67,28 +66,17 @@ FILE_KINDS: dict[str, tuple[str, ...]] = {
         "**/*.webp",
         "**/*.svg",
     ),
-    r"csv(?:s| files?)": ("**/*.csv",),
     r"(?:excel|spreadsheet)(?: files?|s)|spreadsheets|workbooks": ("**/*.xlsx", "**/*.xls", "**/*.ods"),
     r"word (?:files?|documents?)": ("**/*.docx", "**/*.doc"),
-    r"pdfs?(?: files?)?": ("**/*.pdf",),
-    r"json files?": ("**/*.json",),
-    r"ya?ml files?": ("**/*.yaml", "**/*.yml"),
-    r"proto(?:buf)? files?": ("**/*.proto",),
-    r"terraform (?:files?|code)": ("**/*.tf",),
     r"makefiles?": ("**/Makefile", "**/*.mk"),
     r"snapshots? files?|snapshots": ("**/__snapshots__/**", "**/*.snap"),
     r"env files?|dotenv(?: files?)?": ("**/.env", "**/.env.*"),
     r"changelog": ("**/CHANGELOG*",),
     r"(?:the )?licen[cs]e file": ("**/LICENSE*",),
     r"readme(?: files?)?": ("**/README*",),
-    r"latex(?: files?| sources?)": ("**/*.tex",),
-    r"python (?:files?|modules?|scripts?|code)": ("**/*.py",),
     r"typescript (?:files?|modules?|code)": ("**/*.ts", "**/*.tsx"),
     r"javascript (?:files?|modules?|code)": ("**/*.js", "**/*.jsx", "**/*.mjs"),
     r"css files?|stylesheets?": ("**/*.css", "**/*.scss"),
-    r"html (?:files?|pages?|templates?)": ("**/*.html", "**/*.htm"),
-    r"gdscript": ("**/*.gd",),
-    r"(?:r|rmd) scripts?": ("**/*.R", "**/*.Rmd"),
 }
 """By the name of a kind of file, its globs."""
 
@@ -318,143 +306,65 @@ ENDPOINTS: tuple[tuple[str, tuple[str, str, str]], ...] = (
 )
 """By languages, declarations that answer requests: node kind, the kind of their marks, and the usual ones."""
 
-PROGRAMS = frozenset(
-    [
-        "git",
-        "docker",
-        "kubectl",
-        "terraform",
-        "tofu",
-        "helm",
-        "npm",
-        "npx",
-        "yarn",
-        "pnpm",
-        "bun",
-        "pip",
-        "poetry",
-        "uv",
-        "cargo",
-        "go",
-        "make",
-        "mvn",
-        "gradle",
-        "dotnet",
-        "aws",
-        "gcloud",
-        "az",
-        "ansible",
-        "ansible-playbook",
-        "psql",
-        "mysql",
-        "redis-cli",
-        "curl",
-        "wget",
-        "rsync",
-        "scp",
-        "ssh",
-        "rm",
-        "mv",
-        "cp",
-        "chmod",
-        "chown",
-        "sudo",
-        "systemctl",
-        "rake",
-        "rails",
-        "bundle",
-        "php",
-        "composer",
-        "artisan",
-        "alembic",
-        "flask",
-        "django-admin",
-        "manage.py",
-        "pytest",
-        "tox",
-        "ruff",
-        "black",
-        "mypy",
-        "eslint",
-        "prettier",
-        "tsc",
-        "vite",
-        "webpack",
-        "ffmpeg",
-        "pandoc",
-        "latexmk",
-        "rustup",
-        "rustc",
-        "gcc",
-        "clang",
-        "cmake",
-        "bazel",
-        "buf",
-        "protoc",
-        "prisma",
-        "supabase",
-        "vercel",
-        "fly",
-        "flyctl",
-        "heroku",
-        "firebase",
-        "gh",
-        "glab",
-        "sed",
-        "dd",
-        "mkfs",
-        "shutdown",
-        "kill",
-        "killall",
-        "pkill",
-        "crontab",
-        "dbt",
-        "airflow",
-        "spark-submit",
-        "jupyter",
-        "conda",
-        "nix",
-        "brew",
-        "apt",
-        "apt-get",
-        "snap",
-        "flutter",
-        "dart",
-        "adb",
-        "xcodebuild",
-        "pod",
-        "fastlane",
-        "swift",
-        "terragrunt",
-        "vault",
-        "consul",
-        "pulumi",
-        "serverless",
-        "sam",
-        "cdk",
-        "godot",
-        "unity",
-    ]
+PROGRAMS = vocabulary(
+    """
+    git docker kubectl terraform tofu helm npm npx yarn pnpm bun pip poetry uv cargo go make mvn gradle
+    dotnet aws gcloud az ansible ansible-playbook psql mysql redis-cli curl wget rsync scp ssh rm mv cp
+    chmod chown sudo systemctl rake rails bundle php composer artisan alembic flask django-admin manage.py
+    pytest tox ruff black mypy eslint prettier tsc vite webpack ffmpeg pandoc latexmk rustup rustc gcc
+    clang cmake bazel buf protoc prisma supabase vercel fly flyctl heroku firebase gh glab sed dd mkfs
+    shutdown kill killall pkill crontab dbt airflow spark-submit jupyter conda nix brew apt apt-get snap
+    flutter dart adb xcodebuild pod fastlane swift terragrunt vault consul pulumi serverless sam cdk godot
+    unity
+    """
 )
 """Programs whose name in a rule about a command line means the program."""
 
-OBVIOUS_PROGRAMS = PROGRAMS - frozenset(
-    [
-        "go",
-        "make",
-        "black",
-        "fly",
-        "vault",
-        "swift",
-        "flask",
-        "rake",
-        "sam",
-        "buf",
-        "snap",
-        "nix",
-        "unity",
-        "spark",
-        "cp",
-    ]
+OBVIOUS_PROGRAMS = PROGRAMS - vocabulary(
+    "go make black fly vault swift flask rake sam buf snap nix unity spark cp"
 )
 """Those of them that are no common word."""
+
+MANY_COMMANDS = vocabulary(
+    """
+    git docker podman kubectl helm terraform tofu npm pnpm yarn bun uv poetry cargo go dotnet gh aws gcloud az
+    flutter dart rails composer bundle systemctl brew apt apt-get conda vault fly heroku supabase vercel
+    firebase
+    cdk sam pulumi buf prisma alembic dbt airflow deno nix rustup pod adb swift mix cabal stack manage.py
+    artisan
+    """
+)
+"""Programs whose first argument is a subcommand."""
+
+DEEDS: tuple[tuple[str, dict[str, tuple[str, ...]]], ...] = (
+    (
+        r"\bforce[- ]?push\w*|\bpush\w* (?:with )?(?:--force|-f)\b|\bforce (?:a )?push",
+        {"programs": ("git push",), "forbidden_flags": ("--force", "-f", "--force-with-lease")},
+    ),
+    (
+        (
+            r"\b(?:skip|bypass|disable|circumvent|get around|dodge)\w* (?:the |our |any )?(?:git "
+            r"|pre-?commit |commit )*hooks?\b"
+        ),
+        {"programs": ("git commit", "git push"), "forbidden_flags": ("--no-verify",)},
+    ),
+    (
+        r"\bamend(?:ing|ed)?\b(?=.*\bcommit|$| )",
+        {"programs": ("git commit",), "forbidden_flags": ("--amend",)},
+    ),
+    (r"\brebas(?:e[sd]?|ing)\b", {"programs": ("git rebase",)}),
+    (
+        (
+            r"\bpush(?:es|ing|ed)? (?:\w+ ){0,3}?(?:to|on|onto) (?:the )?[`\"']?"
+            r"(?P<branch>main|master|production|prod|release|develop|trunk)\b"
+        ),
+        {"programs": ("git push",)},
+    ),
+    (r"\b(?:git )?stash(?:ing|es)?\b(?=.*\bgit\b|$|ing)", {"programs": ("git stash",)}),
+    (r"\bsudo\b", {"programs": ("sudo",)}),
+    (
+        r"\brm -rf?\b|\brm -fr\b",
+        {"programs": ("rm",), "forbidden_flags": ("-rf", "-fr", "-r", "-R", "--recursive")},
+    ),
+)
+"""Deeds with a name of their own, and the fields of their check."""

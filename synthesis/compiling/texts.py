@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from agentx.synthesis.compiling.concepts import concepts
 from agentx.synthesis.compiling.mentions import Mention, is_coded, mentions_of
-from agentx.synthesis.compiling.reading import Reading, is_path
+from agentx.synthesis.compiling.places import is_path
+from agentx.synthesis.compiling.reading import Reading
 from agentx.synthesis.compiling.stance import Stance, sentences_of, stance
 from agentx.synthesis.compiling.tables import PROGRAMS
 from agentx.synthesis.compiling.where import Where, where_of

@@ -4,7 +4,8 @@ import re
 
 import msgspec
 
-from agentx.synthesis.compiling.reading import Reading, globs_in
+from agentx.synthesis.compiling.places import globs_in
+from agentx.synthesis.compiling.reading import Reading
 from agentx.synthesis.compiling.stance import sentences_of
 from agentx.synthesis.compiling.tables import TEST_FILES
 from agentx.synthesis.demands.tables.vocabulary import compiled
@@ -110,7 +111,7 @@ def where_of(reading: Reading) -> Where:
     ('tools/**',)
     """
     words, paths, exceptions = reading.words, dict[str, None](), dict.fromkeys(reading.exceptions)
-    open_ = bool(_OPEN.search(words))
+    open_ = reading.conditional and bool(_OPEN.search(words))
     for start, end in sentences_of(words):
         sentence = words[start:end]
         for part in re.split(
@@ -122,7 +123,7 @@ def where_of(reading: Reading) -> Where:
             if _TESTS.search(let_out.group() if let_out else part if permits else ""):
                 exceptions |= dict.fromkeys(TEST_FILES)
             elif let_out and not globs_in(let_out.group()):
-                open_ |= "outside" not in let_out.group().lower()
+                open_ |= reading.conditional and "outside" not in let_out.group().lower()
             exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
             (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
     if suffixes := [one for one in _SUFFIX.findall(words) if one in _KNOWN_SUFFIXES]:

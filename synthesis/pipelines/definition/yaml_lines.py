@@ -69,7 +69,7 @@ def plain(text: str, path: str) -> tuple[Any, Source]:
 
 
 def data_of(text: str) -> Any:
-    """Parse a YAML text that is part of the package to plain values, without the places and limits of a user's."""
+    """Parse a YAML text that is part of the package to plain values, without their places."""
     import yaml  # noqa: PLC0415 - only some commands need it
 
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
