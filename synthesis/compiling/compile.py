@@ -21,13 +21,13 @@ from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
-    compile_files,
     compile_sizes,
     compile_contents,
     compile_packages,
     compile_commands,
     compile_code,
     compile_texts,
+    compile_files,
     compile_origins,
 )
 """By kind of rule, from the most specific wording to the least."""

@@ -143,7 +143,7 @@ def _bare_name(text: str) -> str:
 def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
     kind = match.lastgroup or "known"
     text = match.group(match.lastgroup) if match.lastgroup else match.group()
-    if match.string.startswith(("...", "…", "*"), match.end()):  # the beginning of a secret
+    if re.match(r"_?(?:\.{3}|…|\*)", match.string[match.end() :]):  # the beginning of a secret
         return None
     if kind == "dotted" and (text.rpartition(".")[2].lower() in _FILE_ENDS or re.match(r"\w\.\w\b", text)):
         return None
@@ -151,15 +151,19 @@ def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
         text.lower() in _PRODUCTS or re.match(r"(?:[A-Z][a-z]+)?(?:DB|SQL|JS|OS)$", text)
     ):
         return None
+    if kind == "known" and text in _COMMON_WORDS and not _LISTED.search(match.string[: match.start()]):
+        coded = coded and bool(_AS_CODE.match(match.string[match.end() :]))
     if kind == "known" and text in _COMMON_WORDS and not coded:
         return None
     form = "annotation" if kind == "annotation" else "call" if kind in ("call", "known") else "name"
     return Mention(start=match.start(), end=match.end(), text=text.rstrip("."), form=form)
 
 
+_LISTED = compiled(r"\b(?:\w*alloc|printf|strcpy|eval|memcpy|system|compile),? (?:or|and|nor|/) $")
+_AS_CODE = compiled(r"\s+(?:calls?|statements?|functions?|macros?|in (?:the |our )?code)\b")
 _COMMON_WORDS = vocabulary(
     """
-    exec print free puts panic eval alert expect input clone require extract dump die pp dd fetch
+    exec print free puts panic eval alert expect gets input clone require extract dump die pp dd fetch
     confirm
     """
 )

@@ -80,7 +80,9 @@ _KIND = compiled(
     r"|(?<=\bno )(?P<bare>[A-Za-z]\w+)(?= (?:goes|go|lands?|belongs?|in|into|at|to|under)\b)"
 )
 _ACRONYM = re.compile(r"(?<![\w./-])(?P<name>[A-Z]{3,4})s(?![\w./-])")
-_NO_KIND = vocabulary("text plain source new old other the code test html5 raw output console template data")
+_NO_KIND = vocabulary(
+    "a an any text plain source new old other the code test html5 raw output console template data"
+)
 
 
 def globs_in(words: str) -> tuple[str, ...]:
@@ -145,6 +147,16 @@ def _is_language(match: re.Match[str]) -> bool:
     name = match["name"] or match["bare"]
     known = f"*.{name.lower()}" in _languages()[name.lower()] or languages_in(match.group())
     return bool(known) or (match.start() > 0 and not name.islower())
+
+
+def formats_in(words: str) -> tuple[str, ...]:
+    """Return the globs of languages and formats that words name as such, with two capital letters.
+
+    >>> formats_in("GDScript lines"), formats_in("Clean lines")
+    (('**/*.gd',), ())
+    """
+    named = (_languages().get(name.lower(), ()) for name in re.findall(r"\b[A-Z]\w*[A-Z]\w*", words))
+    return tuple(f"**/{glob}" for globs in named for glob in globs if glob.startswith("*."))
 
 
 def languages_in(words: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import re
 
+from agentx.synthesis.compiling.places import formats_in
 from agentx.synthesis.compiling.reading import Reading
 from agentx.synthesis.compiling.stance import sentences_of
 from agentx.synthesis.compiling.where import Where, where_of
@@ -60,7 +61,8 @@ _MEASURED: tuple[tuple[Measured, re.Pattern[str]], ...] = (
     ),
 )
 _NOT_MEASURED = compiled(
-    r"\b(?:commits?|subjects?|titles?|branch(?:es)?|tweets?|sentences?|paragraphs?|parameters?|arguments?"
+    r"\b(?:commits?|subjects?|titles?|branch(?:es)?|tweets?|(?:per|a|each|every|no|any) sentences?|paragraphs?"
+    r"|parameters?|arguments?"
     r"|headlines?|names?"
     r"|captions?|alt|meta|docstrings?|comments?|headings?)\b"
 )
@@ -86,7 +88,7 @@ def compile_sizes(reading: Reading) -> tuple[Check, ...]:
             of=measured,
             unit=unit,
             at_most=number * _WORDS_A_PAGE if pages else number - bool(below),
-            paths=() if measured == "answer" else where.paths,
+            paths=() if measured == "answer" else where.paths or formats_in(words),
             exceptions=where.exceptions,
             doubt="how many words a page has" if pages else where.doubt,
         ),
