@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from agentx.synthesis.compiling.places import globs_in, masked
-from agentx.synthesis.compiling.reading import Clause, Reading
+from agentx.synthesis.compiling.reading import Clause, Reading, clauses_of
 from agentx.synthesis.compiling.stance import is_story, stance
 from agentx.synthesis.compiling.tables import DEEDS, MANY_COMMANDS, OBVIOUS_PROGRAMS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
@@ -79,16 +79,16 @@ _LOCAL = ("./", "scripts/", "bin/", "tools/", "ci/")
 
 def compile_follow_up(reading: Reading) -> tuple[Check, ...]:
     """Return the check of a command that must follow a change: a command, files, and when."""
-    command = _wanted_command(reading.words)
-    if not command or not _WHEN.search(reading.words):
+    command = _wanted_command(reading.cases)
+    if not command or not _WHEN.search(reading.cases):
         return ()
-    for clause in reading.clauses:
+    for clause in clauses_of(reading.cases):
         plain = clause.words.replace(command, " ")
         globs = globs_in(plain)
         if globs and _CHANGED.search(masked(plain)):
             return (FollowUpCheck(command=command, paths=globs),)
-    if _FINISH.search(reading.words):
-        globs = globs_in(reading.words.replace(command, " "))
+    if _FINISH.search(reading.cases):
+        globs = globs_in(reading.cases.replace(command, " "))
         return (FollowUpCheck(command=command, paths=globs),)
     return ()
 

@@ -45,8 +45,21 @@ _MORE_EXTENSIONS = vocabulary(
     " sqlite db"
     " golden snap storyboard xib po pot arb strings resx dbc kicad_pcb kicad_sch svd ld cmake mk example bank"
 )
+_NAMED = compiled(
+    r"\b(?P<noun>files?|documents?|anything|everything|images?|photos?|pictures?|names?|scripts?|notes?"
+    r"|pages?|ones?)\b"
+    r"[^.;,]{0,30}?\b(?:(?P<start>start\w*|begin\w*|prefixed)\s+(?:with|in|by)|(?P<end>end\w*"
+    r"|suffixed)\s+(?:in|with|on)"
+    r"|(?P<have>with|contain\w*|includ\w*|ha(?:s|ve|ving)|carr\w+))\s+(?:the (?:prefix|suffix|letters?"
+    r"|word) |an? )?"
+    r"[`\"']?(?P<what>\.?[\w-]*[\w.-]*\w)[`\"']?(?P<in> (?:in|at the (?:start|end|beginning) of)"
+    r" (?:the|its|their) (?:file ?)?names?)?"
+)
+"""Files told by a part of their names."""
+
 _TOP = compiled(
-    r"\b(?:top[- ]level|root)(?: of (?:the|this|our) (?:repo\w*|project|workspace))?(?: (?:folder"
+    r"\b(?:top[- ]level|(?:(?:repo\w*|project|workspace) )?root)(?: of (?:the|this|our) (?:repo\w*"
+    r"|project|workspace))?(?: (?:folder"
     r"|directory))?\b"
 )
 _PLAIN_WORDS = vocabulary("run do as id is in it at if go so us me my no on or to we max min any all set get")
@@ -137,9 +150,22 @@ def _kinds(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
             globs = (f"**/*.{name}",) if name in extensions() - _MORE_EXTENSIONS else ()
         if globs:
             yield match.start(), match.end(), globs
+    yield from _by_name(words)
     for match in _ACRONYM.finditer(words):
         if match["name"].lower() in extensions():
             yield match.start(), match.end(), (f"**/*.{match['name'].lower()}",)
+
+
+def _by_name(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield files told by a part of their names."""
+    for match in _NAMED.finditer(words):
+        part = match["what"]
+        if match["have"] and not match["in"]:
+            continue
+        form = f"*{part}" if part.startswith(".") or (match["end"] and "." in part) else f"*{part}*"
+        form = f"{part}*" if match["start"] else f"*{part}.*" if match["end"] and "." not in part else form
+        if re.search(r"[_.-]|\d", part) or match["in"] or match["noun"].startswith("name"):
+            yield match.start(), match.end(), (f"**/{form}",)
 
 
 def _is_language(match: re.Match[str]) -> bool:

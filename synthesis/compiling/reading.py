@@ -17,7 +17,8 @@ _CLAUSES = compiled(
     r"|,?\s+(?:(?<!nobody )(?<!no one )(?<!nothing )but(?! (?:me|us|i"
     r"|humans?|people)\b)|because|since"
     r"|otherwise"
-    r"|so that|unless)\s+|,\s+(?=(?:we|i|it|they|you) )|\s*[.!?]+$"
+    r"|so that|unless)\s+|,\s+(?=(?:we|i|it|they|you|(?:put|use|write|move|place|keep|edit|ask|add"
+    r"|make) (?:it|them|those|that|your|new|an?|the|me)) )|\s*[.!?]+$"
 )
 """Ends of clauses. A comma ends one before a pronoun: the rest is a reason."""
 
@@ -48,6 +49,8 @@ _SPARED = compiled(
     r"|save for|but not) (?P<what>(?:[^,;.()]|\.(?=\w)|,(?= (?:and|or) ))+)"
 )
 """Files that a rule is not about."""
+
+_AND = compiled(r"\s*(?:,|and|or|&|,? and|,? or)\s*(?:the |in |under )*")
 
 _EXCEPTION = compiled(
     r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
@@ -112,7 +115,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """A rule as read.
 
     Attributes:
-        words: All of its words, without an exception for tests.
+        words: Its words, without exceptions and without sentences that say no rule by themselves.
+        cases: Its words with these sentences.
         clauses: Its clauses in order.
         globs: Where it applies; empty for everywhere.
         exceptions: Where it does not.
@@ -124,6 +128,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     words: str
+    cases: str
     clauses: tuple[Clause, ...]
     globs: tuple[str, ...]
     exceptions: tuple[str, ...]
@@ -163,16 +168,18 @@ def read_rule(text: str, modality: str, scope: Scope) -> Reading:
     whole = " ".join(text.replace("’", "'").replace("“", '"').replace("”", '"').split())
     words = _TESTS.sub(" ", whole)
     exceptions = TEST_FILES if words != whole else ()
-    rest = _PASSED.sub(" ", words).strip()
+    cases, rest = words, _PASSED.sub(" ", words).strip()
     words = rest if len(rest) < len(words) and rest else words
     spared: tuple[str, ...] = ()
     for match in _SPARED.finditer(words):
-        what = match["what"]
-        if globs := globs_in(what):
-            spared += globs
-            known = max(end for _, end, _ in named_paths(what))
-            words = words.replace(match.group().replace(what, what[:known]), " ")
-    clauses = tuple(_clauses(words))
+        what, end = match["what"], 0
+        for start, stop, globs in named_paths(what):
+            if end and not _AND.fullmatch(what[end:start]):
+                break
+            spared, end = (*spared, *globs), stop
+        if end:
+            words = words.replace(match.group().replace(what, what[:end]), " ")
+    clauses = tuple(clauses_of(words))
     elsewhere = [one for one in clauses if _ELSEWHERE.search(one.words)]
     outside = tuple(glob for one in elsewhere for glob in one.globs)
     globs = tuple(dict.fromkeys(glob for one in clauses if one not in elsewhere for glob in one.globs))
@@ -180,6 +187,7 @@ def read_rule(text: str, modality: str, scope: Scope) -> Reading:
         globs = () if outside else scope.paths
     return Reading(
         words=words,
+        cases=cases,
         clauses=clauses,
         globs=globs,
         exceptions=tuple(dict.fromkeys((*exceptions, *spared, *outside))),
@@ -196,7 +204,8 @@ def _is_unknown(place: re.Match[str]) -> bool:
     return not (_EVERYWHERE.intersection(words) or languages_in(place.group()) or place["of"])
 
 
-def _clauses(words: str) -> Iterator[Clause]:
+def clauses_of(words: str) -> Iterator[Clause]:
+    """Yield the clauses of words in order."""
     for part in _CLAUSES.split(words):
         if part and (bare := part.strip(" .,:")):
             yield Clause(

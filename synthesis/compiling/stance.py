@@ -29,7 +29,7 @@ _TURN = compiled(
     rf"(?:{_DOER}{_ORDER}\b|(?:and |but |so )?(?:we|it|they|i|you|he|she|that|which|there|what|who|the"
     r"|let|our|my|this|these|those|one|some(?:one|body))(?:'\w+)?\b)"
     r"|\b(?:but|except|because|since|otherwise|instead|so that|which|who|whose)\b(?! of\b)"
-    r"|\band (?:only )?(?:the|an?) "
+    r"|\band (?:only )?(?:the|an?) |\((?=[`\"']?[\w.-]+[`\"']? (?:is|are|only)\b)"
 )
 """Where a new statement begins in a sentence, so that a negation before it no longer counts."""
 

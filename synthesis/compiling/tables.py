@@ -368,3 +368,33 @@ DEEDS: tuple[tuple[str, dict[str, tuple[str, ...]]], ...] = (
     ),
 )
 """Deeds with a name of their own, and the fields of their check."""
+
+LIBRARIES = vocabulary(
+    """
+    lodash underscore ramda moment dayjs date-fns luxon axios got superagent node-fetch ky jquery react vue
+    svelte
+    angular preact solid-js redux mobx zustand recoil jotai tailwindcss tailwind bootstrap bulma
+    styled-components
+    express fastify koa nestjs next nuxt vite webpack rollup parcel esbuild babel jest mocha jasmine vitest
+    ava
+    cypress playwright puppeteer prisma typeorm sequelize mongoose knex drizzle zod yup joi winston pino
+    bunyan
+    three d3 chart.js echarts leaflet socket.io graphql apollo requests httpx aiohttp urllib3 flask django
+    fastapi
+    starlette tornado bottle sqlalchemy peewee pandas polars dask numpy scipy matplotlib seaborn plotly
+    bokeh altair
+    celery rq pydantic attrs marshmallow loguru structlog click typer pytest nose unittest boto3 redis pymongo
+    tensorflow keras pytorch torch sklearn scikit-learn nltk spacy beautifulsoup4 bs4 scrapy selenium pyyaml
+    openpyxl xlrd xlsxwriter zap logrus zerolog gorm gin echo fiber chi cobra viper testify gomock serde tokio
+    async-std anyhow thiserror eyre reqwest hyper actix rocket axum clap diesel sqlx log4j logback lombok
+    guava
+    jackson gson moshi mockito powermock easymock junit hibernate jooq retrofit okhttp rxjava dagger hilt koin
+    glide coil picasso guzzle symfony laravel doctrine monolog carbon phpunit rails sinatra devise sidekiq
+    resque
+    rspec minitest nokogiri httparty faraday pry alamofire kingfisher snapkit realm newtonsoft.json automapper
+    mediatr dapper serilog nlog nunit xunit moq boost poco fmt spdlog eigen qt gtest tidyverse dplyr
+    data.table
+    ggplot2 plyr reshape2 dotenv nodemon
+    """
+)
+"""Names of well-known libraries, as people say them."""

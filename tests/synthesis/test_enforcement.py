@@ -412,7 +412,7 @@ PERHAPS = "The user may have allowed it."
         ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
-        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
+        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",))),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
