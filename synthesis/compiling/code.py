@@ -29,12 +29,14 @@ _OUTSIDE_PACKAGE = compiled(
 def compile_code(reading: Reading) -> tuple[Check, ...]:
     """Return the checks of a rule about code."""
     where = where_of(reading)
-    for compiler in (compile_names, compile_marks, compile_arguments):
+    if where.prose or where.open:
+        return ()
+    for compiler in (compile_names, _required, compile_marks, compile_arguments):
         if checks := tuple(compiler(reading, where)):
             return checks
     taken: list[tuple[int, int]] = []
     checks = (*_concepts(reading, where, taken), *_mentioned(reading, where, taken))
-    return checks or tuple(_required(reading, where)) or tuple(_opposites(reading, where))
+    return checks or tuple(_opposites(reading, where))
 
 
 def _doubt(where: Where, found: Stance) -> str:
@@ -108,7 +110,9 @@ def _mentioned(reading: Reading, where: Where, taken: list[tuple[int, int]]) -> 
     wanted: list[str] = []
     groups: dict[tuple[str, str], list[Mention]] = {}
     for one in mentions_of(reading.words, coded=coded):
-        if one.form == "phrase" or any(start < one.end and one.start < end for start, end in taken):
+        if one.form in ("phrase", "command") or any(
+            start < one.end and one.start < end for start, end in taken
+        ):
             continue
         found = stance(reading.words, one.start, one.end)
         if found in ("banned", "blamed") and not (one.form == "name" and _NOT_CODE.search(reading.words)):
@@ -161,6 +165,8 @@ def _call(name: str, languages: tuple[str, ...]) -> Iterator[str]:
     method = not _known(bare) or languages == ("rust",)
     if not name.startswith("."):
         yield f"{bare}($$$)"
+        if "javascript" in languages and not method:
+            yield f"window.{bare}($$$)"
     if name.startswith(".") or method:
         yield f"$X->{bare}($$$)" if languages == ("php",) else f"$X.{bare}($$$)"
 

@@ -10,27 +10,31 @@ import msgspec
 from agentx.synthesis.compiling import certain
 from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
+from agentx.synthesis.compiling.contents import compile_contents
 from agentx.synthesis.compiling.files import compile_files, compile_origins
 from agentx.synthesis.compiling.packages import compile_libraries, compile_packages
 from agentx.synthesis.compiling.reading import read_rule
-from agentx.synthesis.compiling.sizes import compile_contents, compile_sizes
+from agentx.synthesis.compiling.sizes import compile_sizes
 from agentx.synthesis.compiling.texts import compile_texts
 from agentx.synthesis.demands.tables.vocabulary import Modality
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import Scope
 
 _COMPILERS = (
-    compile_files,
     compile_sizes,
+    compile_contents,
     compile_packages,
     compile_commands,
     compile_libraries,
     compile_code,
-    compile_contents,
     compile_texts,
+    compile_files,
     compile_origins,
 )
 """By kind of rule, from the most specific wording to the least."""
+
+_LOCAL = (compile_sizes, compile_contents, compile_code, compile_texts)
+"""Those that see for themselves whether an exception concerns them."""
 
 
 def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, ...]:
@@ -54,9 +58,9 @@ def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, 
     reading = read_rule(text, modality, scope)
     if follow_up := compile_follow_up(reading):
         return follow_up
-    if reading.conditional:
+    if scope.topic:
         return ()
-    for compiler in _COMPILERS:
+    for compiler in _LOCAL if reading.conditional else _COMPILERS:
         if checks := compiler(reading):
             return tuple(_approvable(check) for check in checks) if reading.approvable else checks
     return ()

@@ -6,10 +6,10 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
-import yaml
 
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES
 from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.pipelines.definition.yaml_lines import data_of
 
 Finder = dict[str, Any] | tuple[str, ...]
 """A rule of ast-grep, or patterns of which any matches."""
@@ -36,24 +36,31 @@ class Concepts(msgspec.Struct, frozen=True, kw_only=True):
         forbidden: What may not be written.
         required: What declarations must have; the finders find those without it.
         opposites: What is demanded, and the concept that takes its place otherwise.
+        texts: Words for marks and forms of text, and the regular expressions that find them.
     """
 
     forbidden: tuple[Concept, ...]
     required: tuple[Concept, ...]
     opposites: tuple[tuple[re.Pattern[str], Concept], ...]
+    texts: tuple[tuple[re.Pattern[str], str], ...]
 
 
 @cache
 def concepts() -> Concepts:
     """Return the concepts of the data file."""
     text = (files("agentx.synthesis.compiling") / "concepts.yaml").read_text("utf-8")
-    data = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    data = data_of(text)
     forbidden = tuple(map(_concept, data["forbidden"]))
     opposites = tuple(
         (on_use(one["words"], re.IGNORECASE), next(c for c in forbidden if c.words.search(one["forbids"])))
         for one in data["opposites"]
     )
-    return Concepts(forbidden=forbidden, required=tuple(map(_concept, data["required"])), opposites=opposites)
+    return Concepts(
+        forbidden=forbidden,
+        required=tuple(map(_concept, data["required"])),
+        opposites=opposites,
+        texts=tuple((on_use(one["words"], re.IGNORECASE), one["pattern"]) for one in data["texts"]),
+    )
 
 
 def _concept(entry: dict[str, Any]) -> Concept:

@@ -22,7 +22,7 @@ _AFFIX = (
 _LEAD = r"(?:(?:an?|the|capital|uppercase|lowercase|letter|word|suffix|prefix|literal) )*"
 _SUFFIXES = (
     compiled(
-        rf"\b(?:ends?|ending|suffix(?:ed)?|finish(?:es)?)\b(?: \w+){{0,2}}? (?:in|with|by"
+        rf"\b(?:ends?|ending|suffixed|finish(?:es)?)\b(?: \w+){{0,2}}? (?:in|with|by"
         rf"|on) {_LEAD}[`\"']?{_AFFIX}[`\"']?(?=$|[\s,.;:!)])"
     ),
     compiled(
@@ -263,7 +263,8 @@ def _marked(words: str, where: Where, mark: str, given: list[str]) -> Iterator[C
 
 _CALLED = compiled(
     r"\b(?:calls? (?:to|of|on)|calling|call) [`\"']?(?P<to>[A-Za-z_][\w.]*)[`\"']?(?:\(\))?"
-    r"|[`\"']?(?P<calls>[A-Za-z_][\w.]*)(?:\(\))?[`\"']? calls?\b"
+    r"|[`\"']?(?<!\w)(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
+    r"|single)\b)[A-Za-z_][\w.]*)(?:\(\))?[`\"']? calls?\b"
     r"|[`\"']?(?P<call>[A-Za-z_][\w.]*)\((?:\.\.\.)?\)[`\"']?"
 )
 _GIVEN = compiled(
@@ -272,7 +273,7 @@ _GIVEN = compiled(
     r" (?:pass|have|set|get|carry|name|specify)|has|have|carr(?:y|ies)|with(?:out)?|wants?|requires?"
     r"|pass(?:es)?|sets?|specif(?:y|ies)|comes? with|should (?:have|pass|set))\b"
     r" (?:(?:an?|the|its|their|explicit|own|proper|real|always|and|ever|having|passing|setting"
-    r"|handed) )*(?P<mark>[`\"'])?(?P<argument>[A-Za-z_]\w+)"
+    r"|handed) )*(?P<mark>[`\"'])?(?P<argument>(?!(?:no|not|never|to|in|been|only|gone)\b)[A-Za-z_]\w+)"
     r"(?:=[\w.\"'-]+)?(?P=mark)?(?P<is>=|[`\"']? (?:argument|parameter|keyword|option|set))?"
 )
 _ARGUMENTS: dict[str, str] = {
@@ -292,8 +293,7 @@ _ARGUMENTS: dict[str, str] = {
 """Usual arguments, and how a call with one shows it; empty if only a call without any is certain."""
 
 _NO_CALLS = vocabulary(
-    "function method a the every any each api network database phone video http client external all no"
-    " i we you"
+    "function method a the every any each api network database phone video http client external all no i we"
 )
 
 
@@ -313,7 +313,8 @@ def compile_arguments(reading: Reading, where: Where) -> Iterator[Check]:
         shown = _ARGUMENTS.get(argument, argument if given["mark"] or given["is"] else "")
         method = "" if "." in name or called["call"] else r"(?:\.[a-z]\w*)?"
         has = {"regex": rf"(?i)\b(?:{shown})|\*\*"} if shown else {"regex": r"\(\s*[^\s)]"}
-        rule = {"regex": rf"^(?:\w+\.)?{re.escape(name)}{method}\(", "not": has}
+        prefix = r"(?:\w+\.)?" if "." in name else ""
+        rule = {"regex": rf"^{prefix}{re.escape(name)}{method}\(", "not": has}
         yield StructureCheck(
             languages=where.languages,
             rule=rule,

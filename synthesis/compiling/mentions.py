@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.compiling.tables import CALLS
+from agentx.synthesis.compiling.tables import CALLS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
 
@@ -19,7 +19,7 @@ _MACROS = (
     r"|\w+_\w+)!"
 )
 _BARE = re.compile(
-    rf"(?<![\w.@/$`\"'-])(?:(?P<call>\.?{_NAME}(?:(?:\.|::|->){_NAME})*!?)\((?:\.{{3}}|…)?\)"
+    rf"(?<![\w.@/$`\"'-])(?:(?P<call>\.?{_NAME}(?:(?:\.|::|->){_NAME})*!?)\((?:(?:\.{{3}}|…)?\)|(?=\s|$))"
     rf"|(?P<macro>{_MACROS})(?!\w)"
     rf"|(?P<dotted>{_NAME}(?:(?:\.|::|->){_NAME})+)(?![\w/@-])"
     rf"|(?P<member>\.[a-z]\w*[A-Z]\w*)"
@@ -68,7 +68,7 @@ class Mention(msgspec.Struct, frozen=True, kw_only=True):
         start: Position in the rule.
         end: End position, with quotation marks.
         text: The text without quotation marks and brackets.
-        form: ``call``, ``name``, ``annotation``, ``snippet`` (other code) or ``phrase``.
+        form: ``call``, ``name``, ``annotation``, ``snippet`` (other code), ``command`` or ``phrase``.
     """
 
     start: int
@@ -125,6 +125,8 @@ def _form(text: str, *, code: bool, coded: bool) -> str:
         if _KNOWN.fullmatch(text) and (code or coded):
             return "call"
         return "name" if (code and coded) or (shaped and (code or coded)) else "phrase"
+    if text.split(maxsplit=1)[0] in PROGRAMS:
+        return "command"
     return (
         "snippet"
         if code and re.search(r"[^\w\s',.!?-]|^\w+ \w+$", text) and (coded or not text.isalpha())
@@ -141,21 +143,27 @@ def _bare_name(text: str) -> str:
 def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
     kind = match.lastgroup or "known"
     text = match.group(match.lastgroup) if match.lastgroup else match.group()
+    if re.match(r"_?(?:\.{3}|…|\*)", match.string[match.end() :]):  # the beginning of a secret
+        return None
     if kind == "dotted" and (text.rpartition(".")[2].lower() in _FILE_ENDS or re.match(r"\w\.\w\b", text)):
         return None
     if kind == "camel" and (
         text.lower() in _PRODUCTS or re.match(r"(?:[A-Z][a-z]+)?(?:DB|SQL|JS|OS)$", text)
     ):
         return None
+    if kind == "known" and text in _COMMON_WORDS and not _LISTED.search(match.string[: match.start()]):
+        coded = coded and bool(_AS_CODE.match(match.string[match.end() :]))
     if kind == "known" and text in _COMMON_WORDS and not coded:
         return None
     form = "annotation" if kind == "annotation" else "call" if kind in ("call", "known") else "name"
     return Mention(start=match.start(), end=match.end(), text=text.rstrip("."), form=form)
 
 
+_LISTED = compiled(r"\b(?:\w*alloc|printf|strcpy|eval|memcpy|system|compile),? (?:or|and|nor|/) $")
+_AS_CODE = compiled(r"\s+(?:calls?|statements?|functions?|macros?|in (?:the |our )?code)\b")
 _COMMON_WORDS = vocabulary(
     """
-    exec print free puts panic eval alert expect input clone require extract dump die pp dd fetch
+    exec print free puts panic eval alert expect gets input clone require extract dump die pp dd fetch
     confirm
     """
 )

@@ -93,7 +93,9 @@ _KIND = compiled(
     r"|(?<=\bno )(?P<bare>[A-Za-z]\w+)(?= (?:goes|go|lands?|belongs?|in|into|at|to|under)\b)"
 )
 _ACRONYM = re.compile(r"(?<![\w./-])(?P<name>[A-Z]{3,4})s(?![\w./-])")
-_NO_KIND = vocabulary("text plain source new old other the code test html5 raw output console template data")
+_NO_KIND = vocabulary(
+    "a an any text plain source new old other the code test html5 raw output console template data"
+)
 
 
 def globs_in(words: str) -> tuple[str, ...]:
@@ -173,6 +175,16 @@ def _is_language(match: re.Match[str]) -> bool:
     return bool(known) or (match.start() > 0 and not name.islower())
 
 
+def formats_in(words: str) -> tuple[str, ...]:
+    """Return the globs of languages and formats that words name as such, with two capital letters.
+
+    >>> formats_in("GDScript lines"), formats_in("Clean lines")
+    (('**/*.gd',), ())
+    """
+    named = (_languages().get(name.lower(), ()) for name in re.findall(r"\b[A-Z]\w*[A-Z]\w*", words))
+    return tuple(f"**/{glob}" for globs in named for glob in globs if glob.startswith("*."))
+
+
 def languages_in(words: str) -> tuple[str, ...]:
     """Return the ast-grep names of the programming languages that words name."""
     found: dict[str, None] = {}
@@ -225,7 +237,7 @@ def globs_of(name: str) -> tuple[str, ...]:
             return (f"**/*{name}",)
         return (name, f"**/{name}")
     if "/" not in name:
-        return (f"**/{name}",)
+        return (f"**/*{name}" if name.startswith(("_", "-")) else f"**/{name}",)
     last = name.rpartition("/")[2]
     if not last:
         return (f"{name}**",)

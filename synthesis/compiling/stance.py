@@ -101,6 +101,7 @@ _BLAME = compiled(
     r"|blow\w*|blew|trouble|problems?|incident|flak\w*|unsafe|danger\w*|confus\w*|spam\w*|noise|noisy"
     r"|useless|robot\w*)\b"
 )
+_CHOSEN = compiled(rf"\b(?:{_ORDER}|whichever|fits?|fine)\b")
 _BACK = compiled(
     rf"^(?:\W|\w+\W+){{0,14}}?\b(?:that|it|this|they|those|these|that one|them)(?:'s|'re)?\s+(?:(?:is|are"
     rf"|stays?)\s+)?{_GONE}"
@@ -138,7 +139,8 @@ def stance(words: str, start: int, end: int) -> Stance:
     if found == "wanted":
         return "wanted"
     following = words[slice(*bounds[number + 1])] if number + 1 < len(bounds) else ""
-    if _BACK.search(after) or _BACK.search(following):
+    back = _BACK.search(after)
+    if (back and not _CHOSEN.search(back.group())) or _BACK.search(following):
         return "banned"
     if yes:
         return "allowed"

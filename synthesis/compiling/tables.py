@@ -130,37 +130,6 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 """By the name of a call, the languages in which it is meant."""
 
-EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\u231a\u231b\u23e9-\u23f3\ufe0f]"
-CHARACTERS: dict[str, str] = {
-    r"\bem[ -]?dash(?:es)?\b": "—",
-    r"\ben[ -]dash(?:es)?\b": "–",
-    r"\bemojis?\b|\bemoticons?\b": EMOJI,
-    r"\btrailing (?:white ?space|spaces|blanks)\b": r"[ \t]+$",
-    r"\bcrlf\b|\bwindows line[ -]endings?\b|\bcarriage returns?\b": r"\r$",
-    r"\b(?:curly|smart|typographic|fancy) quot(?:es|ation marks)\b": "[“”‘’„‟]",
-    r"\bexclamation (?:marks?|points?)\b": "!",
-    r"\bsemi-?colons?\b": ";",
-    r"\bellips[ei]s (?:character|sign)s?\b": "…",
-    r"\bnon[- ]breaking spaces?\b": "\u00a0",
-    r"\bnon[- ]ascii\b": r"[^\x00-\x7f]",
-    r"\bwindows paths?\b": r"\b[A-Za-z]:\\\\?\w",
-    r"\bhtml tags?\b": r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>",
-    r"!important\b": "!important",
-    r"\bselect \*|\bSELECT \*": r"(?i)\bselect\s+\*",
-    r"@ts-ignore\b": "@ts-ignore",
-    r"\beslint-disable\b": "eslint-disable",
-    r"#? ?noqa\b": r"#\s*noqa",
-    r"\btype: ?ignore\b": r"#\s*type:\s*ignore",
-    r"\bTODOs?\b": r"\bTODO\b",
-    r"\bFIXMEs?\b": r"\bFIXME\b",
-    r"\blorem ipsum\b": r"(?i)\blorem ipsum\b",
-    r"\bprivate keys?\b": r"-----BEGIN (?:\w+ )*PRIVATE KEY-----",
-    r"\baws (?:access )?keys?\b|\baws (?:secrets|credentials)\b": r"\bAKIA[0-9A-Z]{12,}",
-    r"(?:indent\w* with |use |contain |no )tabs\b|\btabs (?:must|may|should|are|for indent)|\btab"
-    r" characters?\b": r"\t",
-}
-"""Characters and marks by name, and the regular expression that finds them."""
-
 MANAGERS: dict[str, tuple[str, ...]] = {
     "npm": (
         "npm install",

@@ -25,9 +25,34 @@ _LETS_OUT = compiled(
     r"\b(?:except|apart from|aside from|other than|outside|excluding|but not|not counting|unless"
     r"|save for)\b[^.;]*$"
 )
+_OPEN = compiled(
+    r"\bunless\b|\b(?:without|before) (?:asking|my|permission|approval|telling|checking)"
+    r"|\bask(?:ing)? (?:me )?(?:first"
+    r"|before)|\bif (?:possible|you can|necessary|needed|you must|at all possible)\b"
+    r"|\bwhere(?:ver)? (?:possible|sensible)"
+    r"|\bwhen(?:ever)? (?:possible|needed|necessary|in doubt|it makes sense)|\bby default\b|\bideally\b"
+    r"|\bpreferably\b"
+    r"|\btry to\b|\bconsider\b|\bthink (?:about|twice|hard|before)\b|\btoo (?:many|often|much)\b"
+    r"|\bmore than (?:needed|necessary)\b"
+    r"|\bonly (?:when|if|where)\b|\b(?:without|absent) (?:an? )?(?:good )?reasons?\b"
+)
+"""Exceptions and wishes that no check can see."""
+
+_SUFFIX = re.compile(r"(?<![\w./*`-])`?\*?(\.[a-z][a-z0-9]{0,5})`?(?![\w(.-])")
+_PROSE = (
+    ".md .rst .tex .txt .csv .sql .scss .sass .less .vue .svelte .dart .proto .xml .toml .ini .ipynb .gd .svg"
+)
+_KNOWN_SUFFIXES = LANGUAGES.keys() | frozenset(_PROSE.split())
+
+_ELSEWHERE = compiled(
+    r"\b(?:else(?:where)?|(?:go(?:es)?|runs?|calls?) through|(?:lives?|belongs?|stays?) in"
+    r"|the only (?:place|file|module|one))\b"
+)
+"""One place has what the others may not have."""
+
 _TESTS = compiled(r"\b(?:unit |integration )?(?:tests?|specs?|test (?:code|files?|suites?))\b")
 _PLACE = compiled(
-    r"\b(?:in|inside|within|under|across|from|of|for)\s+(?P<lead>(?:(?:the|our|your|my|any|all|every|each"
+    r"\b(?:in|inside|within|under|across)\s+(?P<lead>(?:(?:the|our|your|my|any|all|every|each"
     r"|these|those|a|an|this"
     r"|that|new|of)\s+)*)(?P<place>[a-z][\w-]*(?: (?!(?:is|are|must|should|may|can|has|have|gets?|needs?"
     r"|and|or|to|at"
@@ -65,12 +90,16 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
         exceptions: Globs of files that it is not about.
         languages: Languages that the rule or its paths name; empty for any.
         doubt: Why the place is uncertain; empty if it is not.
+        open: Whether there is an exception that these checks cannot see.
+        prose: Whether it names files, and none of them can have code.
     """
 
     paths: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     doubt: str = ""
+    open: bool = False
+    prose: bool = False
 
 
 def where_of(reading: Reading) -> Where:
@@ -82,6 +111,7 @@ def where_of(reading: Reading) -> Where:
     ('tools/**',)
     """
     words, paths, exceptions = reading.words, dict[str, None](), dict.fromkeys(reading.exceptions)
+    open_ = reading.conditional and bool(_OPEN.search(words))
     for start, end in sentences_of(words):
         sentence = words[start:end]
         for part in re.split(
@@ -92,15 +122,29 @@ def where_of(reading: Reading) -> Where:
             permits = _PERMITS.search(part)
             if _TESTS.search(let_out.group() if let_out else part if permits else ""):
                 exceptions |= dict.fromkeys(TEST_FILES)
+            elif let_out and not globs_in(let_out.group()):
+                open_ |= reading.conditional and "outside" not in let_out.group().lower()
             exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
             (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
+    if suffixes := [one for one in _SUFFIX.findall(words) if one in _KNOWN_SUFFIXES]:
+        folders = [glob.removesuffix("**") for glob in paths if glob.endswith("/**")] or ["**/"]
+        rest = [glob for glob in paths if not glob.endswith("/**")]
+        paths = dict.fromkeys(
+            [
+                *rest,
+                *(f"{folder}**/*{one}".replace("**/**/", "**/") for folder in folders for one in suffixes),
+            ]
+        )
+    if _ELSEWHERE.search(words) and any(glob.endswith("/**") for glob in paths):
+        exceptions |= {glob: None for glob in paths if re.search(r"/[\w-]+(?:\.\w+)+$", glob)}
     named = tuple(glob for glob in (paths or dict.fromkeys(reading.globs)) if glob not in exceptions)
     languages = reading.languages or _languages_of(named)
     if named:
-        return Where(paths=named, exceptions=tuple(exceptions), languages=languages)
+        prose = all(re.search(r"\.\w+$", glob) and not language_of(glob) for glob in named)
+        return Where(paths=named, exceptions=tuple(exceptions), languages=languages, prose=prose, open=open_)
     guessed = _guessed(words)
     doubt = "whether these are the files that the rule means" if guessed else ""
-    return Where(paths=guessed, exceptions=tuple(exceptions), languages=languages, doubt=doubt)
+    return Where(paths=guessed, exceptions=tuple(exceptions), languages=languages, doubt=doubt, open=open_)
 
 
 def _languages_of(paths: tuple[str, ...]) -> tuple[str, ...]:
