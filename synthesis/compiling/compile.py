@@ -13,7 +13,7 @@ from agentx.synthesis.compiling.commands import compile_commands, compile_follow
 from agentx.synthesis.compiling.contents import compile_contents
 from agentx.synthesis.compiling.files import compile_files, compile_origins
 from agentx.synthesis.compiling.packages import compile_libraries, compile_packages
-from agentx.synthesis.compiling.reading import read_rule
+from agentx.synthesis.compiling.reading.rule import read_rule
 from agentx.synthesis.compiling.sizes import compile_sizes
 from agentx.synthesis.compiling.texts import compile_texts
 from agentx.synthesis.demands.tables.vocabulary import Modality

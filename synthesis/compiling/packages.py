@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from agentx.synthesis.compiling.places import is_path
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import stance
-from agentx.synthesis.compiling.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
+from agentx.synthesis.compiling.reading.places import is_path
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import stance
+from agentx.synthesis.compiling.reading.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.enforcement.packages.manifests import is_manifest
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
@@ -54,7 +54,7 @@ _INSTALLS = compiled(
 )
 
 
-def compile_packages(reading: Reading) -> tuple[Check, ...]:
+def compile_packages(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about package managers, versions, or all packages."""
     for compiler in (_other_installers, _pins, _no_new):
         if checks := tuple(compiler(reading)):
@@ -62,7 +62,7 @@ def compile_packages(reading: Reading) -> tuple[Check, ...]:
     return ()
 
 
-def _other_installers(reading: Reading) -> Iterator[Check]:
+def _other_installers(reading: RuleReading) -> Iterator[Check]:
     """Yield the check of a rule that decides between package managers."""
     banned: dict[str, None] = {}
     wanted = ""
@@ -90,7 +90,7 @@ _BY_HAND = compiled(
 )
 
 
-def _pins(reading: Reading) -> Iterator[Check]:
+def _pins(reading: RuleReading) -> Iterator[Check]:
     for clause in reading.clauses:
         if _LATEST.search(clause.words):
             docker = re.search(r"(?i)\bdocker\w*|\bimages?\b|\btags?\b|`?:latest", reading.words)
@@ -133,7 +133,7 @@ _ADDED = compiled(
 )
 
 
-def _is_closed(reading: Reading) -> bool:
+def _is_closed(reading: RuleReading) -> bool:
     """Return whether a rule forbids new packages."""
     if match := _NONE.search(reading.words):
         return not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
@@ -144,7 +144,7 @@ def _is_closed(reading: Reading) -> bool:
     )
 
 
-def _no_new(reading: Reading) -> Iterator[Check]:
+def _no_new(reading: RuleReading) -> Iterator[Check]:
     if not _is_closed(reading):
         return
     places: tuple[DependencyPlace, ...] = ("manifests", "commands")
@@ -164,7 +164,7 @@ def _ecosystems(words: str) -> tuple[str, ...]:
     )
 
 
-def compile_libraries(reading: Reading) -> tuple[Check, ...]:
+def compile_libraries(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of libraries that are ruled out, wherever their names are in the sentence."""
     if reading.unplaced:
         return ()
