@@ -27,8 +27,8 @@ _COMPILERS = (
     compile_commands,
     compile_libraries,
     compile_code,
-    compile_texts,
     compile_files,
+    compile_texts,
     compile_origins,
 )
 """By kind of rule, from the most specific wording to the least."""

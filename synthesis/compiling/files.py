@@ -31,6 +31,7 @@ _GENERIC = STOP_WORDS | vocabulary(
     going
     go's let's touch stay stays keep keeps read reading fine free welcome happy unless root level top hey
     ok project repo repository codebase workspace my our something
+    goes lands land belongs belong
     """
 )
 """Words that name no thing of their own beside a marked one."""
@@ -51,7 +52,7 @@ _CHANGE = (
 )
 _DELETE = "delete remove rename move drop purge wipe prune erase trash discard relocate"
 _CREATE = (
-    "create add make generate commit save put introduce leave start land appear place dump produce"
+    "create add make generate commit save put introduce leave start land place dump produce"
     " store drop export check spawn"
 )
 _VERBS = f"{_CHANGE} {_DELETE} {_CREATE}"
@@ -261,7 +262,7 @@ def _only_in(clause: RuleClause, words: str, reading: RuleReading, globs: Sequen
             return None
     return PathCheck(
         paths=base or _EVERYWHERE,
-        exceptions=(*allowed, *reading.exceptions),
+        exceptions=tuple(dict.fromkeys((*allowed, *reading.exceptions))),
         actions=("create",) if new else _ALL,
     )
 

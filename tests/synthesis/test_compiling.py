@@ -100,3 +100,89 @@ def test_a_rule_is_compiled_with_the_sentence_that_its_words_rest_on(message):
     span = Span(at, at + len(sentences[at > 0]))
     assert compiled(in_context(message, span))
     assert in_context("Fix the parser. Never be rude.", Span(16, 30)) == ""
+
+
+ALL = ("create", "change", "delete")
+
+
+@pytest.mark.parametrize(
+    ("text", "paths", "actions"),
+    [
+        ("Please leave the assets/audio folder alone, our sound designer is at work in there.", ("assets/audio/**",), ALL),
+        ("hardware/board.kicad_pcb is Yusuf's, keep your hands off it", ("hardware/board.kicad_pcb",), ALL),
+        ("The golden files under tests/golden are frozen until the release.", ("tests/golden/**",), ALL),
+        ("contracts/ contains what the lawyers signed. It must stay untouched.", ("contracts/**",), ALL),
+        ("Nobody but the payroll team edits payroll/.", ("payroll/**",), ALL),
+        ("All the savegames in saves/ are fixtures, so don't regenerate, move or overwrite them.", ("saves/**",), ALL),
+        ("Don't rename or delete anything in photos/ - the catalogue has the names.", ("photos/**",), ("delete",)),
+        ("Please you change in vendor/ never something.", ("vendor/**",), ALL),
+        ("No Word documents in this project, we only do Markdown.", ("**/*.docx", "**/*.doc"), ("create", "change")),
+        ("Files ending in .orig are never to be deleted.", ("**/*.orig",), ("delete",)),
+        ("Existing files in ledger/ are history.", ("ledger/**",), ("change", "delete")),
+    ],
+)  # fmt: skip
+def test_files_are_protected_in_any_wording(text, paths, actions):
+    (check,) = compiled(text)
+    assert (check.paths, check.actions) == (paths, actions)
+    assert not check.doubt
+
+
+@pytest.mark.parametrize(
+    ("text", "paths", "exceptions"),
+    [
+        ("You may write in notes/ and nowhere else.", ("**",), ("notes/**",)),
+        ("Only touch files under apps/mobile.", ("**",), ("apps/mobile/**",)),
+        ("Everything goes into out/, don't create files outside of it.", ("**",), ("out/**",)),
+        ("Of the files in strings/ you only edit de.json.", ("strings/**",), ("**/de.json",)),
+        ("Nothing in site/ may be edited, except site/index.html.", ("site/**",), ("site/index.html",)),
+    ],
+)
+def test_writing_is_restricted_to_files(text, paths, exceptions):
+    (check,) = compiled(text)
+    assert (check.paths, check.exceptions) == (paths, exceptions)
+
+
+def test_where_files_come_from_is_a_doubtful_ban():
+    (check,) = compiled("schema.sql is generated from the models.")
+    assert check.paths == ("**/schema.sql",)
+    assert check.doubt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In src/api, don't change function signatures.",
+        "Keep functions in src/core short.",
+        "Tests for src/billing belong in tests/billing.",
+        "I like the style of docs/intro.md, write like that.",
+        "Read docs/style.md before you write a chapter.",
+        "Never commit to release/2.x.",
+    ],
+)
+def test_a_path_in_a_rule_about_something_else_is_not_protected(text):
+    assert not any(isinstance(check, c.PathCheck) for check in compiled(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("rsync gets --checksum, always", c.CommandCheck(programs=("rsync",), required_flags=("--checksum",))),
+        ("Give helm an explicit --namespace each time.", c.CommandCheck(programs=("helm",), required_flags=("--namespace",))),
+        ("Never call helm without --namespace.", c.CommandCheck(programs=("helm",), required_flags=("--namespace",))),
+        ("docker run needs --rm", c.CommandCheck(programs=("docker run",), required_flags=("--rm",))),
+        ("qsub must always have -q", c.CommandCheck(programs=("qsub",), required_flags=("-q",))),
+        ("When something under idl/ changed, `make stubs` has to run before you call it finished.", c.FollowUpCheck(command="make stubs", paths=("idl/**",))),
+        ("Neither zap nor logrus gets into this module.", c.DependencyCheck(packages=("zap", "logrus"))),
+        ("jQuery is out, we're on plain DOM now.", c.DependencyCheck(packages=("jQuery",))),
+        ("Hands off requests, use httpx.", c.DependencyCheck(packages=("requests",), instead="httpx")),
+    ],
+)  # fmt: skip
+def test_commands_and_packages_are_read_by_their_place_in_the_sentence(text, check):
+    assert compiled(text) == (check,)
+
+
+def test_one_package_manager_rules_out_the_others_of_its_family():
+    for text in ("This repo is pnpm. Not npm, not yarn.", "yarn, please. npm makes a second lockfile"):
+        (check,) = compiled(text)
+        assert "npm install" in check.programs
+        assert check.instead not in check.programs
