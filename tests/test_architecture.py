@@ -34,7 +34,7 @@ HOMES = {
     "litellm": "synthesis/model/litellm_client.py",
     "matplotlib": "agentx/cognition/pictures/",
     "ast_grep_py": "synthesis/enforcement/",
-    "pygments": "synthesis/compiling/",
+    "pygments": "synthesis/compiling/reading/",
     "onnx": "synthesis/embedding/",
     "onnxruntime": "synthesis/embedding/",
     "opentelemetry": "agentx/cognition/telemetry.py",
@@ -67,7 +67,6 @@ LAZY = {
     "opentelemetry",
     "proselint",
     "pyarrow",
-    "pygments",
     "safetensors",
     "snowballstemmer",
     "tiktoken",
@@ -77,7 +76,7 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
-ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "readline"}
+ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "pygments", "readline"}
 
 MAX_FUNCTION_LINES = 100
 MAX_MODULE_LINES = 1_000

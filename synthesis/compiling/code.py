@@ -6,11 +6,11 @@ from typing import Any
 
 from agentx.synthesis.compiling.concepts import Finder, concepts
 from agentx.synthesis.compiling.declared import compile_arguments, compile_marks, compile_names
-from agentx.synthesis.compiling.mentions import Mention, is_coded, mentions_of
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import Stance, stance
-from agentx.synthesis.compiling.tables import CALLS
-from agentx.synthesis.compiling.where import Where, files_of, where_of
+from agentx.synthesis.compiling.reading.mentions import Mention, is_coded, mentions_of
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import Stance, stance
+from agentx.synthesis.compiling.reading.tables import CALLS
+from agentx.synthesis.compiling.reading.where import Where, files_of, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.memory.checks import Check, StructureCheck, TextCheck
 
@@ -26,7 +26,7 @@ _OUTSIDE_PACKAGE = compiled(
 )
 
 
-def compile_code(reading: Reading) -> tuple[Check, ...]:
+def compile_code(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about code."""
     where = where_of(reading)
     if where.prose or where.open:
@@ -71,7 +71,7 @@ def _by_language(
             yield _structure(where, meant, finder, doubt)
 
 
-def _concepts(reading: Reading, where: Where, taken: list[tuple[int, int]]) -> Iterator[Check]:
+def _concepts(reading: RuleReading, where: Where, taken: list[tuple[int, int]]) -> Iterator[Check]:
     for concept in concepts().forbidden:
         for match in concept.words.finditer(reading.words):
             if any(start < match.end() and match.start() < end for start, end in taken):
@@ -85,7 +85,7 @@ def _concepts(reading: Reading, where: Where, taken: list[tuple[int, int]]) -> I
                 break
 
 
-def _required(reading: Reading, where: Where) -> Iterator[Check]:
+def _required(reading: RuleReading, where: Where) -> Iterator[Check]:
     for concept in concepts().required:
         for match in concept.words.finditer(reading.words):
             if stance(reading.words, *match.span()) == "wanted":
@@ -93,7 +93,7 @@ def _required(reading: Reading, where: Where) -> Iterator[Check]:
                 return
 
 
-def _opposites(reading: Reading, where: Where) -> Iterator[Check]:
+def _opposites(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the checks of what is forbidden because its only alternative is demanded."""
     for words, concept in concepts().opposites:
         match = words.search(reading.words)
@@ -105,7 +105,7 @@ def _opposites(reading: Reading, where: Where) -> Iterator[Check]:
 # --- pieces of code ---
 
 
-def _mentioned(reading: Reading, where: Where, taken: list[tuple[int, int]]) -> Iterator[Check]:
+def _mentioned(reading: RuleReading, where: Where, taken: list[tuple[int, int]]) -> Iterator[Check]:
     coded = bool(where.languages) or is_coded(reading.words)
     wanted: list[str] = []
     groups: dict[tuple[str, str], list[Mention]] = {}

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from agentx.synthesis.compiling.places import globs_in, masked
-from agentx.synthesis.compiling.reading import Clause, Reading, clauses_of
-from agentx.synthesis.compiling.stance import is_story, stance
-from agentx.synthesis.compiling.tables import DEEDS, MANY_COMMANDS, OBVIOUS_PROGRAMS, PROGRAMS
+from agentx.synthesis.compiling.reading.places import globs_in, masked
+from agentx.synthesis.compiling.reading.rule import RuleClause, RuleReading, clauses_of
+from agentx.synthesis.compiling.reading.stance import is_story, stance
+from agentx.synthesis.compiling.reading.tables import DEEDS, MANY_COMMANDS, OBVIOUS_PROGRAMS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
 from agentx.synthesis.memory.checks import Check, CommandCheck, FollowUpCheck
@@ -77,7 +77,7 @@ _LOCAL = ("./", "scripts/", "bin/", "tools/", "ci/")
 # --- commands that follow a change ---
 
 
-def compile_follow_up(reading: Reading) -> tuple[Check, ...]:
+def compile_follow_up(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a command that must follow a change: a command, files, and when."""
     command = _wanted_command(reading.cases)
     if not command or not _WHEN.search(reading.cases):
@@ -115,7 +115,7 @@ _RUNNERS = vocabulary(
 # --- command lines ---
 
 
-def compile_commands(reading: Reading) -> tuple[Check, ...]:
+def compile_commands(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about command lines."""
     for clause in reading.clauses:
         if checks := tuple(_deeds(clause)):
@@ -134,7 +134,7 @@ def compile_commands(reading: Reading) -> tuple[Check, ...]:
     return ()
 
 
-def _deeds(clause: Clause) -> Iterator[Check]:
+def _deeds(clause: RuleClause) -> Iterator[Check]:
     """Yield the check of a deed that has a name of its own, such as a force push."""
     for pattern, fields in DEEDS:
         match = re.search(pattern, clause.words, re.IGNORECASE)

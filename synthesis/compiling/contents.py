@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from agentx.synthesis.compiling.mentions import mentions_of
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import sentences_of, stance
-from agentx.synthesis.compiling.where import files_of, where_of
+from agentx.synthesis.compiling.reading.mentions import mentions_of
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import sentences_of, stance
+from agentx.synthesis.compiling.reading.where import files_of, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.memory.checks import Check, ContentCheck
 
@@ -47,7 +47,7 @@ _CODE = "python javascript typescript tsx go rust java kotlin c cpp csharp ruby 
 _SOURCES = files_of(tuple(_CODE.split()))
 
 
-def compile_contents(reading: Reading) -> tuple[Check, ...]:
+def compile_contents(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about what each file must contain."""
     where, words = where_of(reading), reading.words
     if where.open or (not _EVERY.search(words) and not where.paths):

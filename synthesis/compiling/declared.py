@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agentx.synthesis.compiling.mentions import Mention, mentions_of
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import sentences_of, stance
-from agentx.synthesis.compiling.tables import DECLARATIONS, ENDPOINTS, QUALIFIERS, STYLES
-from agentx.synthesis.compiling.where import Where, files_of
+from agentx.synthesis.compiling.reading.mentions import Mention, mentions_of
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import sentences_of, stance
+from agentx.synthesis.compiling.reading.tables import DECLARATIONS, ENDPOINTS, QUALIFIERS, STYLES
+from agentx.synthesis.compiling.reading.where import Where, files_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.checks import Check, DecoratorCheck, PathCheck, StructureCheck
@@ -66,7 +66,7 @@ _NO_NAMES = compiled(
 )
 
 
-def compile_names(reading: Reading, where: Where) -> Iterator[Check]:
+def compile_names(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the checks of how files or declarations are named."""
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
@@ -187,7 +187,7 @@ _CLASS_MARKS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def compile_marks(reading: Reading, where: Where) -> Iterator[Check]:
+def compile_marks(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the check of a decorator or annotation that declarations must have."""
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
@@ -303,7 +303,7 @@ _NO_CALLS = vocabulary(
 )
 
 
-def compile_arguments(reading: Reading, where: Where) -> Iterator[Check]:
+def compile_arguments(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the check of an argument that each call of a function must have."""
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]

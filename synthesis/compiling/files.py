@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
-from agentx.synthesis.compiling.places import MARK, masked
-from agentx.synthesis.compiling.reading import Clause, Reading
+from agentx.synthesis.compiling.reading.places import MARK, masked
+from agentx.synthesis.compiling.reading.rule import RuleClause, RuleReading
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import STOP_WORDS, stem, vocabulary
 from agentx.synthesis.memory.checks import Check, FileAction, PathCheck
 
 
+@cache
 def _stems(words: str) -> frozenset[str]:
     """Return the stems of words, to compare verbs in any form."""
     return frozenset(map(stem, words.split()))
@@ -41,20 +43,18 @@ _NEGATION = (
     r"|under no circumstances|forbidden to|keep from|steer clear of|refuse to|instead of|rather than)"
 )
 
-_CHANGE = _stems(
+_CHANGE = (
     "touch edit hand-edit modify change alter rewrite rewritten rewrote reformat overwrite overwritten update"
     " tamper tinker mess fiddle adjust tweak improve tidy polish refactor patch reorder rearrange"
     " correct mangle"
-    " amend revise retouch replace meddle poke fix regenerate recreate rebuild"
+    " amend revise retouch replace meddle poke fix regenerate recreate rebuild write written wrote"
 )
-_WRITE = _stems("write written wrote writes")
-_DELETE = _stems("delete remove rename move drop purge wipe prune erase trash discard relocate")
-_CREATE = _stems(
+_DELETE = "delete remove rename move drop purge wipe prune erase trash discard relocate"
+_CREATE = (
     "create add make generate commit save put introduce leave start land appear place dump produce"
     " store drop export check spawn"
 )
-_CHANGE |= _WRITE
-_VERBS = _CHANGE | _DELETE | _CREATE
+_VERBS = f"{_CHANGE} {_DELETE} {_CREATE}"
 _ALL: tuple[FileAction, ...] = ("create", "change", "delete")
 
 _NEGATED = compiled(rf"^(?:{_NEGATION})$")
@@ -141,7 +141,7 @@ _INSIDE = compiled(
 )
 
 
-def compile_files(reading: Reading) -> tuple[Check, ...]:
+def compile_files(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about files."""
     named: tuple[str, ...] = ()
     for number, clause in enumerate(reading.clauses):
@@ -165,7 +165,7 @@ def _is_folder(globs: Sequence[str]) -> bool:
     return all(glob.endswith("/**") for glob in globs)
 
 
-def compile_origins(reading: Reading) -> tuple[Check, ...]:
+def compile_origins(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule that only says where files come from ("src/gen is generated from …")."""
     for clause in reading.clauses:
         if clause.globs and _WEAKLY.search(masked(clause.words)):
@@ -192,10 +192,10 @@ def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
             rest = words[max(number, at) + 1 :]
             if following.startswith("commit") and rest[:1] in (["to"], ["on"], ["onto"]):
                 break  # a branch
-            if stem(following) in _VERBS and _has_plain_object(rest):
+            if stem(following) in _stems(_VERBS) and _has_plain_object(rest):
                 return _actions({stem(one) for one in words[min(number, at) :]})
             if number > at and not (
-                _is_generic([following]) or following == "," or stem(following) in _VERBS
+                _is_generic([following]) or following == "," or stem(following) in _stems(_VERBS)
             ):
                 break
         if names and _is_unwanted(words[at + 1 :]):
@@ -204,23 +204,21 @@ def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
 
 
 def _actions(verbs: set[str]) -> tuple[FileAction, ...]:
-    if verbs & _CHANGE:
+    if verbs & _stems(_CHANGE):
         return _ALL
-    return ("delete",) if verbs & _DELETE and not verbs & _CREATE else ("create", "change")
+    return ("delete",) if verbs & _stems(_DELETE) and not verbs & _stems(_CREATE) else ("create", "change")
 
 
 def _has_plain_object(words: Sequence[str]) -> bool:
     for word in words:
         if word == MARK or word.lower() in _ENDS:
             return True
-        if not _is_generic([word]) and stem(word) not in _VERBS:
+        if not _is_generic([word]) and stem(word) not in _stems(_VERBS):
             return False
     return True
 
 
-_WANTED = _stems("want need see like accept ship have use care allow find") | frozenset(
-    ("any", "more", "new", "to", "in")
-)
+_WANTED = "want need see like accept ship have use care allow find any more new to in a an the of my our"
 
 
 def _is_unwanted(words: Sequence[str]) -> bool:
@@ -228,16 +226,12 @@ def _is_unwanted(words: Sequence[str]) -> bool:
     for at, word in enumerate(words):
         if word == MARK:
             return _has_plain_object(words[at + 1 :])
-        if (
-            stem(word) not in _WANTED
-            and word.lower() not in _WANTED
-            and word.lower() not in ("a", "an", "the", "of", "my", "our")
-        ):
+        if stem(word) not in _stems(_WANTED):
             return False
     return False
 
 
-def _only_in(clause: Clause, words: str, reading: Reading, globs: Sequence[str]) -> PathCheck | None:
+def _only_in(clause: RuleClause, words: str, reading: RuleReading, globs: Sequence[str]) -> PathCheck | None:
     """Return the check of a rule that restricts writing to some files ("new files only in drafts/")."""
     outside = re.search(rf"(?i)\boutside(?: of)? (?:(?:the |my |our )?{MARK}|it\b|there\b|that\b)", words)
     if not clause.globs or not (
@@ -246,12 +240,15 @@ def _only_in(clause: Clause, words: str, reading: Reading, globs: Sequence[str])
         return None
     plain = [word for word in _tokens(words) if word not in ",:()"]
     known = _GENERIC | {"outside", "output", "outputs", "draft", "drafts", "result", "results", "suggestions"}
-    if not all(word == MARK or word.lower() in known or stem(word) in _VERBS | _PLACING for word in plain):
+    if not all(
+        word == MARK or word.lower() in known or stem(word) in _stems(f"{_VERBS} {_PLACING}")
+        for word in plain
+    ):
         return None
     if not outside and _ONLY_WHO.search(words):
         return None
-    verbs = {stem(word) for word in plain} & _VERBS
-    new = re.search(r"(?i)\bnew\b", words) or (verbs and verbs <= _CREATE)
+    verbs = {stem(word) for word in plain} & _stems(_VERBS)
+    new = re.search(r"(?i)\bnew\b", words) or (verbs and verbs <= _stems(_CREATE))
     base: tuple[str, ...] = ()
     allowed = tuple(globs)
     folders = tuple(glob for glob in globs if glob.endswith("/**"))
@@ -272,7 +269,7 @@ def _only_in(clause: Clause, words: str, reading: Reading, globs: Sequence[str])
 _ONLY_WHO = compiled(
     r"\b(?:only|just) (?:one|ones|person|people|I|me|(?-i:[A-Z]\w+)|the (?!files?|folder))\b"
 )
-_PLACING = _stems("go belong live work stay keep restrict limit confine remain get")
+_PLACING = "go belong live work stay keep restrict limit confine remain get"
 
 
 def _is_generic(words: Iterable[str]) -> bool:

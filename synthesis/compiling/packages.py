@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from agentx.synthesis.compiling.places import is_path
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import stance
-from agentx.synthesis.compiling.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
+from agentx.synthesis.compiling.reading.places import is_path
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import stance
+from agentx.synthesis.compiling.reading.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.enforcement.packages.manifests import is_manifest
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
@@ -54,15 +54,15 @@ _INSTALLS = compiled(
 )
 
 
-def compile_packages(reading: Reading) -> tuple[Check, ...]:
-    """Return the checks of a rule about dependencies."""
-    for compiler in (_other_installers, _pins, _no_new, _libraries):
+def compile_packages(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the checks of a rule about package managers, versions, or all packages."""
+    for compiler in (_other_installers, _pins, _no_new):
         if checks := tuple(compiler(reading)):
             return checks
     return ()
 
 
-def _other_installers(reading: Reading) -> Iterator[Check]:
+def _other_installers(reading: RuleReading) -> Iterator[Check]:
     """Yield the check of a rule that decides between package managers."""
     banned: dict[str, None] = {}
     wanted = ""
@@ -90,7 +90,7 @@ _BY_HAND = compiled(
 )
 
 
-def _pins(reading: Reading) -> Iterator[Check]:
+def _pins(reading: RuleReading) -> Iterator[Check]:
     for clause in reading.clauses:
         if _LATEST.search(clause.words):
             docker = re.search(r"(?i)\bdocker\w*|\bimages?\b|\btags?\b|`?:latest", reading.words)
@@ -133,7 +133,7 @@ _ADDED = compiled(
 )
 
 
-def _is_closed(reading: Reading) -> bool:
+def _is_closed(reading: RuleReading) -> bool:
     """Return whether a rule forbids new packages."""
     if match := _NONE.search(reading.words):
         return not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
@@ -144,7 +144,7 @@ def _is_closed(reading: Reading) -> bool:
     )
 
 
-def _no_new(reading: Reading) -> Iterator[Check]:
+def _no_new(reading: RuleReading) -> Iterator[Check]:
     if not _is_closed(reading):
         return
     places: tuple[DependencyPlace, ...] = ("manifests", "commands")
@@ -164,10 +164,10 @@ def _ecosystems(words: str) -> tuple[str, ...]:
     )
 
 
-def _libraries(reading: Reading) -> Iterator[Check]:
-    """Yield the check of libraries that are ruled out, wherever their names are in the sentence."""
+def compile_libraries(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the check of libraries that are ruled out, wherever their names are in the sentence."""
     if reading.unplaced:
-        return
+        return ()
     banned: dict[str, None] = {}
     wanted = ""
     for start, end, name in _candidates(reading.words):
@@ -178,12 +178,12 @@ def _libraries(reading: Reading) -> Iterator[Check]:
         elif found == "wanted" and not wanted:
             wanted = name
     if not banned or _NO_LIBRARY.search(reading.words):
-        return
+        return ()
     marked = all(re.search(r"[-@/_]|[a-z]\d", name) or f"`{name}" in reading.words for name in banned)
     sure = marked or _IS_PACKAGE.search(reading.words) or all(name.lower() in LIBRARIES for name in banned)
     if not (sure or _TO_USE.search(reading.words)):
-        return
-    yield DependencyCheck(
+        return ()
+    check = DependencyCheck(
         packages=tuple(banned),
         paths=reading.globs,
         exceptions=reading.exceptions,
@@ -191,6 +191,7 @@ def _libraries(reading: Reading) -> Iterator[Check]:
         ecosystems=_ecosystems(reading.words) if re.search(r"(?i)gem\b|crate|npm", reading.words) else (),
         doubt="" if sure else f"whether “{next(iter(banned))}” means the package of that name",
     )
+    return (check,)
 
 
 _ONLY_IT = compiled(r"^[`\"']? (?:only|exclusively|is (?:what|the only|our))\b")

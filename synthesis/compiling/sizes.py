@@ -2,10 +2,10 @@
 
 import re
 
-from agentx.synthesis.compiling.places import formats_in
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import sentences_of
-from agentx.synthesis.compiling.where import Where, where_of
+from agentx.synthesis.compiling.reading.places import formats_in
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import sentences_of
+from agentx.synthesis.compiling.reading.where import Where, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.memory.checks import Check, Measured, SizeCheck, Unit
 
@@ -61,7 +61,8 @@ _MEASURED: tuple[tuple[Measured, re.Pattern[str]], ...] = (
     ),
 )
 _NOT_MEASURED = compiled(
-    r"\b(?:commits?|subjects?|titles?|branch(?:es)?|tweets?|(?:per|a|each|every|no|any) sentences?|paragraphs?"
+    r"\b(?:commits?|subjects?|titles?|branch(?:es)?|tweets?|(?:per|a|each|every|no|any) sentences?"
+    r"|paragraphs?"
     r"|parameters?|arguments?"
     r"|headlines?|names?"
     r"|captions?|alt|meta|docstrings?|comments?|headings?)\b"
@@ -69,7 +70,7 @@ _NOT_MEASURED = compiled(
 _WORDS_A_PAGE = 500
 
 
-def compile_sizes(reading: Reading) -> tuple[Check, ...]:
+def compile_sizes(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about a size."""
     where, words = where_of(reading), reading.words
     amounts = list(_AMOUNT.finditer(words))

@@ -5,12 +5,12 @@ import unicodedata
 from collections.abc import Iterator
 
 from agentx.synthesis.compiling.concepts import concepts
-from agentx.synthesis.compiling.mentions import Mention, is_coded, mentions_of
-from agentx.synthesis.compiling.places import is_path
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import Stance, sentences_of, stance
-from agentx.synthesis.compiling.tables import PROGRAMS
-from agentx.synthesis.compiling.where import Where, where_of
+from agentx.synthesis.compiling.reading.mentions import Mention, is_coded, mentions_of
+from agentx.synthesis.compiling.reading.places import is_path
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import Stance, sentences_of, stance
+from agentx.synthesis.compiling.reading.tables import PROGRAMS
+from agentx.synthesis.compiling.reading.where import Where, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.memory.checks import Check, Place, TextCheck
 
@@ -63,7 +63,7 @@ _PLACED = compiled(r"\b(?:in|into|under|to|from|folder|called|named|inside) $")
 _MOST_LONG = 3
 
 
-def compile_texts(reading: Reading) -> tuple[Check, ...]:
+def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about text."""
     where = where_of(reading)
     words = reading.words

@@ -6,7 +6,7 @@ import pytest
 
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.compiling.concepts import concepts
-from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.compiling.reading.rule import in_context
 from agentx.synthesis.enforcement.structure import unreadable
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory import checks as c

@@ -4,10 +4,10 @@ import re
 
 import msgspec
 
-from agentx.synthesis.compiling.places import globs_in
-from agentx.synthesis.compiling.reading import Reading
-from agentx.synthesis.compiling.stance import sentences_of
-from agentx.synthesis.compiling.tables import TEST_FILES
+from agentx.synthesis.compiling.reading.places import globs_in
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import sentences_of
+from agentx.synthesis.compiling.reading.tables import TEST_FILES
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of
 from agentx.synthesis.language.words import vocabulary
@@ -102,10 +102,10 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     prose: bool = False
 
 
-def where_of(reading: Reading) -> Where:
+def where_of(reading: RuleReading) -> Where:
     """Return where a rule applies.
 
-    >>> from agentx.synthesis.compiling.reading import read_rule
+    >>> from agentx.synthesis.compiling.reading.rule import read_rule
     >>> from agentx.synthesis.memory.items import Scope
     >>> where_of(read_rule("No print() in src/. What runs in tools/ can do it.", "must", Scope())).exceptions
     ('tools/**',)

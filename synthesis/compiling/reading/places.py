@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from agentx.synthesis.compiling.tables import FILE_KINDS, LANGUAGES
+from agentx.synthesis.compiling.reading.tables import FILE_KINDS, LANGUAGES
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
 

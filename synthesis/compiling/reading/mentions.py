@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.compiling.tables import CALLS, PROGRAMS
+from agentx.synthesis.compiling.reading.tables import CALLS, PROGRAMS
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import vocabulary
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.compiling.places import globs_in, languages_in, named_paths
-from agentx.synthesis.compiling.tables import TEST_FILES
+from agentx.synthesis.compiling.reading.places import globs_in, languages_in, named_paths
+from agentx.synthesis.compiling.reading.tables import TEST_FILES
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import vocabulary
@@ -95,7 +95,7 @@ _EVERYWHERE = vocabulary(
 """Words of a place that limit nothing."""
 
 
-class Clause(msgspec.Struct, frozen=True, kw_only=True):
+class RuleClause(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a rule.
 
     Attributes:
@@ -111,7 +111,7 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     globs: tuple[str, ...]
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class RuleReading(msgspec.Struct, frozen=True, kw_only=True):
     """A rule as read.
 
     Attributes:
@@ -129,7 +129,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     words: str
     cases: str
-    clauses: tuple[Clause, ...]
+    clauses: tuple[RuleClause, ...]
     globs: tuple[str, ...]
     exceptions: tuple[str, ...]
     languages: tuple[str, ...]
@@ -159,7 +159,7 @@ def in_context(message: str, span: Span) -> str:
     return f"{before} {words}" if before and _POINTS_BACK.search(words) else ""
 
 
-def read_rule(text: str, modality: str, scope: Scope) -> Reading:
+def read_rule(text: str, modality: str, scope: Scope) -> RuleReading:
     """Return a rule as read from its words.
 
     >>> read_rule("No eval() in src/, except in tests.", "must_not", Scope()).globs
@@ -185,7 +185,7 @@ def read_rule(text: str, modality: str, scope: Scope) -> Reading:
     globs = tuple(dict.fromkeys(glob for one in clauses if one not in elsewhere for glob in one.globs))
     if scope.paths and not globs:
         globs = () if outside else scope.paths
-    return Reading(
+    return RuleReading(
         words=words,
         cases=cases,
         clauses=clauses,
@@ -204,11 +204,11 @@ def _is_unknown(place: re.Match[str]) -> bool:
     return not (_EVERYWHERE.intersection(words) or languages_in(place.group()) or place["of"])
 
 
-def clauses_of(words: str) -> Iterator[Clause]:
+def clauses_of(words: str) -> Iterator[RuleClause]:
     """Yield the clauses of words in order."""
     for part in _CLAUSES.split(words):
         if part and (bare := part.strip(" .,:")):
-            yield Clause(
+            yield RuleClause(
                 words=bare,
                 bans=bool(_BAN.search(bare)),
                 demands=bool(_DEMAND.search(bare)),
