@@ -75,6 +75,8 @@ def compile_names(reading: RuleReading, where: Where) -> Iterator[Check]:
             yield _file_names(where, named if found != "banned" else rf"(?!{named}).*")
             return
         kinds = list(_kinds(words))
+        if not form and kinds and (form := _template(words)):
+            found = "wanted"
         if not form or not kinds or _NO_NAMES.search(words):
             continue
         form = rf"(?!(?:{form})$).*" if found == "banned" else form
@@ -85,19 +87,21 @@ def compile_names(reading: RuleReading, where: Where) -> Iterator[Check]:
 
 def _form(words: str) -> tuple[str, str]:
     """Return the regular expression of the form of names that words demand or forbid, and which of both."""
+    banned = ""
     for style, whole in STYLES.items():
         for match in re.finditer(rf"\b(?:{style})\b", words, re.IGNORECASE):
             if (found := stance(words, *match.span())) != "banned":
                 return whole, found
+            banned = banned or whole
     for patterns, form in ((_SUFFIXES, r"\w*{}"), (_PREFIXES, r"{}\w*")):
         for pattern in patterns:
             for match in pattern.finditer(words):
-                affix, banned = match["affix"], stance(words, *match.span("affix")) == "banned"
+                affix, negated = match["affix"], stance(words, *match.span("affix")) == "banned"
                 if affix.lower() in ("a", "an", "the", "it", "that", "with", "capital", "file", "no", "any"):
                     continue
-                whole = "{}[A-Z]\\w*" if banned and form.startswith("{}") and len(affix) == 1 else form
-                return whole.format(re.escape(affix)), "banned" if banned else "wanted"
-    return "", ""
+                whole = "{}[A-Z]\\w*" if negated and form.startswith("{}") and len(affix) == 1 else form
+                return whole.format(re.escape(affix)), "banned" if negated else "wanted"
+    return (banned, "banned") if banned else ("", "")
 
 
 def _template(words: str) -> str:
@@ -262,7 +266,9 @@ def _marked(words: str, where: Where, mark: str, given: list[str]) -> Iterator[C
 # --- arguments ---
 
 _CALLED = compiled(
-    r"\b(?:calls? (?:to|of|on)|calling|call) [`\"']?(?P<to>[A-Za-z_][\w.]*)[`\"']?(?:\(\))?"
+    r"\b(?:every|each|all|any) [`\"']?(?P<each>fetch|open|request|subprocess\.\w+|requests\.\w+"
+    r"|[a-z]\w*\.\w+)[`\"']?(?= (?:gets?|needs?|has|must|takes?|wants?)\b)"
+    r"|\b(?:calls? (?:to|of|on)|calling|call) [`\"']?(?P<to>[A-Za-z_][\w.]*)[`\"']?(?:\(\))?"
     r"|[`\"']?(?<!\w)(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
     r"|single)\b)[A-Za-z_][\w.]*)(?:\(\))?[`\"']? calls?\b"
     r"|[`\"']?(?P<call>[A-Za-z_][\w.]*)\((?:\.\.\.)?\)[`\"']?"
@@ -305,7 +311,7 @@ def compile_arguments(reading: RuleReading, where: Where) -> Iterator[Check]:
         given = _GIVEN.search(words, called.end()) if called else None
         if not called or not given or len(words[called.end() : given.start()]) > 60:  # noqa: PLR2004 - another subject
             continue
-        name = called["to"] or called["calls"] or called["call"]
+        name = called["each"] or called["to"] or called["calls"] or called["call"]
         certain = given["mark"] or given["is"] or given["argument"].lower() in _ARGUMENTS
         if name.lower() in _NO_CALLS or (called["call"] is None and not certain):
             continue
