@@ -41,7 +41,7 @@ _WORDS = vocabulary(
     let let's arrow functions decorators force sudo your my our root master main production prod secrets
     passwords hard-coded hardcoded magic numbers utf-8 html css javascript typescript python java rust go
     json yaml xml csv git bash shell docker windows linux mac something nothing people adjectives adverbs
-    cliches hashtags exclamation capital letters quotes contractions jokes questions names
+    neither hands cliches hashtags exclamation capital letters quotes contractions jokes questions names
     """
 )
 _NAMES = "|".join(sorted(map(re.escape, MANAGERS), key=len, reverse=True))
