@@ -26,8 +26,8 @@ _COMPILERS = (
     compile_packages,
     compile_commands,
     compile_libraries,
-    compile_code,
     compile_files,
+    compile_code,
     compile_texts,
     compile_origins,
 )

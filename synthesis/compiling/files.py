@@ -183,7 +183,7 @@ def _forbidden(words: str, *, names: bool) -> tuple[FileAction, ...]:
 def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
     """Return the actions that a negation forbids; the rest of its clause must name files and nothing else."""
     for at, word in enumerate(words):
-        if not _NEGATED.match(word):
+        if not _NEGATED.match(word) or words[at - 1 : at] in (["has"], ["have"], ["had"]):
             continue
         first = max(0, at - _TURNED)  # "please change there never something"
         for number in (*range(at + 1, min(at + 16, len(words))), *range(at - 1, first - 1, -1)):

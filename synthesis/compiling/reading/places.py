@@ -209,7 +209,12 @@ def _is_meant(match: re.Match[str], name: str) -> bool:
     if match["quoted"]:
         return is_path(name)
     extension = match["extension"] or (match["only"] or "").rpartition(".")[2]
-    return not extension or extension.lower() in extensions()
+    around = (
+        match.string[max(0, match.start() - 4) : match.start()],
+        match.string[match.end() : match.end() + 6],
+    )
+    told = match["only"] and (re.search(r"\ban? $", around[0]) or re.match(r"\s+files?", around[1]))
+    return not extension or bool(told) or extension.lower() in extensions()
 
 
 def is_path(name: str) -> bool:
