@@ -42,7 +42,7 @@ FILE_KINDS: dict[str, tuple[str, ...]] = {
         "**/packages.lock.json",
         "**/pubspec.lock",
     ),
-    r"migrations?(?: files?| scripts?)|(?:applied |existing |old )migrations": (
+    r"migrations(?: files?| scripts?)?|migration (?:files?|scripts?)": (
         "**/migrations/**",
         "**/migrate/**",
     ),

@@ -21,6 +21,7 @@ _PERMITS = compiled(
     r"|knock yourself out"
     r"|as (?:they|it|you) likes?)\b"
 )
+_DENIES = compiled(r"\b(?:no|none|nothing|nobody|neither)\b[^,;]*\b(?:may|can|is|are)\b")
 _LETS_OUT = compiled(
     r"\b(?:except|apart from|aside from|other than|outside|excluding|but not|not counting|unless"
     r"|save for)\b[^.;]*$"
@@ -119,7 +120,7 @@ def where_of(reading: RuleReading) -> Where:
         ):
             let_out = _LETS_OUT.search(part)
             before = part[: let_out.start()] if let_out else part
-            permits = _PERMITS.search(part)
+            permits = _PERMITS.search(part) and not _DENIES.search(part)
             if _TESTS.search(let_out.group() if let_out else part if permits else ""):
                 exceptions |= dict.fromkeys(TEST_FILES)
             elif let_out and not globs_in(let_out.group()):
