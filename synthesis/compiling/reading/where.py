@@ -76,6 +76,7 @@ _WHOLE = vocabulary(
 )
 _GENERIC = vocabulary(
     """
+    crate crates gem lib libs library package packages plugin service app
     layer layers folder folders directory directories code module modules files file package area side
     dir texts text
     """
