@@ -38,6 +38,7 @@ _OPEN = compiled(
 )
 """Exceptions and wishes that no check can see."""
 
+_ARTICLE = compiled(r"\b(?:an?|any|every|each|all|the|our) $")
 _SUFFIX = re.compile(r"(?<![\w./*`-])`?\*?(\.[a-z][a-z0-9]{0,5})`?(?![\w(.-])")
 _PROSE = (
     ".md .rst .tex .txt .csv .sql .scss .sass .less .vue .svelte .dart .proto .xml .toml .ini .ipynb .gd .svg"
@@ -127,7 +128,11 @@ def where_of(reading: RuleReading) -> Where:
                 open_ |= reading.conditional and "outside" not in let_out.group().lower()
             exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
             (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
-    if suffixes := [one for one in _SUFFIX.findall(words) if one in _KNOWN_SUFFIXES]:
+    if suffixes := [
+        one[1]
+        for one in _SUFFIX.finditer(words)
+        if one[1] in _KNOWN_SUFFIXES or _ARTICLE.search(words[: one.start()])
+    ]:
         folders = [glob.removesuffix("**") for glob in paths if glob.endswith("/**")] or ["**/"]
         rest = [glob for glob in paths if not glob.endswith("/**")]
         paths = dict.fromkeys(
