@@ -38,6 +38,7 @@ _OPEN = compiled(
 )
 """Exceptions and wishes that no check can see."""
 
+_DENIES = compiled(r"\b(?:no|never|not|nothing|nobody|none|neither)\b")
 _ARTICLE = compiled(r"\b(?:an?|any|every|each|all|the|our) $")
 _SUFFIX = re.compile(r"(?<![\w./*`-])`?\*?(\.[a-z][a-z0-9]{0,5})`?(?![\w(.-])")
 _PROSE = (
@@ -122,6 +123,8 @@ def where_of(reading: RuleReading) -> Where:
             let_out = _LETS_OUT.search(part)
             before = part[: let_out.start()] if let_out else part
             permits = _PERMITS.search(part)
+            if permits and _DENIES.search(part[: permits.start()]):
+                permits = None
             if _TESTS.search(let_out.group() if let_out else part if permits else ""):
                 exceptions |= dict.fromkeys(TEST_FILES)
             elif let_out and not globs_in(let_out.group()):
