@@ -19,6 +19,7 @@ _NOT_CODE = compiled(
     r"|commit messages?"
     r"|branch(?:es)?)\b"
 )
+_PLACED = compiled(r"\b(?:in|inside|within|from|into|under) (?:the |an? |any )?$")
 _ANYTHING = r"(?:\w+(?:\.|::|->))?"
 _TEST_BLOCK = {"inside": {"kind": "mod_item", "regex": r"^(?:pub\s+)?mod\s+tests?\b", "stopBy": "end"}}
 _OUTSIDE_PACKAGE = compiled(
@@ -110,6 +111,8 @@ def _mentioned(reading: RuleReading, where: Where, taken: list[tuple[int, int]])
     wanted: list[str] = []
     groups: dict[tuple[str, str], list[Mention]] = {}
     for one in mentions_of(reading.words, coded=coded):
+        if (one.form != "call" and _PLACED.search(reading.words[: one.start])) or not one.text.strip():
+            continue
         if one.form in ("phrase", "command") or any(
             start < one.end and one.start < end for start, end in taken
         ):

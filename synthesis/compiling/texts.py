@@ -191,6 +191,8 @@ def _character(names: list[str]) -> str:
     >>> _character(["question", "marks"]), _character(["Semicolons"]), _character(["house"])
     ('?', ';', '')
     """
+    if [one.lower() for one in names] == ["full", "stop"]:  # an idiom
+        return ""
     for last in (names[-1], names[-1].removesuffix("s"), names[-1].removesuffix("es")):
         try:
             character = unicodedata.lookup(" ".join([*names[:-1], last]))

@@ -7,10 +7,13 @@ import pytest
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.compiling.concepts import concepts
 from agentx.synthesis.compiling.reading.rule import in_context
+from agentx.synthesis.compiling.reading.stance import stance
+from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.evaluate import evaluate_changes
 from agentx.synthesis.enforcement.structure import unreadable
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory import checks as c
-from agentx.synthesis.memory.items import Scope
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, Scope
 
 
 def compiled(text):
@@ -186,3 +189,46 @@ def test_one_package_manager_rules_out_the_others_of_its_family():
         (check,) = compiled(text)
         assert "npm install" in check.programs
         assert check.instead not in check.programs
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "bad", "good"),
+    [
+        ("println!() has no place in crates/core, use tracing.", "crates/core/a.rs", 'fn f() { println!("x"); }', "fn f() { }"),
+        ("Java: nobody calls System.out.println, the collector drops it.", "A.java", "class A { void f() { System.out.println(1); } }", "class A { /* System.out.println */ }"),
+        ("Don't catch Exception in Python, name the error you expect.", "a.py", "try:\n    f()\nexcept Exception:\n    pass\n", "try:\n    f()\nexcept KeyError:\n    pass\n"),
+        ("os.path is banned here, pathlib it is", "a.py", "import os\nx = os.path.join('a')\n", "from pathlib import Path\n"),
+        ("C#: interfaces begin with an I, always", "A.cs", "interface Shop { }", "interface IShop { }"),
+        ("Kotlin: no !! please", "A.kt", "val a = b!!\n", "val a = b ?: c\n"),
+        ("Each call to httpx needs a timeout", "a.py", "httpx.get(url)\n", "httpx.get(url, timeout=3)\n"),
+        ('The word "awesome" has no business in docs/', "docs/a.md", "An awesome tool\n", "A good tool\n"),
+        ("quit putting semicolons in my poems/", "poems/a.md", "Snow; night\n", "Snow, night\n"),
+        ("A lesson in lessons/ may not exceed two hundred and fifty words.", "lessons/a.md", "word " * 251, "word " * 250),
+        ('An entry in diary/ without a "## Weather" heading is useless to me.', "diary/a.md", "# Monday\n\nRain\n", "# Monday\n\n## Weather\n\nRain\n"),
+        ("All scripts under bin/ have `set -eu` at the top.", "bin/a.sh", "#!/bin/sh\necho\n", "#!/bin/sh\nset -eu\n"),
+    ],
+)  # fmt: skip
+def test_a_rule_in_words_of_its_own_tells_what_breaks_it(text, path, bad, good):
+    detail = ConstraintDetail(checks=compiled(text))
+    item = MemoryItem(id="c-1", kind="constraint", text=text, status="active", detail=detail)
+    broken = [
+        bool(evaluate_changes([item], [CheckedChange(path=path, after=after)]).violations)
+        for after in (bad, good)
+    ]
+    assert broken == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ("Please stop using [alert] for errors", "banned"),
+        ("Prefer `const` over [var].", "banned"),
+        ("Use [logger], never print", "wanted"),
+        ("No function without [type hints], please", "wanted"),
+        ("[goto] is what crashed the parser", "blamed"),
+        ("Leave the [emojis] out of my answers", "banned"),
+    ],
+)
+def test_the_position_in_the_sentence_decides_what_is_said_about_a_thing(rule, found):
+    start, end = rule.index("["), rule.index("]") - 1
+    assert stance(rule.replace("[", "").replace("]", ""), start, end) == found

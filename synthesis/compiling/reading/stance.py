@@ -73,6 +73,7 @@ _NO_AFTER = compiled(
     r"|\b(?:must|may|should|can|shall|will|do|does|did|is|are|has|have|would|could)(?:\s+not|n'?t)\b"
     r"|\bcannot\b|\b(?:must|may|should|can|shall|will|are|is)?\s*never\b"
     r"|\bha(?:s|ve|d) (?:absolutely )?no (?:place|business|home|room|right|reason|part)\b|\bno longer\b"
+    r"|\b(?:has|have) nothing to do in\b|\bends? up nowhere\b"
     r"|\bgets? (?:an? )?(?:hard |firm |clear |flat )*no\b|\b(?:stay|keep|go|belong|leave|come)s?\s+(?:out"
     r"|elsewhere"
     r"|outside)\b(?! as)|\b(?:ha(?:s|ve) to|must|needs? to|should) (?:go|die|leave|disappear|vanish)\b"
@@ -108,6 +109,12 @@ _BACK = compiled(
 )
 
 
+_CAUSE = compiled(r"\b(?:because of|due to|thanks to|caused by|blame|came from) (?:an? |the )?[`\"']?$")
+_NEXT = re.compile(r"[,;]\s*[`\"']?$")
+_IS_IT = compiled(r"^[`\"')(]*\s+(?:it )?(?:is|are)\W*$")
+"""A thing after a comma that is not what was ruled out before it: "X isn't good enough, Y is"."""
+
+
 def sentences_of(words: str, inside: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
     """Return the start and end of each sentence; a mark in an abbreviation or in ``inside`` ends none."""
     bounds, start = [], 0
@@ -131,6 +138,8 @@ def stance(words: str, start: int, end: int) -> Stance:
     before, after = words[first:start], words[end:last]
     found = _before(before)
     window = after[: match.start()] if (match := _WINDOW_END.search(after)) else after
+    if _NEXT.search(before) and _IS_IT.search(window):
+        return "wanted"
     if found == "banned" or _out(before, window):
         return "banned"
     no, yes = _NO_AFTER.search(window[:90]), _YES_AFTER.search(window[:90])
@@ -144,7 +153,7 @@ def stance(words: str, start: int, end: int) -> Stance:
         return "banned"
     if yes:
         return "allowed"
-    if _BLAME.search(after):
+    if _BLAME.search(after) or _CAUSE.search(before):
         return "blamed"
     return "wanted" if _DEMAND.search(before + after) else ""
 

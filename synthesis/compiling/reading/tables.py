@@ -183,10 +183,12 @@ MANIFESTS: dict[str, str] = {
 
 STYLES: dict[str, str] = {
     r"snake[_ -]?case": r"_*[a-z][a-z0-9]*(?:_[a-z0-9]+)*_*",
+    r"mixed ?caps": r"[A-Za-z][A-Za-z0-9]*",
     r"(?:lower )?camel[ -]?case": r"[_$]*[a-z][A-Za-z0-9]*",
     r"pascal[ -]?case|upper camel[ -]?case": r"_*[A-Z][A-Za-z0-9]*",
     r"kebab[ -]?case|dash-?separated|hyphenated": r"[a-z0-9]+(?:-[a-z0-9]+)*",
-    r"(?:screaming|upper|constant)[_ -](?:snake[_ -]?)?case|all[ -]caps": r"_*[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*",
+    r"(?:screaming|upper|constant)[_ -]snake(?:[_ -]?case)?|(?:screaming|upper|constant)[_ -]?case"
+    r"|all[ -]caps": r"_*[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*",
 }
 """Styles of names, and the regular expression of a whole name."""
 

@@ -21,7 +21,6 @@ _PERMITS = compiled(
     r"|knock yourself out"
     r"|as (?:they|it|you) likes?)\b"
 )
-_DENIES = compiled(r"\b(?:no|none|nothing|nobody|neither)\b[^,;]*\b(?:may|can|is|are)\b")
 _LETS_OUT = compiled(
     r"\b(?:except|apart from|aside from|other than|outside|excluding|but not|not counting|unless"
     r"|save for)\b[^.;]*$"
@@ -39,6 +38,8 @@ _OPEN = compiled(
 )
 """Exceptions and wishes that no check can see."""
 
+_DENIES = compiled(r"\b(?:no|never|not|nothing|nobody|none|neither)\b")
+_ARTICLE = compiled(r"\b(?:an?|any|every|each|all|the|our) $")
 _SUFFIX = re.compile(r"(?<![\w./*`-])`?\*?(\.[a-z][a-z0-9]{0,5})`?(?![\w(.-])")
 _PROSE = (
     ".md .rst .tex .txt .csv .sql .scss .sass .less .vue .svelte .dart .proto .xml .toml .ini .ipynb .gd .svg"
@@ -77,6 +78,7 @@ _WHOLE = vocabulary(
 )
 _GENERIC = vocabulary(
     """
+    crate crates gem lib libs library package packages plugin service app
     layer layers folder folders directory directories code module modules files file package area side
     dir texts text
     """
@@ -120,14 +122,20 @@ def where_of(reading: RuleReading) -> Where:
         ):
             let_out = _LETS_OUT.search(part)
             before = part[: let_out.start()] if let_out else part
-            permits = _PERMITS.search(part) and not _DENIES.search(part)
+            permits = _PERMITS.search(part)
+            if permits and _DENIES.search(part[: permits.start()]):
+                permits = None
             if _TESTS.search(let_out.group() if let_out else part if permits else ""):
                 exceptions |= dict.fromkeys(TEST_FILES)
             elif let_out and not globs_in(let_out.group()):
                 open_ |= reading.conditional and "outside" not in let_out.group().lower()
             exceptions |= dict.fromkeys(globs_in(let_out.group())) if let_out else {}
             (exceptions if permits else paths).update(dict.fromkeys(globs_in(before)))
-    if suffixes := [one for one in _SUFFIX.findall(words) if one in _KNOWN_SUFFIXES]:
+    if suffixes := [
+        one[1]
+        for one in _SUFFIX.finditer(words)
+        if one[1] in _KNOWN_SUFFIXES or _ARTICLE.search(words[: one.start()])
+    ]:
         folders = [glob.removesuffix("**") for glob in paths if glob.endswith("/**")] or ["**/"]
         rest = [glob for glob in paths if not glob.endswith("/**")]
         paths = dict.fromkeys(
