@@ -9,7 +9,7 @@ from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.evaluate import evaluate_command
 from agentx.synthesis.enforcement.functions import functions_of, is_meant
-from agentx.synthesis.memory.checks import CommandCheck, DependencyCheck, SizeCheck, TextCheck
+from agentx.synthesis.memory.checks import CommandCheck, DependencyCheck, PathCheck, SizeCheck, TextCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
@@ -390,6 +390,9 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
 # --- compiling ---
 
 
+PERHAPS = "The user may have allowed it."
+
+
 @pytest.mark.parametrize(
     ("text", "modality", "check"),
     [
@@ -400,8 +403,8 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never edit src/generated/api.py.", "must_not", forbid_path(("src/generated/api.py",), frozen=True)),
         ("Never commit *.log files", "must_not", forbid_path(("**/*.log", "*.log"))),
         ("Never create .env files", "must_not", forbid_path(("**/.env", ".env", "**/.env.*", ".env.*"))),
-        ("Never edit setup.py without asking me", "must_not", None),
-        ("Never create a requirements.txt file unless I ask", "must_not", None),
+        ("Never edit setup.py without asking me", "must_not", PathCheck(paths=("**/setup.py",), actions=("create", "change", "delete"), doubt=PERHAPS)),
+        ("Never create a requirements.txt file unless I ask", "must_not", PathCheck(paths=("**/requirements.txt",), doubt=PERHAPS)),
         ("Never create files in a hurry", "must_not", None),
         ("Never mention Elon Musk.", "must_not", forbid_text(("Elon Musk",))),
         ("Never mention Elon Musk or Jeff Bezos again", "must_not", forbid_text(("Elon Musk", "Jeff Bezos"))),
@@ -410,7 +413,7 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
-        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
+        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",))),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import pandas, polars or numpy.", "must_not", require_import("pandas", "polars", "numpy", forbidden=True)),
         ("Never import pandas, it is slow.", "must_not", require_import("pandas", forbidden=True)),
