@@ -163,7 +163,8 @@ _MEANT_IN = ((r"\bAsync suffix\b|\b(?:ends? in|with) [`\"']?Async\b", "csharp"),
 # --- marks: decorators, annotations, attributes ---
 
 _NAMED_MARK = compiled(
-    r"[`\"']?(?P<name>(?-i:[A-Za-z]\w*[A-Z_.]\w*|[A-Z]\w+)|(?<=[`\"'])\w+)[`\"']? (?:decorator|annotation|attribute)\b"
+    r"[`\"']?(?P<name>(?-i:[A-Za-z]\w*[A-Z_.]\w*|[A-Z]\w+)|(?<=[`\"'])\w+)[`\"']?"
+    r" (?:decorator|annotation|attribute)\b"
 )
 _MUST = compiled(
     r"\b(?:must|has to|have to|needs?|should|carr(?:y|ies)|gets?|requires?|always|is to|wears?|wants?"
@@ -206,8 +207,8 @@ def compile_marks(reading: RuleReading, where: Where) -> Iterator[Check]:
             ]
         must = _MUST.search(words)
         wanted = [one for one in marks if _is_wanted(words, one)]
-        if not must or not wanted
-            or sum(one.start > must.start() for one in wanted) > 1 or re.search(r"(?i)\bclass(?:es)? and functions?\b", words):
+        several = must and sum(one.start > must.start() for one in wanted) > 1
+        if not must or not wanted or several or re.search(r"(?i)\bclass(?:es)? and functions?\b", words):
             continue
         given = [
             one.text.lstrip("@") for one in marks if one.start < must.start() and one.start < wanted[-1].start
