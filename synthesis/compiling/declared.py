@@ -162,14 +162,17 @@ _MEANT_IN = ((r"\bAsync suffix\b|\b(?:ends? in|with) [`\"']?Async\b", "csharp"),
 
 # --- marks: decorators, annotations, attributes ---
 
-_NAMED_MARK = compiled(r"[`\"']?(?P<name>[A-Za-z_][\w.]*)[`\"']? (?:decorator|annotation|attribute)\b")
+_NAMED_MARK = compiled(
+    r"[`\"']?(?P<name>(?-i:[A-Za-z]\w*[A-Z_.]\w*|[A-Z]\w+)|(?<=[`\"'])\w+)[`\"']?"
+    r" (?:decorator|annotation|attribute)\b"
+)
 _MUST = compiled(
     r"\b(?:must|has to|have to|needs?|should|carr(?:y|ies)|gets?|requires?|always|is to|wears?|wants?"
     r"|without|has|have"
     r"|put|add|mark|annotate|decorate|goes? on|belongs? on|be|with|sits?)\b"
 )
 _FUNCTIONS = compiled(
-    r"\b(?:any|all|every|each|new|the|our|no)\b(?: (?:of|the|your|our|new|single|other))* "
+    r"\b(?:any|all|every|each|our|no)\b(?: (?:of|the|your|our|new|single|other))* "
     r"(?P<kind>(?:(?!(?:and|or|to|in|with|of|for|that|which|must|needs?)\b)[\w/-]+ ){0,3}?)(?:functions?"
     r"|methods?|tests?)\b"
 )
@@ -204,7 +207,8 @@ def compile_marks(reading: RuleReading, where: Where) -> Iterator[Check]:
             ]
         must = _MUST.search(words)
         wanted = [one for one in marks if _is_wanted(words, one)]
-        if not must or not wanted:
+        several = must and sum(one.start > must.start() for one in wanted) > 1
+        if not must or not wanted or several or re.search(r"(?i)\bclass(?:es)? and functions?\b", words):
             continue
         given = [
             one.text.lstrip("@") for one in marks if one.start < must.start() and one.start < wanted[-1].start

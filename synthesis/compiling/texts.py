@@ -44,7 +44,8 @@ _FORMS = compiled(
 _BARE_WORDS = compiled(
     r"\b(?:the )?(?:words?|terms?|phrases?|abbreviations?|acronyms?|spellings?|names?|buzzwords?)(?: like"
     r"| such as|:)? "
-    r"(?P<list>(?!(?:in|for|of|that|is|are|must|should|on|to|with|we|you|i|it|and|or|limit|count|order"
+    r"(?P<list>(?!(?:below|above|following|here|in|for|of|that"
+    r"|is|are|must|should|on|to|with|we|you|i|it|and|or|limit|count|order"
     r"|choice|which"
     r"|you|file|class|may|can|has|have|per|from|max\w*|long|at|by)\b)"
     r"[\w'-]+(?:(?:, | and | or |, and |, or )(?!(?:it|we|they|use|i|you)\b)[\w'-]+){0,8}?)"
