@@ -112,7 +112,7 @@ def called(names, base, root):
     with Workspace.open(base / "task") as ws:
         (flow,) = (item.id for item in ws.memory("flow"))
     places = {name: root.parent / file for name, file in _FILES.items()}
-    places |= {"flow": flow, "script": f"script:{root.parent}/turns.jsonl"}
+    places |= {"flow": flow, "rule": "c-3", "other": "c-5", "script": f"script:{root.parent}/turns.jsonl"}
     return {
         (root.name, name): [word.format(**places) for word in GOOD[name]]
         + (["-C", str(root)] if name != "init" else [])
