@@ -459,8 +459,12 @@ class Workspace:
         return editing.pin(self.engine, item, self.settings.actor, pinned=pinned)
 
     def review(self, item: str, *, accept: bool) -> MemoryItem:
-        """Accept or reject a candidate."""
+        """Accept or reject a candidate or a proposed merge."""
         return editing.review(self.engine, item, self.settings.actor, accept=accept)
+
+    def merge(self, item: str, other: str, *, undo: bool = False) -> MemoryItem:
+        """Merge a rule into another that says the same; or separate them again."""
+        return (editing.unmerge if undo else editing.merge)(self.engine, item, other, self.settings.actor)
 
     def to_settle(self, message: str = "", *, most: int = settling.MOST, agent: str = "") -> list[Unsettled]:
         """Return the candidates and perhaps-ended rules that touch the work, the newest words first.

@@ -1,7 +1,7 @@
 """A year of agents whose rules are kept by the very functions that keep a workspace's rules.
 
-``python -m tests.simulate_rules`` prints what becomes of rules whose occasion comes up daily, weekly, monthly or never,
-and of wrong ones, and draws ``docs/images/rules-year.svg``.
+``python -m tests.simulate_rules`` prints what becomes of rules whose occasion comes up daily, weekly, monthly, quarterly
+or never, of prohibitions, and of wrong rules, and draws ``docs/images/rules-year.svg``.
 
 What is made up is the world: occasions come at known rates among other tasks that share their words. A task that is
 shown its rule mostly keeps it, one that is not shown it keeps it less often, and half of those that keep it can be seen
@@ -36,20 +36,33 @@ USES = {
     "daily": 1.0,
     "weekly": 1 / 7,
     "monthly": 1 / 30,
+    "quarterly": 1 / 91,
+    "prohibition": 1 / 7,
     "never": 0.0,
     "wrong, ignored": 1 / 7,
     "wrong, denies": 1 / 7,
+    "wrong prohibition": 1 / 7,
 }
 """Occasions of a rule in a day."""
 
-NUMBERS = {"daily": 2, "weekly": 8, "monthly": 16, "never": 8, "wrong, ignored": 4, "wrong, denies": 4}
+NUMBERS = {
+    "daily": 2,
+    "weekly": 8,
+    "monthly": 16,
+    "quarterly": 8,
+    "prohibition": 8,
+    "never": 8,
+    "wrong, ignored": 4,
+    "wrong, denies": 4,
+    "wrong prohibition": 4,
+}
 """Rules of one agent."""
 
 TASKS = 10
 """Of such an agent in a day, of which most are about something else."""
 
 SEEN = 0.5
-"""How often a task that kept a rule shows it by the words of its commands."""
+"""How often a task that did what a rule names shows it by the words of its commands."""
 
 UNHEARD = 0.1
 """Share of the occasions that a request words so that no word of the rule is in it."""
@@ -63,6 +76,11 @@ _RULES = (
     "Lesson learned: when you prepare the {place} {occasion}, {verb} the {object}.",
     "After every {place} {occasion}, {verb} the {object}.",
     "For the {place} {occasion}, always {verb} the {object}.",
+)
+
+_PROHIBITIONS = (
+    "Never {verb} the {object} during the {place} {occasion}.",
+    "When you prepare the {place} {occasion}, don't {verb} the {object}.",
 )
 
 BREAKS, BREAKS_UNTOLD = 0.05, 0.3
@@ -167,7 +185,7 @@ class User(Memory):
         items = []
         for number, (sort, (place, occasion)) in enumerate(zip(sorts, combined, strict=False), 1):
             verb, thing = self._random.choice(verbs), self._random.choice(things)
-            wording = self._random.choice(_RULES)
+            wording = self._random.choice(_PROHIBITIONS if "prohibition" in sort else _RULES)
             text = wording.format(verb=verb, object=thing, place=place, occasion=occasion).capitalize()
             item = MemoryItem(id=f"r-{number}", kind="rule", text=text, trust="user", detail=RuleDetail())
             self.rules[item.id] = sort, verb, thing, place, occasion
@@ -203,7 +221,8 @@ class User(Memory):
         keeps = not sort.startswith("wrong") and self._random.random() >= (
             BREAKS if active else BREAKS_UNTOLD
         )
-        seen = keeps and self._random.random() < SEEN
+        does = keeps != ("prohibition" in sort)  # what a prohibition names is done where it is not kept
+        seen = does and self._random.random() < SEEN
         self.act(f"{verb} {thing}" if seen else f"finish {place} {occasion}", at)
 
     def used(self, sort: str) -> Used:
@@ -225,9 +244,9 @@ class Year(NamedTuple):
     active: dict[str, list[float]]
 
 
-def year(agents: int = AGENTS, days: int = DAYS) -> Year:
-    """A year of some agents."""
-    lives = [User(seed) for seed in range(1, agents + 1)]
+def year(agents: int = AGENTS, days: int = DAYS, first: int = 1) -> Year:
+    """A year of some agents, the first one with this seed."""
+    lives = [User(seed) for seed in range(first, first + agents)]
     active: dict[str, list[float]] = {sort: [] for sort in USES}
     for day in range(days):
         for agent in lives:
@@ -268,14 +287,15 @@ def main() -> None:
     """Print the table, and draw the picture."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--image", type=Path, default=IMAGE, help="where the picture goes")
-    image = arguments.parse_args().image
-    lived = year()
+    arguments.add_argument("--seed", type=int, default=1, help="of the first agent")
+    given = arguments.parse_args()
+    lived = year(first=given.seed)
     print("| rule | rules | active after a year | retired | active at its occasions, last 90 days |")
     print("|---|---|---|---|---|")
     for sort, used in lived.used.items():
         shown = f"{used.shown / used.occasions:.1%} of {used.occasions:,}" if used.occasions else "–"
         print(f"| {sort} | {used.rules} | {used.active / used.rules:.1%} | {used.retired} | {shown} |")
-    image.write_text(plot(lived), "utf-8")
+    given.image.write_text(plot(lived), "utf-8")
 
 
 if __name__ == "__main__":

@@ -265,14 +265,14 @@ class _AgentRun:
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
         opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
-        calls = [
+        facts = [
             event.data
             for event in self.recorded(state.last_run.seq)
-            if event.run == self.id and isinstance(event.data, ToolCallExecuted)
+            if event.run == self.id and isinstance(event.data, ToolCallExecuted | AgentMessageSent)
         ]
         self.ws.gates.after_run(
             task,
-            calls,
+            facts,
             passed=status == "COMPLETED" and not opened and not violations,
             flows=status != "FAILED",
             run=self.id,

@@ -122,6 +122,7 @@ COMMANDS: dict[str, Entry] = {
     "memory check": Entry("memory.checks:check", "memory check c-3 --try"),
     "memory retire": Entry("memory.memory:retire", "memory retire c-5"),
     "memory pin": Entry("memory.memory:pin", "memory pin c-3"),
+    "memory merge": Entry("memory.memory:merge", "memory merge r-3 r-4"),
     "memory review": Entry("memory.review:review", "memory review --accept c-5"),
     "memory explain": Entry(
         "memory.memory:explain_message", 'memory explain "The README says: use tabs."', _READS

@@ -1,4 +1,4 @@
-"""Edit memory by hand: add, edit, retire, pin, review. Each change is recorded with its author."""
+"""Edit memory by hand: add, edit, retire, pin, merge, review. Each change is recorded with its author."""
 
 from collections.abc import Sequence
 from typing import Any, cast, get_args
@@ -9,6 +9,9 @@ from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.demands.reading.scope import reach_of
+from agentx.synthesis.learning.maintenance_plan import PATCHED
+from agentx.synthesis.learning.merging import MERGED, STANDING, merged, proposed_for, rank, separated
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
@@ -28,6 +31,7 @@ from agentx.synthesis.memory.items import (
     item_id,
     joined,
     sort_of,
+    superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.rule_lifecycle import standing_as
@@ -96,7 +100,7 @@ def add(
         engine: The workspace's engine.
         kind: The kind.
         text: The words.
-        scope: Where it applies.
+        scope: Where it applies; by default what the words of a constraint name.
         until: What ends it.
         score: Importance from 1 to 10.
         actor: Who adds it.
@@ -116,6 +120,7 @@ def add(
         raise UsageError("A memory item needs text.")
     if not 1.0 <= score <= 10.0:  # noqa: PLR2004
         raise UsageError(f"A score must be from 1 to 10, not {score:g}.")
+    scope = _scope(kind, text, scope)
     with engine.write_path.exclusive():
         status = standing_as(score) if kind == "rule" else "active"
         detail = detail_of(kind, text, scope, until, sort)
@@ -153,10 +158,15 @@ def proposed(kind: str, text: str, scope: Scope, checks: Sequence[Check] | None)
         UsageError: Items of this kind cannot have checks.
     """
     text = one_line(text)
+    scope = _scope(kind, text, scope)
     detail = detail_of(kind, text, scope)
     if checks is not None or kind not in CHECKED_KINDS:
         detail = with_checks(kind, detail, checks or ())
     return MemoryItem(id="", kind=cast("Kind", kind), text=text, scope=scope, detail=detail)
+
+
+def _scope(kind: str, text: str, given: Scope) -> Scope:
+    return reach_of(text).scope if kind == "constraint" and given == Scope() else given
 
 
 def with_checks(kind: str, detail: Detail, checks: Sequence[Check]) -> Detail:
@@ -192,21 +202,25 @@ def detail_of(kind: str, text: str, scope: Scope, until: str = "", sort: NoteSor
 
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
-    """Replace an item's text; its checks are compiled again, except those that the user wrote."""
+    """Replace an item's text; its compiled checks, and the scope that its words name, follow it."""
     text = one_line(text)
     if not text:
         raise UsageError("A memory item needs text; to end the item, use `agentx memory retire`.")
     with engine.write_path.exclusive():
         item = find(engine, name)
         detail, former = item.detail, checks_of(item)
-        checks = tuple(check for check in former if check.by_hand)
+        checks, scope = tuple(check for check in former if check.by_hand), item.scope
         if isinstance(detail, ConstraintDetail):
-            checks = checks or in_mode(former, compile_checks(text, detail.modality, item.scope))
+            named = reach_of(item.text).scope == scope
+            scope = reach_of(text).scope if named else scope
+            checks = checks or in_mode(former, compile_checks(text, detail.modality, scope))
             detail = msgspec.structs.replace(detail, checks=checks)
         elif isinstance(detail, RejectionDetail):
             detail = msgspec.structs.replace(detail, idea=text, checks=checks)
         return change(
-            engine, Patch(id=name, text=text, short=shorten(text), detail=detail, worded_by=""), actor
+            engine,
+            Patch(id=name, text=text, short=shorten(text), scope=scope, detail=detail, worded_by=""),
+            actor,
         )
 
 
@@ -231,12 +245,20 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
     """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
+    A proposed merge is done, or never proposed again.
+
     Raises:
-        UsageError: It is not a candidate, and nothing may have ended it.
+        UsageError: It is not a candidate, and nothing may have ended it or is perhaps the same.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
         ended = item.status == "active" and item.perhaps_ended_by
+        other = None if ended else proposed_for(item, engine.log.state.items)
+        if other and accept:
+            better, worse = sorted((item, other), key=rank)
+            return merge(engine, better.id, worse.id, actor)
+        if other:
+            return change(engine, Patch(id=name, links=separated(item, other.id)), actor)
         if item.status != "candidate" and not ended:
             raise UsageError(f"{name} is {item.status}, not a candidate.")
         patch = Patch(id=name, status="active" if accept else "retired", trust="user")
@@ -244,6 +266,51 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
             evidence = item.evidence if accept else joined(item.evidence, item.perhaps_ended_by)
             patch = Patch(id=name, status=patch.status, evidence=evidence, perhaps_ended_by=())
         return change(engine, patch, actor)
+
+
+def merge(engine: Engine, kept: str, other: str, actor: str) -> MemoryItem:
+    """Merge one item into another that says the same; the wordings of both stay, linked both ways.
+
+    Raises:
+        UsageError: They are of different kinds, of a kind that is not merged, or no longer stand.
+    """
+    with engine.write_path.exclusive():
+        item, taken = find(engine, kept), find(engine, other)
+        if kept == other or item.kind != taken.kind or item.kind not in MERGED:
+            raise UsageError("Only two rules, or two items of knowledge, can be merged.")
+        for one in (item, taken):
+            if one.status not in STANDING:
+                raise UsageError(f"{one.id} is {one.status}, so it cannot be merged.")
+        return _replace(engine, merged(item, [taken]), actor)
+
+
+def unmerge(engine: Engine, kept: str, other: str, actor: str) -> MemoryItem:
+    """Take a merge back: the other item stands again, and the two are never merged again.
+
+    Raises:
+        UsageError: The second was not merged into the first.
+    """
+    with engine.write_path.exclusive():
+        item, taken = find(engine, kept), find(engine, other)
+        if superseded_by(taken) != kept or taken.status != "retired":
+            raise UsageError(f"{other} was not merged into {kept}.")
+        reason = f"It was separated from {kept}."
+        again = msgspec.structs.replace(
+            taken, status=standing_as(taken.score), links=separated(taken, kept), reason=reason
+        )
+        alone = msgspec.structs.replace(item, links=separated(item, other), reason="")
+        return _replace(engine, [again, alone], actor)
+
+
+def _replace(engine: Engine, items: Sequence[MemoryItem], actor: str) -> MemoryItem:
+    """Record new versions of items; return the first of them."""
+    patches = []
+    for new in items:
+        old = find(engine, new.id)
+        fields = {name: getattr(new, name) for name in PATCHED if getattr(new, name) != getattr(old, name)}
+        patches.append(Patch(id=new.id, **fields))
+    engine.synthesizer.record(patches, PERSON, actor=actor)
+    return find(engine, items[0].id)
 
 
 def change(engine: Engine, patch: Patch, actor: str) -> MemoryItem:

@@ -4,6 +4,7 @@ It runs on request, and automatically when work continues after a night. The tim
 not a clock.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -16,9 +17,11 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import ContextProvided, Event, RunStarted, TaskGraded, UserMessageSent
 from agentx.storage.log.history import told_already
 from agentx.synthesis.gates.opportunities import outcomes
-from agentx.synthesis.learning.maintenance_plan import APART, PATCHED, Upkeep, Use, upkeep
+from agentx.synthesis.learning.maintenance_plan import PATCHED, Upkeep, Use, upkeep
+from agentx.synthesis.learning.merging import APART, PROPOSED
 from agentx.synthesis.memory.conclusions import MAINTENANCE, PERSON, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Link, MemoryItem
+from agentx.synthesis.similarity.paraphrase import Likeness
 from agentx.synthesis.state.flows import Advice, advice
 from agentx.synthesis.state.rule_lifecycle import is_critical
 from agentx.synthesis.state.state import State
@@ -29,6 +32,10 @@ _MEMORY = "i:"
 
 _BEFORE = 16
 """Number of events read before the last maintenance, to know the task that began just then."""
+
+
+EMBED_S = 5.0
+"""Longest time that one maintenance embeds rules."""
 
 
 class NothingToTakeBack(UsageError):
@@ -71,12 +78,13 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
         ReadOnly: The workspace was written by a newer version.
     """
     state = engine.snapshot()
-    found, recorded = _find(engine.log, state, now), []
+    near = _likeness(engine)
+    found, recorded = _find(engine.log, state, now, near), []
     if not dry_run and (found.nights or found.changes):
         with engine.write_path.exclusive():
             if engine.log.state.seq != state.seq:  # others wrote meanwhile
                 state = engine.snapshot()
-                found = _find(engine.log, state, now)
+                found = _find(engine.log, state, now, near)
             if found.nights or found.changes:
                 recorded = engine.synthesizer.record(found.changes, MAINTENANCE, through=state.seq)
     items = state.items | {one.item.id: one.item for one in found.done}
@@ -92,7 +100,23 @@ def maintain(engine: Engine, *, now: str = "", dry_run: bool = False) -> Maintai
     )
 
 
-def _find(log: RecordedLog, state: State, now: str) -> Upkeep:
+def _likeness(engine: Engine) -> Likeness:
+    """Return the cosine of the meanings of two texts; 0 without an embedder, or when the time is used up."""
+    end = time.monotonic() + EMBED_S
+    missing = False
+
+    def near(one: str, other: str) -> float:
+        nonlocal missing
+        if missing:
+            return 0.0
+        vectors = engine.meanings.of((one, other), within_s=end - time.monotonic())
+        missing = not vectors
+        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
+
+    return near
+
+
+def _find(log: RecordedLog, state: State, now: str, near: Likeness) -> Upkeep:
     uses: dict[str, Use] = {}  # of the items that agents were shown since the last maintenance
 
     def read() -> Iterator[Event]:
@@ -102,7 +126,7 @@ def _find(log: RecordedLog, state: State, now: str) -> Upkeep:
             yield event
 
     done = outcomes(state, read())
-    return upkeep(state, max(now or stamp(), state.at), uses, done)
+    return upkeep(state, max(now or stamp(), state.at), uses, done, near)
 
 
 def _use(uses: dict[str, Use], event: Event, provided: ContextProvided) -> None:
@@ -197,6 +221,7 @@ def _back(before: MemoryItem | None, after: MemoryItem, present: MemoryItem, rea
     if not fields:
         return None
     if "links" in fields:
-        apart = (Link(APART, link.target) for link in after.links if link not in before.links)
+        added = (link for link in after.links if link not in before.links and link.relation != PROPOSED)
+        apart = (Link(APART, link.target) for link in added)
         fields["links"] = (*before.links, *apart)
     return Patch(id=present.id, **fields | {"reason": reason})

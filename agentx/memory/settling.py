@@ -20,6 +20,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.judgement.judge_answer import RefusedEntry
 from agentx.synthesis.judgement.settling import SettleVerdict, can_be_settled, check_verdicts
 from agentx.synthesis.language.words import subject_words
+from agentx.synthesis.learning.merging import proposed_for
 from agentx.synthesis.memory.conclusions import AGENT
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.state import State
@@ -141,7 +142,11 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
 def most_useful_first(state: State) -> list[MemoryItem]:
     """Return everything that a person can settle: what touches recent work, the most repeated, the newest."""
     touching = {item.id for item in waiting(state)}
-    found = [item for item in state.items.values() if item.status == "candidate" or _is_in_doubt(item)]
+    found = [
+        item
+        for item in state.items.values()
+        if item.status == "candidate" or _is_in_doubt(item) or proposed_for(item, state.items)
+    ]
     return sorted(
         found,
         key=lambda item: (item.id in touching, _repeats(item), _latest_seq(item), item.id),

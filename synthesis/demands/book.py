@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.storage.text import shorten
 from agentx.synthesis.compiling.compile import compile_checks
-from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.compiling.reading.rule import in_context
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of

@@ -7,6 +7,7 @@ import msgspec
 
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
+    AgentMessageSent,
     Event,
     RunEnded,
     RunStarted,
@@ -16,11 +17,12 @@ from agentx.storage.events.types import (
 )
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard
 from agentx.synthesis.gates.situations import comes_up, is_done
-from agentx.synthesis.learning.following import is_reading
+from agentx.synthesis.learning.following import checked_rules, is_reading
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.state.rule_lifecycle import RuleOutcome
 from agentx.synthesis.state.state import State
 
+_COUNTED = ToolCallExecuted | AgentMessageSent | TaskGraded | RunEnded
 _VALUE_CHARACTERS = 400
 _TASK_CHARACTERS = 2_000
 
@@ -30,7 +32,6 @@ class _Task(msgspec.Struct):
 
     Attributes:
         checked: By rule, whether its last check was kept.
-        broke: Rules with a check that was broken, or that denied a call.
     """
 
     said: list[Action]
@@ -38,7 +39,6 @@ class _Task(msgspec.Struct):
     seq: int = 0
     done: list[Action] = msgspec.field(default_factory=list)
     checked: dict[str, bool] = msgspec.field(default_factory=dict)
-    broke: set[str] = msgspec.field(default_factory=set)
     grade: TaskGraded | None = None
     ended: bool = False
 
@@ -80,12 +80,13 @@ def _outcomes(board: MemoryBoard, task: _Task) -> Iterator[RuleOutcome]:
         measured = item.id in task.checked
         if task.seq < item.created_seq or not (named or measured or _reached(board, item, actions)):
             continue
+        shown = task.checked.get(item.id, is_done(board, item, done))
         yield RuleOutcome(
             rule=item.id,
             at=task.at,
-            kept=item.id not in broke
-            and (item.id in kept or task.checked.get(item.id, is_done(board, item, done))),
-            broke=item.id in broke or item.id in task.broke,
+            kept=item.id not in broke and (item.id in kept or bool(shown)),
+            broke=item.id in broke or (not named and task.checked.get(item.id) is False),
+            unknown=shown is None and not named,
             graded=named,
         )
 
@@ -125,7 +126,7 @@ def _tasks(events: Iterable[Event], since: int) -> list[_Task]:
         elif isinstance(data, UserMessageSent):
             if Actor.parse(event.actor).is_user and event.run not in running:
                 begin(event, data.body.text)
-        elif event.seq > since and isinstance(data, ToolCallExecuted | TaskGraded | RunEnded):
+        elif event.seq > since and isinstance(data, _COUNTED):
             task = open_tasks.get(event.run)
             if task is None or (isinstance(data, TaskGraded) and not event.run and task.grade):
                 task = begin(event, "")
@@ -142,12 +143,17 @@ def _take(task: _Task, event: Event) -> None:
             task.said.append(Action(text=grade.task, domain=grade.domain))
         case RunEnded():
             task.ended = True
+        case AgentMessageSent() as answer:
+            _check(task, answer)
         case ToolCallExecuted() as call if not event.actor.startswith("tool:"):
-            task.checked |= dict.fromkeys(call.kept, True)
-            task.checked |= dict.fromkeys((*call.broke, *call.denied_by), False)
-            task.broke |= {*call.broke, *call.denied_by}
+            _check(task, call)
             if call.changes or not is_reading(call.tool, call.command):
                 (task.said if call.status == "DENIED" else task.done).append(_action(event, call))
+
+
+def _check(task: _Task, fact: ToolCallExecuted | AgentMessageSent) -> None:
+    kept, broke = checked_rules([fact])
+    task.checked |= dict.fromkeys(kept, True) | dict.fromkeys(broke, False)
 
 
 def _action(event: Event, call: ToolCallExecuted) -> Action:

@@ -12,7 +12,7 @@ from agentx.synthesis.enforcement.topics import about
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, applies
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.similarity.near_duplicates import meaning
-from agentx.synthesis.similarity.statement import bare
+from agentx.synthesis.similarity.normal_form import bare
 from agentx.synthesis.state.flows import terms
 from agentx.synthesis.state.rule_lifecycle import is_passed_over
 
@@ -33,9 +33,12 @@ _PHRASE_CHARACTERS = 300
 KEPT_ENOUGH = 0.75
 """Minimum share of the weight of what a rule asks for that must be in what was done."""
 
-_TIMES = "before|after|when|whenever|while|during|if"
+_TIMES = (
+    "before|after|when|whenever|while|during|if|upon|prior to|(?:each|every) time"
+    "|once(?= (?:the|an?|you|we|all|it|they)\\b)|at the (?:start|beginning|end) of|on (?:each|every)"
+)
 _CLAUSE = re.compile(
-    rf"(?:\b(?:{_TIMES})\b|^(?:in|for)\b)([^,;:.!?]*?)(?=\b(?:{_TIMES})\b|[,;:.!?]|$)", re.IGNORECASE
+    rf"(?:\b(?:{_TIMES})\b|^(?:in|for|at|on)\b)([^,;:.!?]*?)(?=\b(?:{_TIMES})\b|[,;:.!?]|$)", re.IGNORECASE
 )
 
 
@@ -71,14 +74,19 @@ def comes_up(board: MemoryBoard, item: MemoryItem, action: Action, words: Abstra
     return bool(own) and board.share(own, words) >= WORDS_ENOUGH
 
 
-def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bool:
+def is_done(board: MemoryBoard, item: MemoryItem, words: AbstractSet[str]) -> bool | None:
     """Return whether what was done has the words of what a rule asks for.
 
-    Words never show that a prohibition was kept.
+    ``None`` if words cannot tell: that nothing of a prohibition was done shows neither that it was kept nor
+    that it was passed over. "Never A without B" asks for B.
     """
     own = board.words[item.id].keys()
     asked = own - frozenset[str]().union(*_clauses(item.text)) or own
-    return bool(asked) and not meaning(item.text).denies and board.share(asked, words) >= KEPT_ENOUGH
+    if not meaning(item.text).denies:
+        return bool(asked) and board.share(asked, words) >= KEPT_ENOUGH
+    if condition := own & frozenset(terms(bare(item.text).casefold().partition(" without ")[2])):
+        return board.share(condition, words) >= KEPT_ENOUGH or None
+    return False if asked and board.share(asked, words) >= KEPT_ENOUGH else None
 
 
 def wakers(board: MemoryBoard) -> list[MemoryItem]:

@@ -4,19 +4,27 @@ A pure function of a state, a time, and the uses and tasks since the last mainte
 midnights (UTC) between the two times. Each is processed in turn, so the next run catches up on a missed one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import msgspec
 
 from agentx.storage.clock import stamp
+from agentx.synthesis.learning.merging import (
+    MERGED,
+    PROPOSED,
+    STANDING,
+    age,
+    merged,
+    rank,
+    told_apart,
+    wordings,
+)
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     ARCHIVED,
-    TRUST_ORDER,
     Evidence,
-    Kind,
     Link,
     MemoryItem,
     RuleDetail,
@@ -27,7 +35,8 @@ from agentx.synthesis.memory.items import (
     superseded_by,
 )
 from agentx.synthesis.memory.policies import POLICIES
-from agentx.synthesis.similarity.near_duplicates import near_duplicates
+from agentx.synthesis.similarity.near_duplicates import near_duplicates, no_likeness
+from agentx.synthesis.similarity.paraphrase import Likeness
 from agentx.synthesis.state.rule_lifecycle import (
     ACTIVE,
     AGAIN,
@@ -38,14 +47,10 @@ from agentx.synthesis.state.rule_lifecycle import (
     fades,
     has_faded,
     is_critical,
-    risen,
     strengthened,
     tasks_of,
 )
 from agentx.synthesis.state.state import State
-
-MERGED: tuple[Kind, ...] = ("rule", "knowledge")
-"""Kinds whose near-duplicates are merged, each sort by itself."""
 
 RESOLVED_DAYS = 3
 """Days after which closed items are retired."""
@@ -57,13 +62,8 @@ year."""
 MEASURED = 2
 """Number of the engine's measurements that make a lesson a rule without the user's words."""
 
-APART = "differs_from"
-"""Relation between items that the user separated; they are never merged again."""
-
 PATCHED = tuple(name for name in Patch.__struct_fields__ if name != "id")
 """The fields of an item that a change can set."""
-
-_STANDING: tuple[Status, ...] = ("active", "dormant")
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -73,7 +73,9 @@ class Use(msgspec.Struct, frozen=True):
     at: str
 
 
-What = Literal["faded", "asleep", "retired", "merged", "promoted", "woken", "stronger", "archived", "used"]
+What = Literal[
+    "faded", "asleep", "retired", "merged", "proposed", "promoted", "woken", "stronger", "archived", "used"
+]
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +83,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         what: ``faded`` (passed over), ``asleep`` (dormant), ``retired``, ``merged`` (into an equivalent
-            item), ``promoted`` (a new rule), ``woken``, ``stronger``, ``archived`` or ``used``.
+            item), ``proposed`` (perhaps equivalent to another one), ``promoted`` (a new rule), ``woken``,
+            ``stronger``, ``archived`` or ``used``.
         score: The score before.
     """
 
@@ -107,7 +110,11 @@ class Upkeep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upkeep(
-    state: State, now: str, uses: Mapping[str, Use] | None = None, outcomes: Sequence[RuleOutcome] = ()
+    state: State,
+    now: str,
+    uses: Mapping[str, Use] | None = None,
+    outcomes: Sequence[RuleOutcome] = (),
+    near: Likeness = no_likeness,
 ) -> Upkeep:
     """Return what maintenance changes at a time, catching up on every night since the last one.
 
@@ -116,10 +123,11 @@ def upkeep(
         now: The current time, in the format of :attr:`agentx.storage.events.types.Event.at`.
         uses: What was recalled since the last maintenance, by item.
         outcomes: What the tasks since then did with the rules whose situation came up, in order.
+        near: Cosine of the meanings of two texts.
     """
     earliest = min((item.created_at for item in state.items.values() if item.created_at), default=now)
     passed = nights(state.maintained_at or earliest, now)
-    work = _Work(state)
+    work = _Work(state, near)
     work.use(uses or {})
     work.count(outcomes)
     for night in passed:
@@ -170,21 +178,22 @@ def _may_teach(item: MemoryItem) -> bool:
 class _Work:
     """Memory during maintenance; items are immutable values, and each step replaces some."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, near: Likeness) -> None:
         self.items = dict(state.items)
         self._tasks = tasks_of(state)
         compared = [
             item
             for item in self.items.values()
             if item.kind in MERGED
-            and (item.status in _STANDING or (item.kind == "rule" and item.status == "retired"))
+            and (item.status in STANDING or (item.kind == "rule" and item.status == "retired"))
         ]
         last = max(
             (item.changed_seq for item in compared if item.changed_at == state.maintained_at),
             default=state.maintained,
         )  # by events, as the clock may have been set back
         fresh = {item.id for item in compared if item.changed_seq > last or makes_a_rule(item)}
-        self._alike = near_duplicates(compared, fresh)
+        duplicates = near_duplicates(compared, fresh, near)
+        self._alike, self._perhaps = duplicates.same, duplicates.perhaps
         self._fading = [item.id for item in self.items.values() if fades(item)]
         self._noes: dict[int, list[Evidence]] = {}
         for item in self.items.values():
@@ -214,7 +223,7 @@ class _Work:
         """Strengthen the rules that tasks kept, and count the tasks that passed a rule over."""
         for outcome in outcomes:
             item = self.items.get(outcome.rule)
-            if item is not None and item.kind == "rule" and item.status in _STANDING:
+            if item is not None and item.kind == "rule" and item.status in STANDING:
                 self.items[item.id] = after_task(item, outcome, self._tasks)
 
     def fade(self) -> None:
@@ -226,6 +235,7 @@ class _Work:
     def tidy(self, at: str) -> None:
         """Merge, promote and retire what existed at a time."""
         self._merge(at)
+        self._propose()
         self._promote(at)
         latest = stamp(datetime.fromisoformat(at) - timedelta(days=RESOLVED_DAYS))
         for name in [name for name in self._resolved if self.items[name].changed_at <= latest]:
@@ -234,53 +244,47 @@ class _Work:
             self._set(self.items[name], status="retired", reason=reason)
 
     def _merge(self, at: str) -> None:
-        """Merge equivalent items into the better one, best first."""
-        stood = [self.items[name] for name in self._alike if _stood(self.items[name], at)]
-        stood.sort(key=lambda item: (_rank(item), item.created_seq, item.id))
-        for item in (self.items[one.id] for one in stood):
-            if item.status not in _STANDING:  # already merged into another one
-                continue
-            others = [self.items[name] for name in self._alike[item.id]]
-            # Pinned and critical items stay, and so do those that the user separated.
-            taken = [
-                other
-                for other in others
-                if (other.kind == item.kind and other.id != item.id and _stood(other, at))
-                and not (other.pinned or is_critical(other) or _told_apart(item, other))
-            ]
-            if taken:
-                self._take_in(item, taken)
+        """Merge equivalent items into the best one; the wordings that an item took in before count, too."""
+        for group in self._groups(at):
+            left = group
+            while left:
+                item, *others = left
+                # Pinned and critical items stay, and so do those that the user separated.
+                kept = [one for one in others if one.pinned or is_critical(one) or told_apart(item, one)]
+                if taken := sorted((one for one in others if one not in kept), key=age):
+                    self.items |= {one.id: one for one in merged(item, taken)}
+                left = kept
 
-    def _take_in(self, item: MemoryItem, taken: Sequence[MemoryItem]) -> None:
-        for other in taken:
-            links = (*other.links, Link("superseded_by", item.id))
-            self._set(other, status="retired", links=links, reason=f"{item.id} says the same.")
-        every = (item, *taken)
-        detail = item.detail
-        if isinstance(detail, RuleDetail):
-            details = [detail_of(one) for one in every]
-            detail = RuleDetail(
-                violations=sum(one.violations for one in details),
-                enforced_by=next((one.enforced_by for one in details if one.enforced_by), ""),
-                checks=next((one.checks for one in details if one.checks), ()),
-                reached=max(one.reached for one in details),
-                arose=sum(one.arose for one in details),
-            )
-        score = risen(max(one.score for one in every), AGAIN)
-        awake = score >= ACTIVE or any(one.status == "active" for one in every)
-        *names, last = [one.id for one in taken]
-        taken_in = f"{', '.join(names)} and {last}, which say" if names else f"{last}, which says"
-        self._set(
-            item,
-            status="active" if awake else item.status,
-            score=score,
-            strength=max(one.strength for one in every),
-            used_at=max(one.used_at or one.created_at for one in every),
-            evidence=joined(*(one.evidence for one in every if one.trust == item.trust)),
-            links=(*item.links, *(Link("supersedes", one.id) for one in taken)),
-            detail=detail,
-            reason=f"It took in {taken_in} the same.",
-        )
+    def _groups(self, at: str) -> list[list[MemoryItem]]:
+        """Return the standing items that say the same, directly or by a third one, in groups, best first."""
+        groups: list[list[MemoryItem]] = []
+        done = set[str]()
+        for name in self._alike:
+            group, open_ = list[MemoryItem](), [self._survivor(name)]
+            while open_:
+                item = open_.pop()
+                if item.id in done or not _stood(item, at) or (group and item.kind != group[0].kind):
+                    continue
+                done.add(item.id)
+                group.append(item)
+                open_ += (self._survivor(other) for other in self._alike_to(item))
+            groups.append(sorted(group, key=rank))
+        return sorted((group for group in groups if group[1:]), key=lambda group: rank(group[0]))
+
+    def _alike_to(self, item: MemoryItem) -> Iterator[str]:
+        """Yield the ids of what says the same as an item, or as one that it took in."""
+        for one in (item, *wordings(item, self.items)):
+            yield from sorted(self._alike.get(one.id, ()))
+
+    def _propose(self) -> None:
+        """Let a person decide on pairs that may say the same."""
+        for older, younger in self._perhaps:
+            one, other = self.items[older], self.items[younger]
+            if one.kind != other.kind or not {one.status, other.status} <= set(STANDING):
+                continue
+            if not told_apart(one, other) and not any(link.target == older for link in other.links):
+                reason = f"Perhaps it says the same as {older}; `agentx memory review` asks you."
+                self._set(other, links=(*other.links, Link(PROPOSED, older)), reason=reason)
 
     def _promote(self, at: str) -> None:
         """Promote lessons to rules, or strengthen the rules that already say the same."""
@@ -291,12 +295,12 @@ class _Work:
                 continue
             if self._refused(lesson):
                 continue
-            rules = [self._survivor(other) for other in self._alike.get(name, {})]
+            rules = [self._survivor(other) for other in sorted(self._alike.get(name, ()))]
             rules = [rule for rule in rules if rule.kind == "rule"]
-            awake = [rule for rule in rules if rule.status in _STANDING or has_faded(rule)]
-            same = [rule for rule in awake if not _told_apart(rule, lesson)]
+            awake = [rule for rule in rules if rule.status in STANDING or has_faded(rule)]
+            same = [rule for rule in awake if not told_apart(rule, lesson)]
             if same:
-                self._repeat(min(same, key=_rank), lesson)
+                self._repeat(min(same, key=rank), lesson)
             elif not rules:  # a rule that the user ended or took back stays so
                 self._make_rule(lesson, at)
 
@@ -338,8 +342,8 @@ class _Work:
             pinned=lesson.pinned,
         )
         self._fading.append(name)
-        for other in self._alike.get(lesson.id, {}):
-            self._alike[other][name] = 1.0
+        for other in sorted(self._alike.get(lesson.id, ())):
+            self._alike.setdefault(other, set()).add(name)
         self._end_lesson(lesson, name, f"It became the rule {name}.")
 
     def _end_lesson(self, lesson: MemoryItem, rule: str, reason: str) -> None:
@@ -362,21 +366,7 @@ class _Work:
 
 
 def _stood(item: MemoryItem, at: str) -> bool:
-    return item.status in _STANDING and (item.created_at or item.used_at) <= at
-
-
-def _told_apart(one: MemoryItem, other: MemoryItem) -> bool:
-    """Return whether the user separated two items, by name or by separating both from a third."""
-    apart = (
-        {item.id, *(link.target for link in item.links if link.relation == APART)} for item in (one, other)
-    )
-    return not set.isdisjoint(*apart)
-
-
-def _rank(item: MemoryItem) -> tuple[bool, bool, int, float, int]:
-    """Return a sort key, better items first: pinned, critical, more trusted, stronger, with more evidence."""
-    trust = TRUST_ORDER.index(item.trust)
-    return not item.pinned, not is_critical(item), trust, -item.score, -len(item.evidence)
+    return item.status in STANDING and (item.created_at or item.used_at) <= at
 
 
 def _told(
@@ -391,7 +381,7 @@ def _told(
             continue
         if old is None:
             changes.append(Add(item))
-            what: What = "promoted" if item.status in _STANDING else "retired"
+            what: What = "promoted" if item.status in STANDING else "retired"
             done.append(Done(what=what, item=item, score=ACTIVE))
         elif fields := {f: getattr(item, f) for f in PATCHED if getattr(item, f) != getattr(old, f)}:
             changes.append(Patch(id=name, **fields))
@@ -409,6 +399,8 @@ def became(old: MemoryItem, new: MemoryItem) -> What:
         if new.status == "retired" and superseded_by(new):
             return "merged"
         return "archived" if old.status == "closed" else _TURNED[new.status]
+    if new.links != old.links and new.links[-1].relation == PROPOSED:
+        return "proposed"
     if new.score < old.score or _is_passed_over_more(old, new):
         return "faded"
     return "stronger" if new.score > old.score or new.links != old.links else "used"

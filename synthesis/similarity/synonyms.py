@@ -85,6 +85,8 @@ swallow ignore
 picture photo image photograph
 screenshot screengrab
 worker employee staff personnel colleague
+british uk
+american usa
 goods merchandise wares
 cargo freight
 """

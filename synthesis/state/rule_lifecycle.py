@@ -91,6 +91,7 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True):
         at: Time of the task's last event.
         kept: Whether it kept the rule.
         broke: Whether it broke the rule, or was denied by it.
+        unknown: Whether nothing shows what it did with the rule, so that it does not count against it.
         graded: Whether a grade named the rule, so that its score has changed already.
     """
 
@@ -98,6 +99,7 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     kept: bool = False
     broke: bool = False
+    unknown: bool = False
     graded: bool = False
 
 
@@ -109,7 +111,8 @@ def tasks_of(state: State) -> int:
 def after_task(item: MemoryItem, outcome: RuleOutcome, tasks: int) -> MemoryItem:
     """Return a rule after a task in which its situation came up.
 
-    A task that kept it ends the streak of tasks that passed it over; each other task adds one.
+    A task that kept it ends the streak of tasks that passed it over; each other task adds one, unless nothing
+    shows what it did.
 
     Args:
         item: An active or dormant rule.
@@ -120,7 +123,7 @@ def after_task(item: MemoryItem, outcome: RuleOutcome, tasks: int) -> MemoryItem
         patch = (violated if outcome.broke else reinforced)(item, outcome.at)
         item = msgspec.structs.replace(item, **patch.fields())
     detail = detail_of(item)
-    over = 0 if outcome.kept or not fades(item) else detail.passed_over + 1
+    over = 0 if outcome.kept or not fades(item) else detail.passed_over + (not outcome.unknown)
     item = msgspec.structs.replace(
         item, detail=msgspec.structs.replace(detail, passed_over=over, reached=tasks, arose=detail.arose + 1)
     )

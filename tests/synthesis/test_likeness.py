@@ -62,13 +62,13 @@ def item(name, text, **fields):
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_other_words_for_the_same_are_known(one, other):
     assert likeness(one, other)
-    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1"}).keys() == {"r-1", "r-2"}
+    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1"}).same.keys() == {"r-1", "r-2"}
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
 def test_what_turns_a_sentence_round_or_names_another_thing_is_not_the_same(one, other):
     assert not likeness(one, other)
-    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1", "r-2"}) == {}
+    assert near_duplicates([item("r-1", one), item("r-2", other)], {"r-1", "r-2"}).same == {}
 
 
 @pytest.mark.parametrize(
@@ -76,17 +76,13 @@ def test_what_turns_a_sentence_round_or_names_another_thing_is_not_the_same(one,
 )
 def test_what_applies_elsewhere_is_not_the_same(fields):
     text = "Run the unit tests before each deploy."
-    assert near_duplicates([item("r-1", text), item("r-2", text, **fields)], {"r-1", "r-2"}) == {}
+    assert near_duplicates([item("r-1", text), item("r-2", text, **fields)], {"r-1", "r-2"}).same == {}
 
 
 def test_only_pairs_with_something_fresh_are_looked_for():
     text = "Run the unit tests before each deploy."
     items = [item(f"r-{n}", text) for n in range(3)]
-    assert near_duplicates(items, {"r-2"}) == {
-        "r-0": {"r-2": 1.0},
-        "r-1": {"r-2": 1.0},
-        "r-2": {"r-0": 1.0, "r-1": 1.0},
-    }
+    assert near_duplicates(items, {"r-2"}).same == {"r-0": {"r-2"}, "r-1": {"r-2"}, "r-2": {"r-0", "r-1"}}
 
 
 # --- many trades -----------------------------------------------------------------------------------------------------
@@ -97,7 +93,9 @@ GROUPS, NEAR = ([line[1:].split("|") for line in LINES if line.startswith(sign)]
 
 def merged(texts):
     """Whether merging leaves one of some wordings."""
-    found = near_duplicates([item(f"r-{n}", text) for n, text in enumerate(texts)], {"r-0", "r-1", "r-2"})
+    found = near_duplicates(
+        [item(f"r-{n}", text) for n, text in enumerate(texts)], {"r-0", "r-1", "r-2"}
+    ).same
     return set(range(len(texts))) == {0} | {int(name[2:]) for name in found}
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from agentx.storage.events.types import (
+    AgentMessageSent,
     Body,
     Event,
     FileChange,
@@ -50,8 +51,9 @@ def counted(state, *facts):
         events.append(
             Event(seq=seq, at=f"2026-01-01T00:00:{seq:02}Z", type=kind, v=1, actor=actor, run=run, data=data)
         )
-    words = {(True, False): "kept", (False, True): "broke", (False, False): "over", (True, True): "both"}
-    return [(one.rule, words[one.kept, one.broke]) for one in outcomes(state, events)]
+    words = {(True, False): "kept", (False, True): "broke", (False, False): "over"}
+    found = outcomes(state, events)
+    return [(one.rule, "unknown" if one.unknown else words[one.kept, one.broke]) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,35 @@ def test_a_check_that_ran_is_an_opportunity_and_its_last_result_counts():
     assert counted(state, said("Go on."), wrote("a.py", broke=("r-1",))) == [("r-1", "broke")]
     denied = ToolCallExecuted(call_id="c", tool="write_file", status="DENIED", denied_by=("r-1",))
     assert counted(state, said("Go on."), denied) == [("r-1", "broke")]
-    assert counted(state, said("Go on."), denied, wrote("a.py", kept=("r-1",))) == [("r-1", "both")]
+    assert counted(state, said("Go on."), denied, wrote("a.py", kept=("r-1",))) == [("r-1", "kept")]
+
+
+def test_what_was_not_done_shows_nothing_of_a_prohibition():
+    never = rules("Never deploy the shop on a Friday.")
+    assert counted(never, said("Deploy the shop."), ran("./go.sh")) == [("r-1", "unknown")]
+    done = ran("./deploy.sh shop --day friday")
+    assert counted(never, said("Deploy the shop."), done) == [("r-1", "over")]
+
+
+def test_the_condition_of_a_prohibition_is_what_it_asks_for():
+    never = rules("Never deploy the shop without a backup of the ledger.")
+    task = said("Deploy the shop, then look at the ledger.")
+    assert counted(never, task, ran("./deploy.sh shop")) == [("r-1", "unknown")]
+    assert counted(never, task, ran("./backup.sh ledger")) == [("r-1", "kept")]
+
+
+def test_the_check_of_an_answer_counts():
+    state = rules("Paint the shed.")
+    for fields, outcome in (({"kept": ("r-1",)}, "kept"), ({"broke": ("r-1",)}, "broke")):
+        answer = AgentMessageSent(body=Body("Done."), final=True, **fields)
+        assert counted(state, said("Go on."), ran("./go.sh"), answer) == [("r-1", outcome)]
+
+
+def test_a_denied_call_keeps_no_rule():
+    denied = ToolCallExecuted(
+        call_id="c", tool="write_file", status="DENIED", denied_by=("r-2",), kept=("r-1",)
+    )
+    assert counted(rules("Paint the shed.", "Oil the gate."), said("Go on."), denied) == [("r-2", "broke")]
 
 
 def test_a_grade_decides():

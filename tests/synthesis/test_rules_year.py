@@ -16,15 +16,18 @@ def lived():
 
 
 def test_right_rules_stay_and_those_that_are_wrong_or_never_reached_do_not(lived):
-    assert {sort: lived.active[sort][-1] for sort in ("daily", "weekly", "never")} == {
+    assert {sort: lived.active[sort][-1] for sort in ("daily", "weekly", "prohibition", "never")} == {
         "daily": 100,
         "weekly": 100,
+        "prohibition": 100,
         "never": 0,
     }
     assert lived.active["monthly"][-1] >= 90
     for sort in ("wrong, ignored", "wrong, denies"):
         assert lived.active[sort][-1] <= 25
-    assert [lived.used[sort].retired for sort in ("daily", "weekly", "monthly", "never")] == [0, 0, 0, 0]
+    assert [lived.used[sort].retired for sort in ("daily", "weekly", "monthly", "never", "prohibition")] == [
+        0
+    ] * 5
 
 
 def test_the_same_year_is_lived_twice(lived):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.storage.events.types import Event
-from agentx.synthesis.learning.maintenance_plan import APART, Use, upkeep
+from agentx.synthesis.learning.maintenance_plan import Use, upkeep
+from agentx.synthesis.learning.merging import APART, proposed_for, wordings
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded, Patch
 from agentx.synthesis.memory.items import Evidence, Link, MemoryItem, RuleDetail, ending, sort_of
 from agentx.synthesis.memory.vitality import vitality
@@ -69,6 +70,56 @@ def test_of_two_that_say_the_same_the_better_one_survives_with_half_a_point_more
     assert [one.seq for one in items["r-2"].evidence] == [1, 2]
     assert (items["r-1"].status, items["r-1"].links) == ("retired", (Link("superseded_by", "r-2"),))
     assert items["r-1"].reason == "r-2 says the same."
+
+
+FREE = "Builds longer than ten minutes are aborted."
+PAIR = ("Cancel any build that takes over ten minutes.", FREE)
+
+
+def nearness(cosine):
+    """An embedder by which any two texts have this cosine."""
+    return lambda one, other: cosine
+
+
+def test_freely_worded_rules_are_merged_by_meaning_and_replayed_without_a_model():
+    state = memory(item("r-1", PAIR[0]), item("r-2", PAIR[1]))
+    made = upkeep(state, at(0.1), near=nearness(0.9))
+    fold(state, made.changes, 0.1, MAINTENANCE)
+    assert {one.item.id: one.what for one in made.done} == {"r-1": "stronger", "r-2": "merged"}
+    assert [one.text for one in wordings(state.items["r-1"], state.items)] == [FREE]
+    again = memory(item("r-1", PAIR[0]), item("r-2", PAIR[1]))
+    fold(again, made.changes, 0.1, MAINTENANCE)  # what was recorded is all that a replay has
+    assert again.items == state.items
+    assert maintained(memory(item("r-1", PAIR[0]), item("r-2", PAIR[1])), 0.1)[1] == {}
+
+
+def test_what_may_say_the_same_is_proposed_once_and_left_to_a_person():
+    state = memory(item("r-1", PAIR[0]), item("r-2", PAIR[1]))
+    made = upkeep(state, at(0.1), near=nearness(0.62))
+    fold(state, made.changes, 0.1, MAINTENANCE)
+    assert {one.item.id: one.what for one in made.done} == {"r-2": "proposed"}
+    assert proposed_for(state.items["r-2"], state.items) == state.items["r-1"]
+    assert state.items["r-2"].status == "active"
+    assert upkeep(state, at(0.2), near=nearness(0.62)).changes == ()
+
+
+def test_a_wording_that_only_a_merged_one_is_like_is_merged_too():
+    texts = (*PAIR, "Abort a build that runs for more than ten minutes.")
+
+    def near(one, other):
+        return 0.9 if FREE in (one, other) or not {one, other} <= {texts[0], texts[2]} else 0.0
+
+    state = memory(*(item(f"r-{n}", text) for n, text in enumerate(texts[:2], 1)))
+    fold(state, upkeep(state, at(0.1), near=near).changes, 0.1, MAINTENANCE)
+    fold(state, [Add(item("r-3", texts[2]))], 0.2)
+    fold(state, upkeep(state, at(0.3), near=near).changes, 0.3, MAINTENANCE)
+    assert [one.status for one in state.items.values()] == ["active", "retired", "retired"]
+    assert {one.id for one in wordings(state.items["r-1"], state.items)} == {"r-2", "r-3"}
+
+
+def test_knowledge_is_not_merged_by_meaning():
+    state = memory(item("k-1", PAIR[0]), item("k-2", PAIR[1]))
+    assert upkeep(state, at(0.1), near=nearness(0.95)).done == ()
 
 
 def test_several_that_say_the_same_bring_half_a_point_in_all():

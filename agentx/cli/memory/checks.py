@@ -13,7 +13,7 @@ from agentx.cli.memory.items import show_items
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, table
 from agentx.memory.editing import find, with_checks
-from agentx.memory.rule_checks import Trial, compiled, set_checks, try_checks
+from agentx.memory.rule_checks import TrialFinding, compiled, set_checks, try_checks
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.check_file import format_checks, parse_checks
@@ -91,7 +91,8 @@ def read_checks(path: str) -> tuple[Check, ...]:
         data = sys.stdin.read(MAX_CHECK_BYTES + 1).encode() if path == "-" else Path(path).read_bytes()
         text = data.decode()
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"Cannot read {path!r} as text: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UsageError(f"Cannot read {path!r} as text: {why}.") from error
     if len(data) > MAX_CHECK_BYTES:
         raise UsageError(f"{path}: a file of checks has at most {MAX_CHECK_BYTES:,} bytes.")
     return parse_checks(text, "stdin" if path == "-" else path)
@@ -122,15 +123,16 @@ def show_trial(terminal: Terminal, ws: Workspace, item: MemoryItem, paths: Seque
         return
     shown = trial.findings[:MOST_FINDINGS]
     if shown:
-        terminal.show(table("", "where", "why", rows=[_row(trial, number) for number in range(len(shown))]))
+        mixed = len({one.mode for one in trial.findings}) > 1
+        columns = ("", "where", "why", *["mode"] * mixed)
+        terminal.show(table(*columns, rows=[_row(one)[: len(columns)] for one in shown]))
     if (more := len(trial.findings) - len(shown)) > 0:
         terminal.show(f"and {more:,} more: --json shows all.")
     terminal.show(trial.summary)
 
 
-def _row(trial: Trial, number: int) -> tuple[str | Text, ...]:
-    one = trial.findings[number]
-    where = shorten(one_line(one.where)) if one.what == "command" else one.where
-    place = f"{where}:{one.line}" if one.line else where
+def _row(one: TrialFinding) -> tuple[str | Text, ...]:
+    where = shorten(one_line(one.where)) if one.what in ("command", "answer") else one.where
+    place = f"{where}:{one.line}" if one.line and one.what in ("file", "write") else where
     what = f"{one.what} {one.seq}" if one.seq else one.what
-    return Text(what, "dim"), place, one_line(one.reason)
+    return Text(what, "dim"), place, one_line(one.reason), one.mode

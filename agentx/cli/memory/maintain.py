@@ -20,6 +20,7 @@ _CHANGES: dict[What, tuple[str, str]] = {
     "woken": ("woken", "green"),
     "stronger": ("stronger", "green"),
     "merged": ("merged", "cyan"),
+    "proposed": ("perhaps the same", "yellow"),
     "faded": ("passed over", "yellow"),
     "asleep": ("asleep", "yellow"),
     "retired": ("retired", "red"),

@@ -16,6 +16,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.demands.explanation import Verdict
+from agentx.synthesis.learning.merging import wordings
 from agentx.synthesis.memory.items import (
     FORMER_KINDS,
     Ending,
@@ -178,8 +179,10 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
 def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it is based on."""
     with opened(terminal) as ws:
-        item = find(ws.engine, name, ws.state_at(encodable(as_of)) if as_of else None)
-    terminal.result(item, framed(terminal, item))
+        state = ws.state_at(encodable(as_of)) if as_of else ws.state
+        item = find(ws.engine, name, state)
+    also = [("also worded", f"{one.text} ({one.id})") for one in wordings(item, state.items)]
+    terminal.result(item, framed(terminal, item, *also))
 
 
 def add(  # noqa: PLR0913 - one parameter for each option
@@ -255,6 +258,21 @@ def pin(
             find(ws.engine, name)
         items = [ws.pin(name, pinned=not off) for name in names]
     show_items(terminal, items)
+
+
+def merge(
+    terminal: Terminal,
+    name: Name,
+    other: Annotated[
+        str, typer.Argument(metavar="OTHER", show_default=False, help="The item to merge into it.")
+    ],
+    *,
+    back: Annotated[bool, typer.Option("--undo", help="Separate two merged items for good.")] = False,
+) -> None:
+    """Merge a rule into another that says the same; its wording stays on record."""
+    with opened(terminal) as ws:
+        item = ws.merge(name, other, undo=back)
+    show_items(terminal, [item])
 
 
 def explain_message(

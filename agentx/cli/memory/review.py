@@ -20,6 +20,7 @@ from agentx.storage.events.types import UserMessageSent
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.demands.explanation import explain
+from agentx.synthesis.learning.merging import proposed_for
 from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem
 from agentx.workspace import Workspace
 
@@ -67,7 +68,11 @@ def review(
 def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
     for name in chosen:
         item = find(ws.engine, name)
-        if item.status != "candidate" and not item.perhaps_ended_by:
+        if (
+            item.status != "candidate"
+            and not item.perhaps_ended_by
+            and not proposed_for(item, ws.state.items)
+        ):
             raise UsageError(f"{name} is {item.status}, not a candidate; nothing was changed.")
     show_items(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
 
@@ -133,7 +138,7 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
     try:
         for number, item in enumerate(waiting, start=1):
             _show_candidate(terminal, ws, item, f"{number} of {len(waiting)}")
-            question = "Does it apply from now on?" if item.status == "candidate" else "Does it still apply?"
+            question = _question(ws, item)
             key = _key(terminal, f"{question}  {_KEYS}  ")
             if key == "q":
                 break
@@ -155,10 +160,20 @@ def _walk(terminal: Terminal, ws: Workspace, waiting: list[MemoryItem]) -> None:
     terminal.show(Text(f"{settled} settled, {left} left{rest}", "dim"))
 
 
+def _question(ws: Workspace, item: MemoryItem) -> str:
+    if item.status == "candidate":
+        return "Does it apply from now on?"
+    if other := proposed_for(item, ws.state.items):
+        return f"Does it say the same as {other.id}, so that the two are merged?"
+    return "Does it still apply?"
+
+
 def _show_candidate(terminal: Terminal, ws: Workspace, item: MemoryItem, place: str) -> None:
     title = Text.assemble((item.id, "bold cyan"), (f" {item.kind.replace('_', ' ')} · {place}", "dim"))
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold"))]
     rows += flow_rows(item.detail, {}) if isinstance(item.detail, FlowDetail) else []
+    if other := proposed_for(item, ws.state.items):
+        rows.append((other.id, plain(other.text)))
     why = item.reason
     for evidence in item.evidence:
         message = _message(ws, evidence)

@@ -56,6 +56,7 @@ GOOD = {
     "memory check": ["memory", "check", "c-3", "--try"],
     "memory retire": ["memory", "retire", "c-3"],
     "memory pin": ["memory", "pin", "c-3"],
+    "memory merge": ["memory", "merge", "{rule}", "{other}"],
     "memory review": ["memory", "review", "--accept", "c-5"],
     "memory explain": ["memory", "explain", "never use tabs"],
     "agent cognition report": ["agent", "cognition"],
@@ -141,6 +142,7 @@ WRONG = {
     "memory check": ["memory", "check", "c-3", "--mode", "never"],
     "memory retire": ["memory", "retire", "c-3", "c-99"],
     "memory pin": ["memory", "pin"],
+    "memory merge": ["memory", "merge", "c-3", "c-5"],
     "memory review": ["memory", "review"],
     "memory explain": ["memory", "explain", "--event", "2"],
     "memory maintain": ["memory", "maintain", "--dry-run", "--undo"],
@@ -222,6 +224,10 @@ def filled(root, trusted, tmp_path, script, monkeypatch, environment):
         if words[0] == "flow":
             with Workspace.open(root) as ws:
                 places["flow"] = ws.flows.add("ship it", ["Build it.", "Ship it."]).id
+        if words[:2] == ["memory", "merge"]:
+            with Workspace.open(root) as ws:
+                texts = "Round prices up.", "Round all prices up, please."
+                places["rule"], places["other"] = (ws.remember("rule", text).id for text in texts)
         if words[:2] in RESTS_ON_ONE and words in GOOD.values():
             with Workspace.open(root) as ws:
                 played = ScriptedModel(places["script"].removeprefix("script:"))

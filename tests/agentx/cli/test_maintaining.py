@@ -91,3 +91,11 @@ def test_flows_that_do_not_work_are_told(call, ruled):
         "Flow f-91: retire it, it failed all 12 times."
         in call("memory", "maintain", "--dry-run", "-C", ruled).out
     )
+
+
+def test_a_merged_wording_is_shown_with_the_rule(call, ruled):
+    call("memory", "maintain", "-C", ruled)
+    rules = call("memory", "list", "--kind", "rule", "--json", "-C", ruled).json
+    shown = call("memory", "show", rules[0]["id"], "-C", ruled).out
+    assert "also worded" in shown
+    assert "Before every deploy, run the tests." in shown

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 import msgspec
 
 from agentx.synthesis.language.words import STOP_WORDS, meanings, stem, vocabulary
+from agentx.synthesis.similarity.phrases import rephrased
 from agentx.synthesis.similarity.synonyms import SAME_MEANING
 
 _LABEL = re.compile(
@@ -24,62 +25,14 @@ _LABEL = re.compile(
 )
 """A heading that says nothing about the subject of a statement: "Lesson learned: …"."""
 
-_COUNT = (
-    r"(?=\s+(?:the\s+)?(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty"
-)
-_COUNT += r"|thirty|forty|fifty|sixty|hundred|half|an?)\b)"
-_PHRASES = tuple(
-    (re.compile(rf"\b(?:{pattern})(?!\w)", re.IGNORECASE), by)
-    for pattern, by in (
-        (r"(?:once (?:a|per|every|each)|every|each|per) (hour|day|week|month|quarter|year)", r"\1ly"),
-        (r"on (mon|tues|wednes|thurs|fri|satur|sun)days", r"every \1day"),
-        (r"(?:pull|merge)[ -]requests?|prs?", "pullrequest"),
-        (r"type[ -](?:hints?|hinting|annotations?)", "typehint"),
-        (r"doc[ -]strings?", "docstring"),
-        (r"bullet(?:ed)?[ -](?:points?|lists?)", "bullet"),
-        (r"global variables?|globals", "globals"),
-        (r"unit[ -]tests?", "test"),
-        (r"e-mails?", "email"),
-        (r"read[ -]only", "readonly"),
-        (r"back(?:ed|ing|s)?[ -]up", "backup"),
-        (r"back ((?:the |your |our )?\w+) up", r"backup \1"),
-        (r"(?:turn|switch|power)(?:ed|ing|es|s)? ((?:(?:the|all|every|each|it|them|your) )?(?:\w+ )?)on", r"enable \1"),  # noqa: E501
-        (r"(?:turn|switch|power)(?:ed|ing|es|s)? ((?:(?:the|all|every|each|it|them|your) )?(?:\w+ )?)off", r"disable \1"),  # noqa: E501
-        (r"half an hour", "30 minutes"),
-        (r"(?:one|1) (?:full )?day", "24 hours"),
-        (r"(?:two|2) weeks", "14 days"),
-        (r"(in|as|the) ((?:[\w.]+ ){1,3}?)(?:format|form|style|mood|manner|fashion|notation)", r"\1 \2"),
-        (r"(?:spell|write|written|wrote|spelled|spelt|spelling|writing)s? out(?: in words| in letters)?", "spellout"),  # noqa: E501
-        (r"prior to|ahead of|in advance of", "before"),
-        (r"as soon as|subsequent to", "after"),
-        (r"once(?= (?:the|you|we|it|they|all|every|each|its|their|your)\b)", "after"),
-        (r"rather than|in place of|in preference to", "instead of"),
-        (r"apart from|other than|except for", "except"),
-        (r"in case", "if"),
-        (r"in writing", "written"),
-        (r"get rid of", "remove"),
-        (r"keep(?:ing|s)? ((?:[\w'’-]+ ){1,5}?)out of", r"no \1in"),
-        (r"(?:do not|don['’]t|never|not) (?:fail|forget|neglect|omit) to", ""),
-        (r"(?:is|are|be|being) (?:strictly )?(?:forbidden|prohibited|banned|off[ -]limits|disallowed|taboo)", "not"),  # noqa: E501
-        (r"at least|no fewer than|no less than|not less than|not fewer than", "atleast"),
-        (r"(?:no|not) (?:\w+er|more|later) than|at (?:the )?most|at max(?:imum)?|not exceed(?:ing)?", "atmost"),  # noqa: E501
-        (rf"(?:up to|(?:a )?maximum of){_COUNT}", "atmost"),
-        (rf"(?:a )?minimum of{_COUNT}", "atleast"),
-        (r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten) or more", r"atleast \1"),
-        (r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten) or (?:less|fewer)", r"atmost \1"),
-        (rf"(?:fewer|less|(?:short|small|low|earli)er) than{_COUNT}|(?:under|below|within|inside){_COUNT}", "atmost"),  # noqa: E501
-        (rf"(?:more|(?:long|larg|great|high|lat|bigg)er) than{_COUNT}|(?:over|above|beyond){_COUNT}", "atleast"),  # noqa: E501
-        (r"exceed(?:s|ing)?", "atleast"),
-    )
-)  # fmt: skip
-"""Phrases that one word replaces before anything else is read."""
-
 _NUMBERS = dict(
     pair.split(":")
     for pair in vocabulary(
         """
-        one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12 fifteen:15
-        twenty:20 thirty:30 forty:40 fifty:50 sixty:60 hundred:100 twice:2 thrice:3 half:0.5
+        one:1 two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12
+        fifteen:15 thirteen:13 fourteen:14 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20
+        thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 hundred:100
+        thousand:1000 dozen:12 twice:2 thrice:3 half:0.5
         """
     )
 )
@@ -98,7 +51,8 @@ _IRREGULAR = dict(
         understood:understand wound:wind lent:lend dealt:deal meant:mean slept:sleep hung:hang
         shaken:shake beaten:beat data:data children:child people:person men:man women:woman
         mice:mouse feet:foot teeth:tooth indices:index analyses:analysis hypotheses:hypothesis
-        knives:knife shelves:shelf leaves:leaf loaves:loaf lives:life
+        axes:axis matrices:matrix criteria:criterion vertices:vertex knives:knife shelves:shelf
+        leaves:leaf loaves:loaf lives:life
         """
     )
 )
@@ -118,6 +72,7 @@ _DENIES = vocabulary(
 )
 _PERMITS = vocabulary("may can might could allowed permitted optional optionally free")
 _OBLIGES = vocabulary("must should shall need needs have has ought required always")
+_RELATIVE = vocabulary("what which that who whom how where whatever whoever")
 _KEPT_SMALL = vocabulary(
     """
     only most more few fewer less some both other same own since unless except during against through again
@@ -138,14 +93,15 @@ _LEFT_OUT = (
         anybody every everyone like always must mandatory obligatory compulsory necessary essential vital
         crucial important remember insist want wish expected supposed has have having had been item items
         also too therefore thus hence consistently immediately promptly side we you they one
-        somebody someone person using used uses usage usages via per require requires requiring of
+        somebody someone person belong belongs belonging using used uses usage usages via per require
+        requires requiring of
         off-limits permitted place give gives given see provide
         """
     )
 )
 
 _LIGHT = (
-    "write add put enter note insert include place set belong contain",
+    "write add put enter note insert include place set contain",
     "show present",
     "make create produce generate do carry perform conduct",
     "keep hold leave let stay remain maintain retain store preserve",
@@ -177,6 +133,8 @@ _BINDS = {
     }.items()
     for word in vocabulary(row)
 }
+_DIRECTED = frozenset({"to", "from", "instead"})
+"""Prepositions whose word cannot be bound by another one without another meaning."""
 _OPPOSED_PAIRS = (("from", "to"), ("to", "from"), ("above", "below"), ("below", "above"))
 _PARTICLES = {"up": "down", "out": "in", "off": "on"}
 _BOUNDS = ("atmost", "atleast")
@@ -185,7 +143,7 @@ _BINDS_UP_TO = 3
 
 
 _TOKEN = re.compile(r"(?<!\w)[-+]?\d[\d.,]*\d(?!\w)|[^\W_]+(?:['’.][^\W_]+)*|[,;:()!?]|\.(?=\s|$)|[%°$€£+]")
-_NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[_/\\.@#=<>][^\s,;:!?\"'`()\[\]{}]*\w|--?[a-z][\w-]*")
+_NAME = re.compile(r"[^\s,;:!?\"'`()\[\]{}]*[_/\\.@#=<>][^\s,;:!?\"'`()\[\]{}]*\w|(?<!\w)--?[a-z][\w-]*")
 _PAUSES = frozenset(",;:()!?.")
 
 
@@ -201,7 +159,7 @@ def _realises() -> frozenset[str]:
     return frozenset(map(_word, _REALISES))
 
 
-class Statement(msgspec.Struct, frozen=True):
+class NormalForm(msgspec.Struct, frozen=True):
     """The normal form of a text, as far as it is compared.
 
     Attributes:
@@ -256,26 +214,25 @@ def bare(text: str) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def statement(text: str) -> Statement:
+def normal_form(text: str) -> NormalForm:
     """Return the normal form of a text.
 
-    >>> statement("Use UTC in all timestamps.").key == statement("All timestamps should be in UTC.").key
+    >>> normal_form("Use UTC in all timestamps.").key == normal_form("All timestamps should be in UTC.").key
     True
-    >>> sorted(statement("Test before the release.").first)
+    >>> sorted(normal_form("Test before the release.").first)
     ['test']
     """
-    plain = bare(text)
-    for pattern, by in _PHRASES:
-        plain = pattern.sub(by, plain)
+    plain = rephrased(bare(text))
     tokens = [match.group().casefold().replace("’", "'") for match in _TOKEN.finditer(plain)]
     return _read(tokens, plain)
 
 
-def _read(tokens: list[str], plain: str) -> Statement:
+def _read(tokens: list[str], plain: str) -> NormalForm:
     """Read the tokens of a text whose phrases were replaced."""
     tokens = _contrasted(tokens)
     denials = [place for place, said in enumerate(tokens) if said in _DENIES]
-    denies, permits = len(denials) % 2 == 1, any(said in _PERMITS for said in tokens)
+    denies = len(denials) % 2 == 1
+    permits = any(said in _PERMITS and not _is_relative(tokens, place) for place, said in enumerate(tokens))
     permits = permits and not denies and "only" not in tokens
     order, turned = _order(tokens, denies=denies)
     denies ^= turned
@@ -293,7 +250,7 @@ def _read(tokens: list[str], plain: str) -> Statement:
     verbs = _verbs(tokens)
     first, second = (_content(part) for part in order) if order else (frozenset[str](), frozenset[str]())
     agent, patient = _roles(tokens)
-    return Statement(
+    return NormalForm(
         words=words,
         denies=denies,
         permits=permits,
@@ -310,6 +267,11 @@ def _read(tokens: list[str], plain: str) -> Statement:
         soft=words & verbs,
         particles=frozenset(tokens) & (_PARTICLES.keys() | set(_PARTICLES.values())),
     )
+
+
+def _is_relative(tokens: list[str], place: int) -> bool:
+    """Return whether a word belongs to a relative clause, as in "what the user can do"."""
+    return not _RELATIVE.isdisjoint(tokens[max(place - 4, 0) : place])
 
 
 def _contrasted(tokens: list[str]) -> list[str]:
@@ -370,7 +332,8 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
     """Yield the numbers with their bounds, the names, and the small words that make a difference."""
     for place, said in enumerate(tokens):
         before = tokens[max(place - 2, 0) : place]
-        limit = next((word for word in reversed(before) if word in _BOUNDS), "")
+        behind = tokens[place + 1 : place + 3]
+        limit = next((word for word in (*reversed(before), *behind) if word in _BOUNDS), "")
         number = _number(said)
         if said in ("a", "an") and limit and before[-1] == limit:
             number = "1"
@@ -378,7 +341,7 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
             yield f"{limit}{number}"
         elif said == "last" and not _is_ordinal(tokens, place):
             continue
-        elif _matters(said) or (said in _BOUNDS and not any(map(_number, tokens[place + 1 : place + 3]))):
+        elif _matters(said) or (said in _BOUNDS and not _bounds_a_number(tokens, place)):
             yield said
         elif said in ("above", "over", "below", "under"):
             yield _BINDS[said]
@@ -386,6 +349,11 @@ def _marks(tokens: list[str], plain: str) -> Iterator[str]:
             yield said
     for name in _NAME.findall(plain):
         yield name.casefold().rstrip(".")
+
+
+def _bounds_a_number(tokens: list[str], place: int) -> bool:
+    near = (*tokens[max(place - 2, 0) : place], *tokens[place + 1 : place + 3])
+    return any(map(_number, near)) or bool({"a", "an"} & set(tokens[place + 1 : place + 2]))
 
 
 def _matters(said: str) -> bool:
@@ -410,11 +378,16 @@ def _bound(
     light: set[str] = set()
     chains: dict[str, list[set[str]]] = {}
     open_: set[str] | None = None
-    for said in tokens:
-        if said in _BINDS:
+    for place, said in enumerate(tokens):
+        before = tokens[place - 1] if place else ""
+        if said == "of" and before == "instead":
+            continue
+        if said == "to" and before in _OBLIGES:
+            open_ = None
+        elif said in _BINDS:
             open_ = set()
             chains.setdefault(_BINDS[said], []).append(open_)
-        elif said in _PAUSES or said in _PERMITS or said in _OBLIGES or said == "and":
+        elif said in _PAUSES or said in _PERMITS or said in _OBLIGES or said in ("and", "before", "after"):
             open_ = None
         elif word := _word(said):
             if word in _light():
@@ -435,6 +408,8 @@ def _roles(tokens: list[str]) -> tuple[frozenset[str], frozenset[str]]:
         by = tokens.index("by")
         return _content(_phrase(tokens[by + 1 :])), _content(tokens[:by])
     if place is None or "be" in tokens[place + 1 : place + 4]:
+        return frozenset(), frozenset()
+    if tokens[place] in ("need", "needs", "has", "have") and tokens[place + 1 : place + 2] != ["to"]:
         return frozenset(), frozenset()
     return _content(tokens[:place]), _content(_phrase(tokens[place + 1 :]))
 
@@ -462,7 +437,13 @@ def _phrase(tokens: list[str]) -> list[str]:
 
 def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the small words in order, with a gap for each content word, and the content words in order."""
-    kept = [(said, _word(said)) for said in tokens if said not in _PAUSES]
+    light = _light()
+    kept = [
+        (_BINDS.get(said, said), word and light.get(word, word))
+        for said in tokens
+        if said not in _PAUSES
+        for word in [_word(said)]
+    ]
     words = [word for _, word in kept if word]
     for place in range(1, len(kept) - 1):
         if kept[place][0] in ("and", "or") and kept[place - 1][1] and kept[place + 1][1]:
@@ -475,12 +456,12 @@ def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 # --- comparison ---------------------------------------------------------------------------------------------
 
 
-def same(one: Statement, other: Statement) -> bool:
+def same(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two normal forms are of one statement."""
     return one.key == other.key and _same_words(one, other) and not differs(one, other)
 
 
-def _same_words(one: Statement, other: Statement) -> bool:
+def _same_words(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts have the same words, save for a verb that only puts the rest into effect."""
     more, less = (one, other) if len(one.words) > len(other.words) else (other, one)
     extra = more.words - less.words
@@ -489,16 +470,13 @@ def _same_words(one: Statement, other: Statement) -> bool:
     return not extra or (extra <= more.soft and not less.light and not less.soft)
 
 
-def differs(one: Statement, other: Statement) -> bool:
+def differs(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts with the same words say something else, as by another order."""
     return (
         bool(one.light and other.light and one.light.isdisjoint(other.light))
         or (one.shape[0] == other.shape[0] and one.shape[1] != other.shape[1])
-        or _turned(one.particles, other.particles)
-        or _flipped(one.first, one.second, other.first, other.second)
-        or (one.ordered and bool(one.first & other.second or one.second & other.first)
-            and not (one.first & other.first or one.second & other.second))
-        or _flipped(one.agent, one.patient, other.agent, other.patient)
+        or turns_order(one, other)
+        or changes_roles(one, other)
         or _bound_otherwise(one, other)
     )  # fmt: skip
 
@@ -521,18 +499,59 @@ def _flipped(
     return bool(forward and back)
 
 
-def _bound_otherwise(one: Statement, other: Statement) -> bool:
-    """Return whether words changed the prepositions before them in a way that changes the meaning."""
-    for name in one.chains.keys() & other.chains.keys():
-        mine, theirs = one.chains[name], other.chains[name]
-        if mine != theirs and frozenset().union(*mine) == frozenset().union(*theirs):
-            return True
+def _moved(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether a step is not where it was. What both steps are about may be named in either of them."""
+    stays = one.first & other.first and one.second & other.second
+    return not stays and bool(one.first & other.second or one.second & other.first)
+
+
+def turns_order(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether two texts put the same steps in another order."""
+    return (
+        _turned(one.particles, other.particles)
+        or _flipped(one.first, one.second, other.first, other.second)
+        or (one.ordered and other.ordered and _moved(one, other))
+    )
+
+
+def changes_roles(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether who does something to whom differs."""
+    return _flipped(one.agent, one.patient, other.agent, other.patient)
+
+
+def changes_direction(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether what goes from one place to another goes the other way."""
     none = frozenset[str]()
     for here, there in _OPPOSED_PAIRS:
         moved = one.bound.get(here, none) & other.bound.get(there, none)
         back = other.bound.get(here, none) & one.bound.get(there, none)
         if moved - one.bound.get(there, none) or back:
             return True
+    return any(
+        (one.bound[name] - other.bound[name]) & other.words
+        or (other.bound[name] - one.bound[name]) & one.words
+        for name in _DIRECTED & one.bound.keys() & other.bound.keys()
+    )
+
+
+def stem_of(word: str) -> str:
+    """Return the stem that represents a content word; empty if it is not one.
+
+    >>> stem_of("erase") == stem_of("deletes")
+    True
+    """
+    stemmed = _word(word.casefold())
+    return _light().get(stemmed, stemmed)
+
+
+def _bound_otherwise(one: NormalForm, other: NormalForm) -> bool:
+    """Return whether words changed the prepositions before them in a way that changes the meaning."""
+    for name in one.chains.keys() & other.chains.keys():
+        mine, theirs = one.chains[name], other.chains[name]
+        if mine != theirs and frozenset().union(*mine) == frozenset().union(*theirs):
+            return True
+    if changes_direction(one, other):
+        return True
     for name, words in one.bound.items():
         if name in other.bound and _flipped(
             words, one.words - words, other.bound[name], other.words - other.bound[name]

@@ -1,0 +1,79 @@
+"""Which things a sentence rules out, by its grammar, and whether that becomes a standing rejection."""
+
+import pytest
+
+from agentx.synthesis.demands.classify import Rejection
+from agentx.synthesis.demands.reading.rulings import ruled_out_in, things_ruled_out
+from agentx.synthesis.demands.tables.rulings import RULINGS
+from tests.demand_findings import findings
+
+LASTING = """
+Heroku is banned in this company | Heroku
+we're done with Gulp for good | Gulp
+As of this week Prisma is forbidden in the backend. | Prisma
+Inline styles have no place in our theme | Inline styles
+keep Sass out of this repo | Sass
+no more git submodules around here | git submodules
+The idea with the QR codes is buried. | QR codes
+Nobody installs Ansible on this machine any more | Ansible
+We aren't scraping Instagram, full stop. | scraping Instagram
+there'll be no Cypress tests any more | Cypress tests
+""".strip().splitlines()
+
+PERHAPS = """
+we're not doing Bulma | Bulma
+I've had it with Webpack | Webpack
+we've said no to Google Fonts | Google Fonts
+Raffles: no, they cost us last year's profit | Raffles
+Kafka needs a team of its own, so it's ruled out for the sensors | Kafka
+Vue isn't an option for the portal | Vue
+Kein MongoDB mehr | MongoDB
+pas de jQuery dans ce projet | jQuery
+SOAP and XML-RPC are ruled out | SOAP, XML-RPC
+""".strip().splitlines()
+
+LEFT = """
+the build is out of date
+status: no errors
+the server is over capacity
+the migration is finished
+the table has no rows
+we won't make it today
+we don't want to break the build
+we are done with the review
+the release is out
+stop the server
+no problem, go ahead
+is Redis off the table?
+we don't know
+the new version is out, please update
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("row", RULINGS, ids=lambda row: row.name)
+def test_each_wording_takes_its_example_and_leaves_the_other(row):
+    found = ruled_out_in(row.takes)
+    assert found
+    assert found.wording == row.name
+    other = ruled_out_in(row.leaves)
+    assert other is None or other.wording != row.name
+
+
+@pytest.mark.parametrize("line", LASTING)
+def test_a_thing_that_is_ruled_out_for_good_is_an_active_rejection(line):
+    said, _, thing = line.partition(" | ")
+    (rejection,) = (one for one in findings(said) if isinstance(one, Rejection))
+    assert rejection.certainty == "active"
+    assert rejection.idea.casefold() == thing.casefold()
+
+
+@pytest.mark.parametrize("line", PERHAPS)
+def test_a_thing_that_is_turned_down_is_at_least_a_candidate(line):
+    said, _, things = line.partition(" | ")
+    assert things_ruled_out(said) == tuple(things.split(", "))
+    assert findings(said)
+
+
+@pytest.mark.parametrize("said", LEFT)
+def test_what_rules_nothing_out_names_no_thing(said):
+    assert things_ruled_out(said) == ()
