@@ -17,6 +17,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.log.history import told_already
 from agentx.synthesis.memory.items import item_id
 from agentx.synthesis.pipelines.proving.markdown import lines_of
+from agentx.synthesis.pipelines.running.long_term_memory import corrected
 from agentx.synthesis.pipelines.running.replaced import open_at_end
 
 
@@ -113,10 +114,6 @@ def memory_of(
                 facts[item_id("knowledge", event.seq, number)] = fact
                 topics[fact.text] = fact.topic
     texts = (version.decode(errors="replace") for version in (before, after))
-    from agentx.synthesis.pipelines.running.long_term_memory import (  # noqa: PLC0415 - a look needs none of it
-        corrected,
-    )
-
     return corrected(facts, topics, *texts)
 
 
