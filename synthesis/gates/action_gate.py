@@ -170,7 +170,7 @@ _STATE_SHOWN = 6
 _ISSUES_SHOWN = 3
 
 
-class _Found(NamedTuple):
+class _Findings(NamedTuple):
     """What memory has against an action.
 
     Attributes:
@@ -249,7 +249,7 @@ def _against(
     flows: Sequence[FlowMatch],
     violations: Sequence[Violation],
     granted: frozenset[str],
-) -> _Found:
+) -> _Findings:
     """Return what memory has against an action, without what was approved."""
     exact = ruled_out(board, action)
     refused = [item for item in refused_before(board, action) if item.id not in granted]
@@ -258,7 +258,7 @@ def _against(
     words = "" if action.tool or action.command else action.text
     brought = brought_in(board.things, action.command, action.writes, words) if action.changes else []
     known = {item.id for item in exact} | granted
-    return _Found(
+    return _Findings(
         violations=violations,
         against=[item for item in exact if not item.perhaps_ended_by],
         doubted=[item for item in exact if item.perhaps_ended_by and item.id not in granted],
@@ -272,7 +272,7 @@ def _against(
     )
 
 
-def _decided(found: _Found, needs_word: str, sections: Sequence[VerdictSection]) -> tuple[Decision, str]:
+def _decided(found: _Findings, needs_word: str, sections: Sequence[VerdictSection]) -> tuple[Decision, str]:
     """Return the verdict and its reason: of several, the strictest."""
     if found.denied_by:
         breaks = dict.fromkeys(f"{one.reason} {one.item_id}: {one.rule}" for one in found.violations)
@@ -301,7 +301,9 @@ def _decided(found: _Found, needs_word: str, sections: Sequence[VerdictSection])
     return "allow", "Nothing that is remembered touches this."
 
 
-def _touched(board: MemoryBoard, action: Action, found: _Found, awake: Sequence[MemoryItem]) -> list[Touch]:
+def _touched(
+    board: MemoryBoard, action: Action, found: _Findings, awake: Sequence[MemoryItem]
+) -> list[Touch]:
     """Return the items that concern an action, each once: the rules that it would break come first."""
     broken = [name for name in dict.fromkeys(one.item_id for one in found.violations) if name in board.items]
     touched = [
