@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -148,7 +148,7 @@ class Scribe:
         left, stopped = self._unread(), ""
         total = left
         while model is not None and left:
-            stopped = _limit_reached(self._engine, judged, end)
+            stopped = limit_reached(self._engine, combined(judged).usage, end)
             if stopped:
                 break
             one = judge_in(self._engine, model, timeout_s=end - time.monotonic())
@@ -212,9 +212,15 @@ class Scribe:
         return None
 
 
-def _limit_reached(engine: Engine, judged: Sequence[Judged], end: float) -> str:
-    """Return which limit keeps a model from reading on; empty for none."""
-    limits, used = engine.config.limits, combined(judged).usage
+def limit_reached(engine: Engine, used: Usage, end: float) -> str:
+    """Return which limit keeps a model from going on after what it used; empty for none.
+
+    Args:
+        engine: The workspace's engine.
+        used: What its calls used so far.
+        end: ``time.monotonic()`` by which it must end.
+    """
+    limits = engine.config.limits
     if time.monotonic() >= end:
         return "the time"
     if used.prompt_tokens + used.completion_tokens >= limits.max_tokens:

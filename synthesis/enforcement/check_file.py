@@ -26,7 +26,7 @@ from agentx.synthesis.pipelines.definition.yaml_lines import as_yaml, plain
 KINDS: dict[str, type[Any]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Check)}
 """The kinds of checks by name."""
 
-_OURS = frozenset(("by_hand",))
+_OURS = frozenset(("by_hand", "written_by"))
 """Fields that the file does not have."""
 
 _EXPRESSIONS: dict[type[Any], tuple[str, ...]] = {
