@@ -18,7 +18,7 @@ from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
 from agentx.policy.predicted_writes import command_of, located_command, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, TaskGraded, ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
@@ -251,12 +251,15 @@ class Gates:
         denied = [board.items[name] for name in verdict.denied_by] if clear else []
         evaluation = self.engine.evaluate_command(command)
         doubtful = {item.id for item in board.items.values() if item.perhaps_ended_by}
-        asked = tuple(name for name in verdict.asked_by if clear or name not in doubtful)
+        asked = [name for name in verdict.asked_by if clear or name not in doubtful]
+        if asked and what.writes:  # a check that denies the write decides, when it is made
+            denies = {one.item_id for one in self.engine.evaluate_changes(what.writes).of("deny", "fix")}
+            asked = [name for name in asked if name not in denies]
         return Look(
             violations=(*evaluation.stopping, *map(violation_of, denied)),
             ask=" ".join(filter(None, (verdict.reason if asked else "", why_asked(evaluation)))),
             evaluation=evaluation,
-            flows=asked,
+            flows=tuple(asked),
             note="\n".join(filter(None, (_note(verdict, memory), _unread(evaluation, memory))))
             if run
             else "",
@@ -274,7 +277,11 @@ class Gates:
     ) -> Action:
         """Return a call as an action, with the files as it would leave them if it changes something."""
         engine = self.engine
-        written = planned(engine.artifacts, engine.git, tool, arguments) if changes else {}
+        try:
+            written = planned(engine.artifacts, engine.git, tool, arguments) if changes else {}
+            writes = engine.changes(written, f"agent:{agent}" if agent else "")
+        except (AgentXError, OSError):  # a path that cannot be; the call itself says so
+            writes = ()
         return Action(
             text=text[:ACTION_CHARACTERS],
             command=command_of(arguments),
@@ -286,7 +293,7 @@ class Gates:
             changes=changes,
             arguments=arguments,
             root=str(engine.artifacts.root),
-            writes=engine.changes(written, f"agent:{agent}" if agent else ""),
+            writes=writes,
         )
 
     def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:

@@ -204,8 +204,8 @@ def names_in_change(change: CheckedChange) -> Iterator[AddedName]:
     r"""Yield the names that the change of a file brings in.
 
     >>> change = CheckedChange(path="app.py", before="", after="import redis  # no flask")
-    >>> [(one.text, one.use) for one in names_in_change(change)]
-    [('redis', 'package')]
+    >>> next((one.text, one.use) for one in names_in_change(change))
+    ('redis', 'package')
     """
     if change.after is None or len(change.after) > MAX_TEXT:
         return
