@@ -68,8 +68,9 @@ def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: fl
         NoSuchItem: The rule does not exist.
         UsageError: It is not active, has checks, or is of a kind that cannot have any.
         ModelError: The model could not be reached; nothing was recorded.
-        ReadOnly: The workspace was written by a newer version.
+        ReadOnly: The workspace cannot be written.
     """
+    engine.write_path.require_writable()  # before anything is paid for
     item = find(engine, name)
     require_unchecked(item)
     answer, usage = _ask(engine, model, item, timeout_s)

@@ -47,6 +47,7 @@ def write_by_model(
             require_unchecked(find(ws.engine, name))
         done: list[Written] = []
         if wanted:
+            ws.engine.write_path.require_writable()
             for one in _written(terminal, ws, models.model(ws.engine, model), wanted):
                 done.append(one)
                 if not terminal.json:
