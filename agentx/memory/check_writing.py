@@ -17,7 +17,7 @@ from agentx.storage.errors import UsageError
 from agentx.synthesis.compiling.by_model import CheckAnswer, checks_by
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import CHECK_WRITER, Patch, fits
-from agentx.synthesis.memory.items import MemoryItem, checks_of, is_shown_only
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of, is_shown_only
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.model.structured import AnswerUnreadable
 from agentx.synthesis.state.state import State
@@ -50,9 +50,15 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-def shown_only(state: State) -> list[MemoryItem]:
-    """Return the active rules that nothing checks, oldest first."""
-    return [item for item in state.items.values() if item.status == "active" and is_shown_only(item)]
+def unchecked(state: State) -> list[MemoryItem]:
+    """Return the active rules that are only shown, oldest first; wishes are not meant to be enforced."""
+    return [
+        item
+        for item in state.items.values()
+        if item.status == "active"
+        and is_shown_only(item)
+        and not (isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer")
+    ]
 
 
 def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: float = TIMEOUT_S) -> Written:
@@ -74,8 +80,8 @@ def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: fl
     item = find(engine, name)
     require_unchecked(item)
     answer, usage = _ask(engine, model, item, timeout_s)
-    unchecked = Written(id=name, text=item.text, model=model.name, usage=usage)
-    written = msgspec.structs.replace(unchecked, why_not=answer.why_not)
+    bare = Written(id=name, text=item.text, model=model.name, usage=usage)
+    written = msgspec.structs.replace(bare, why_not=answer.why_not)
     if answer.checks:
         trial = try_checks(engine, _having(item, [_in_mode_deny(check) for check in answer.checks]))
         written = msgspec.structs.replace(written, checks=answer.checks, trial=trial, warning=_warning(trial))
@@ -83,10 +89,10 @@ def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: fl
         now = find(engine, name)
         changes = [Patch(id=name, detail=_having(now, answer.checks).detail)] if answer.checks else []
         if not all(map(fits, changes)):
-            written, changes = msgspec.structs.replace(unchecked, why_not="The checks are too long."), []
+            written, changes = msgspec.structs.replace(bare, why_not="The checks are too long."), []
         elif (now.text, now.status, checks_of(now)) != (item.text, "active", ()):
             why = "The rule changed while the model was asked."
-            written, changes = msgspec.structs.replace(unchecked, why_not=why), []
+            written, changes = msgspec.structs.replace(bare, why_not=why), []
         engine.synthesizer.record(changes, CHECK_WRITER, asked=model.name, usage=usage)
     return written
 

@@ -2,9 +2,9 @@
 
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -81,8 +81,17 @@ def kinds() -> str:
         if kind is not ProgramCheck:
             name = kind.__struct_config__.tag
             shown = format_checks([msgspec.structs.replace(example, mode="deny")])
-            parts.append(f"## {name}\n{inspect.getdoc(kind) or ''}\n\n```yaml\n{shown}```\n")
+            about = "\n".join([inspect.getdoc(kind) or "", *_values(kind)])
+            parts.append(f"## {name}\n{about}\n\n```yaml\n{shown}```\n")
     return "\n".join(parts)
+
+
+def _values(kind: type[Check]) -> Iterator[str]:
+    """Yield a line for each field that has only certain values."""
+    for name, expected in get_type_hints(kind).items():
+        of_one = get_args(expected)[0] if get_origin(expected) is tuple else expected
+        if get_origin(of_one) is Literal and name != "mode":
+            yield f"Values of `{name}`: {', '.join(get_args(of_one))}."
 
 
 def read(reply: Reply) -> CheckAnswer:

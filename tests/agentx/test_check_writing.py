@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentx.memory.check_writing import shown_only, write_checks
+from agentx.memory.check_writing import unchecked, write_checks
 from agentx.memory.editing import edit
 from agentx.memory.rule_checks import set_checks
 from agentx.storage.errors import UsageError
@@ -50,7 +50,7 @@ def rule(ws):
     for path, text in (("a.py", "def f(x=[]):\n    pass\n"), ("b.py", "x = 1\n"), ("c.md", "def f(x=[])\n")):
         ws.tools.write_file(f"src/{path}", text)
     item = ws.remember("constraint", RULE)
-    assert item in shown_only(ws.state)
+    assert item in unchecked(ws.state)
     return item.id
 
 
@@ -65,7 +65,7 @@ def test_what_it_wrote_is_tried_and_only_observes(ws, rule):
     assert (check.mode, check.by_hand, check.written_by) == ("observe", False, "own/model")
     assert (written.warning, written.why_not) == ("", "")
     assert checks_of(ws.state.items[rule]) == (check,)
-    assert shown_only(ws.state) == []
+    assert unchecked(ws.state) == []
     assert ws.tools.call("write_file", {"path": "d.py", "content": "def f(x={}): 1"}).status == "SUCCEEDED"
     set_checks(ws.engine, rule, [msgspec.structs.replace(check, mode="deny")], "user")
     assert ws.tools.call("write_file", {"path": "e.py", "content": "def f(x={}): 1"}).status == "DENIED"
@@ -92,6 +92,8 @@ def test_the_model_sees_the_rule_the_kinds_and_names_alone(ws, rule):
     system, user = (message.content for message in model.asked[0])
     assert all(f"## {name}\n" in system for name in KINDS if name != "program")
     assert "make lint" not in system
+    assert "Values of `places`: files, answers, commands." in system
+    assert "Values of `unit`: lines, words, characters." in system
     asked, tree = (json.loads(part.partition("\n")[2]) for part in user.split("## ")[1:])
     assert (asked["rule"], asked["sort"]) == (RULE, "must not")
     assert tree["files"] == 4
@@ -140,14 +142,14 @@ def test_an_answer_that_cannot_be_used_is_sent_back_once(ws, rule, wrong, fault)
     assert (refused.checks, refused.trial) == ((), None)
     assert "own/model could not be used" in refused.why_not
     assert fault in refused.why_not
-    assert again.id in {item.id for item in shown_only(ws.state)}
+    assert again.id in {item.id for item in unchecked(ws.state)}
     assert written_events(ws)[-1].data.prompt_tokens == 20, "what a refused answer cost is on record"
 
 
 def test_a_rule_that_cannot_be_checked_stays_shown_only_with_the_reason(ws, rule):
     written = ws.write_checks(rule, Model(those(why_not="Only a reader can\njudge it.")))
     assert (written.checks, written.why_not) == ((), "Only a reader can judge it.")
-    assert [item.id for item in shown_only(ws.state)] == [rule]
+    assert [item.id for item in unchecked(ws.state)] == [rule]
     assert written_events(ws)[-1].data.changes == ()
     assert ws.write_checks(rule, Model(those())).why_not == "It gave no reason."
 
@@ -169,6 +171,7 @@ def test_a_wish_that_a_model_made_checkable_is_observed(ws):
     (wish,) = (one for one in ws.memory("constraint") if one.detail.modality == "prefer")
     ws.tools.write_file("src/a.py", "print(1)\n")
     set_checks(ws.engine, wish.id, (), "user")
+    assert unchecked(ws.state) == [], "a wish is not meant to be enforced, unless it is named"
     written = ws.write_checks(wish.id, Model(those({"kind": "text", "patterns": [r"\bprint\("]})))
     assert written.trial.broken["file"] == 1
 

@@ -10,7 +10,7 @@ from agentx.cli.memory.checks import as_shown
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted
 from agentx.engine import models
-from agentx.memory.check_writing import TIMEOUT_S, Written, require_unchecked, shown_only, write_checks
+from agentx.memory.check_writing import TIMEOUT_S, Written, require_unchecked, unchecked, write_checks
 from agentx.memory.editing import find
 from agentx.memory.note_taking import limit_reached
 from agentx.storage.errors import UsageError
@@ -33,7 +33,9 @@ def write_by_model(
         ),
     ] = "",
     *,
-    everything: Annotated[bool, typer.Option("--all", help="All active rules that are only shown.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All active rules that are only shown, except wishes.")
+    ] = False,
 ) -> None:
     """Let a model write the checks of rules that have none, and show what they would have stopped.
 
@@ -42,7 +44,7 @@ def write_by_model(
     if bool(names) == everything:
         raise UsageError("Name the rules, or use --all.")
     with opened(terminal, look=True) as ws:
-        wanted = list(dict.fromkeys(names or (item.id for item in shown_only(ws.state))))
+        wanted = list(dict.fromkeys(names or (item.id for item in unchecked(ws.state))))
         for name in wanted:  # if one cannot have checks, the model is not asked
             require_unchecked(find(ws.engine, name))
         done: list[Written] = []
@@ -55,7 +57,7 @@ def write_by_model(
     if terminal.json:
         terminal.document({"written": done, "left": len(wanted) - len(done)})
     elif not wanted:
-        terminal.show("Every active rule has a check.")
+        terminal.show("There is no active rule without a check.")
     elif len(wanted) > 1:
         checked = sum(bool(one.checks) for one in done)
         terminal.show(f"{checked} of {counted(len(wanted), 'rule')} got checks.")
@@ -75,6 +77,13 @@ def _written(
             one = write_checks(ws.engine, model, name, timeout_s=min(TIMEOUT_S, end - time.monotonic()))
         used += one.usage
         yield one
+
+
+def show_written(terminal: Terminal, written: Sequence[Written]) -> None:
+    """Show the checks that a model wrote besides other work; rules that it cannot check are left out."""
+    for one in written:
+        if one.checks:
+            _show(terminal, one)
 
 
 def _show(terminal: Terminal, one: Written) -> None:

@@ -66,7 +66,7 @@ def test_all_rules_that_are_only_shown_are_asked_about_until_they_have_checks(ro
     again = script({**answer({"kind": "size", "at_most": 9}), "expect": [KIND]}, name="again.jsonl")
     assert call("memory", "write-checks", "--all", "--model", again, "-C", root).code == 0
     done = call("memory", "write-checks", "--all", "--model", again, "-C", root)
-    assert done.out == "Every active rule has a check.\n"
+    assert done.out == "There is no active rule without a check.\n"
 
 
 def test_a_check_that_most_files_break_is_a_warning(root, call, rules, script):
