@@ -104,3 +104,16 @@ def test_wrong_use_asks_no_model(root, call, rules, script):
         done = call("memory", "write-checks", *words, "--model", model, "-C", root)
         assert (done.code, done.out) == (2, ""), words
     assert "AGENTX_MODEL" in call("memory", "write-checks", "--all", "-C", root).err
+
+
+def test_the_model_of_a_run_writes_the_checks_of_the_rules_said_in_it(call, root, use, chat_server):
+    use("openai/worker", api_base=chat_server.base)
+    chat_server.will_say("Done.")
+    chat_server.will_say("I leave it.")
+    chat_server.will_call(("a", "record_judgement", json.dumps({"found": [], "verdicts": []})))
+    chat_server.will_call(("b", "write_checks", json.dumps({"checks": [NO_PRINT]})))
+    done = call("run", "Mend it. From now on, use short names whenever that seems kind.", "-C", root)
+    assert done.code == 0, done.err
+    assert "# Written by openai/worker." in done.out
+    assert "Would deny 0 of 1 file today" in done.out
+    assert chat_server.answers == []
