@@ -4,28 +4,41 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
-from typing import TypeVar
 
 import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.inputs import inputs_of, rests_on
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import ProvedFile, StageProved
-from agentx.storage.events.types import Draft, Event, FileChange, Payload
+from agentx.storage.events.pipeline_events import (
+    LEARNED_BYTES,
+    SUPERSEDED_BYTES,
+    Basis,
+    ProvedFile,
+    StageProved,
+    fitting,
+)
+from agentx.storage.events.types import Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    has_marker,
+    look,
+    marker_fault,
+    verdict_of,
+    wrapping_fault,
+)
 from agentx.synthesis.pipelines.definition.pipeline import Check
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_person
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
 from agentx.synthesis.pipelines.proving.markdown import lines_of
 from agentx.synthesis.pipelines.running.due_steps import Due
@@ -34,14 +47,6 @@ from agentx.synthesis.pipelines.running.replaced import Added
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
-
-Part = TypeVar("Part")
-
-LEARNED_BYTES = 7_000
-"""Bytes of a step's new facts in its event, so that they fit into one; the files hold all of them."""
-
-SUPERSEDED_BYTES = 1_500
-"""Bytes of superseded facts in that event; the rest are superseded when the step is repeated."""
 
 HELD_BYTES = 3_000
 """Bytes of the passed checks in that event."""
@@ -72,8 +77,10 @@ class Examined(msgspec.Struct, frozen=True):
 class Examiner:
     """Checks what was written."""
 
-    def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
-        self._engine, self._plan, self._files = engine, plan, files
+    def __init__(
+        self, engine: Engine, plan: Plan, files: Files, look: Callable[[str, str], list[str]]
+    ) -> None:
+        self._engine, self._plan, self._files, self._look = engine, plan, files, look
         self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
@@ -115,14 +122,23 @@ class Examiner:
         checked.
         """
         path = path or write.path
+        body = body_of(text, write.rule.marker, path)
+        if wrapped := wrapping_fault(body, path):
+            return [wrapped]
         if unfinished := marker_fault(text, write.rule.marker, path):
             return [f"Role {step.role}: {path} is unfinished. {unfinished}"]
-        body = body_of(text, write.rule.marker, path)
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            return [f"{path} has a NUL in line {line}, so it is not text."]
         if not body.strip():
             return [f"{path} is empty but for its marker."]
         if path != write.path:
             return []
         found = [said for check in write.rule.checks for said in self.look(step, check, body, path)]
+        found += [
+            one_line(said if path in said else f"{path}: {said}")
+            for said in self._look(write.rule.file, text)
+        ]
         if write.rule.verdict and not verdict_of(text):
             found.append(f"{path} gives no verdict: it needs one line `Verdict: PASS` or `Verdict: FAIL`.")
         return found
@@ -175,7 +191,10 @@ class Examiner:
         ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
         says whether the files existed before.
         """
-        step = due.step
+        step, path = due.step, self._engine.write_path
+        inputs, basis = Body(""), Basis()
+        if found or is_by_person(self._plan.role(step)):  # no agent was given its inputs
+            inputs, basis = rests_on(path, self._plan, step, inputs_of(self._files, step))
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,
             stage=step.stage,
@@ -185,8 +204,9 @@ class Examiner:
             checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
             found=found,
+            inputs=inputs,
+            basis=basis,
         )
-        path = self._engine.write_path
         agent = f"agent:{step.role}" if run else ACTOR
         drafts = [Draft(data=data, actor=agent, run=run) for data in before]
         if not step.appends:
@@ -259,10 +279,3 @@ class Examiner:
             return str(error)
         marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
         return "" if marked else f"{write.path} was changed and lost its marker."
-
-
-def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
-    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
-    every = tuple(parts)
-    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
-    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)

@@ -5,8 +5,10 @@ from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIss
 from agentx.storage.events.pipeline_events import (
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
+    StageKept,
     StageProved,
     StageReopened,
 )
@@ -57,9 +59,11 @@ FACTS: dict[str, type[Payload]] = {
         ScheduleRemoved,
         DuePassed,
         PipelineStarted,
+        ItemsFound,
         PipelineEnded,
         Dispatched,
         StageProved,
+        StageKept,
         StageReopened,
         FileAmended,
         Recognized,

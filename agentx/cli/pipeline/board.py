@@ -1,8 +1,9 @@
 """The state of a pipeline in a terminal: a grid of stages by items if it fits, otherwise counts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from difflib import unified_diff
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -17,11 +18,13 @@ _MARKS: dict[Mark, tuple[str, str]] = {
     "waiting": ("·", "bright_black"),
     "running": ("▶", "cyan"),
     "proved": ("✓", "green"),
+    "not_passed": ("!", "bold yellow"),
     "again": ("↻", "yellow"),
     "asks": ("?", "bold yellow"),
     "failed": ("✗", "bold red"),
+    "left-out": (" ", "dim"),
 }
-_MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed")
+_MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed", "not_passed")
 _STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
 
 _CELL_COLUMNS = 5
@@ -33,13 +36,28 @@ _NAMED = 6
 
 _REASON_WORDS = 40
 
+_ASKS_SHOWN, _LINES_SHOWN = 3, 12
+"""Maximum number of approvals shown in full, and of changed lines of a file."""
 
-def shown(board: Board, width: int, now: datetime) -> Group:
-    """Return the state of a pipeline at a time in UTC, within a width in columns."""
+_DIFF_HEADS = ("---", "+++", "@@")
+
+ReadBlob = Callable[[str], str]
+
+
+def shown(board: Board, width: int, now: datetime, read: ReadBlob | None = None) -> Group:
+    """Return the state of a pipeline at a time in UTC, within a width in columns.
+
+    ``read`` returns the text of a content id, for the changes that a person is asked to approve.
+    """
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
-    for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
-        items = board.items.get(for_each, ("",))
+    if read is not None:
+        parts += _asked(board, read)
+    for (for_each, missing), rows in groupby(board.rows, key=lambda row: (row.for_each, row.open)):
+        if missing:
+            parts.append(_not_known(list(rows), for_each, missing, names))
+            continue
+        items = board.items[for_each] if for_each else ("",)
         wide = max(_CELL_COLUMNS, *(len(item) + 1 for item in items))
         if names + wide * len(items) <= width:
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
@@ -50,11 +68,33 @@ def shown(board: Board, width: int, now: datetime) -> Group:
     return Group(*parts)
 
 
+def _asked(board: Board, read: ReadBlob) -> Iterator[RenderableType]:
+    """Yield what a person is asked to approve: how, and what changed since they last did."""
+    cells = [cell for row in board.rows for cell in row.cells if cell.calls]
+    for cell in cells[:_ASKS_SHOWN]:
+        yield Text.assemble(("? ", "bold yellow"), (cell.key, "bold"), f"  agentx approve {cell.calls[0]}")
+        for path, blob in cell.shown.items():
+            if cell.before.get(path) == blob:
+                continue
+            old, new = (read(one).splitlines() if one else [] for one in (cell.before.get(path, ""), blob))
+            yield Text(f"  {plain(path)}{'' if path in cell.before else '  new'}", "dim")
+            lines = unified_diff(old, new, n=0, lineterm="")
+            changed = [line for line in lines if not line.startswith(_DIFF_HEADS)]
+            for line in changed[:_LINES_SHOWN]:
+                yield Text(f"  {plain(line)}", "green" if line.startswith("+") else "red")
+            if len(changed) > _LINES_SHOWN:
+                yield Text(f"  … and {len(changed) - _LINES_SHOWN:,} more lines", "dim")
+        yield Text()
+    if len(cells) > _ASKS_SHOWN:
+        yield Text(f"and {len(cells) - _ASKS_SHOWN:,} more wait for you: agentx approve\n", "yellow")
+
+
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
     title = Text.assemble((plain(board.title or board.pipeline), "bold"), "  ")
-    title.append(board.status or "NOT STARTED", _STATUS.get(board.status, "yellow"))
-    named = any(cell.mark == "failed" for row in board.rows for cell in row.cells)
-    if board.reason and not (named and board.status == "FAILED"):
+    colour = "yellow" if board.not_passed else _STATUS.get(board.status, "yellow")
+    title.append(board.status or "NOT STARTED", colour)
+    named = any(cell.mark in {"failed", "not_passed"} for row in board.rows for cell in row.cells)
+    if board.reason and not (named and board.status in {"FAILED", "COMPLETED"}):
         title.append(f"  {shorten(one_line(plain(board.reason)), _REASON_WORDS)}", "dim")
     yield title
     yield _bar(board.proved, board.steps, min(width, 60))
@@ -64,8 +104,10 @@ def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType
         lasted = _seconds((end - datetime.fromisoformat(board.started_at)).total_seconds())
     figures = [
         f"{board.proved:,} of {board.steps:,} proved",
+        f"{board.not_passed:,} with the verdict FAIL" if board.not_passed else "",
         f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
         f"{board.retries:,} not accepted" if board.retries else "",
+        f"{len(board.incidents):,} incident{'s' * (len(board.incidents) != 1)}" if board.incidents else "",
         f"{board.tokens:,} tokens" if board.tokens else "",
         f"${board.cost_usd:.4f}" if board.cost_usd else "",
         lasted,
@@ -117,6 +159,16 @@ def _grid(
     return made
 
 
+def _not_known(rows: list[BoardRow], for_each: str, missing: str, names: int) -> Table:
+    """Return stages whose items are not known yet."""
+    made = _table(names)
+    made.add_column()
+    made.add_row(Text(for_each, "dim"), Text(f"{missing}: not known yet", "dim"))
+    for row in rows:
+        made.add_row(_name(row, names), Text("·", "bright_black"))
+    return made
+
+
 def _cell(cell: Cell, now: datetime) -> Text:
     mark, style = _MARKS[cell.mark]
     shown = Text(mark, style)
@@ -143,7 +195,7 @@ def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Tabl
         counted = Counter(cell.mark for cell in row.cells)
         others = [(counted[name], mark, style) for name, (mark, style) in _MARKS.items() if name in _MOVING]
         cells = [Text(f"  {mark} {number:,}" if number else "", style) for number, mark, style in others]
-        proved = counted["proved"]
+        proved = counted["proved"] + counted["not_passed"]
         made.add_row(_name(row, names), _bar(proved, items, _BAR_COLUMNS), f"{proved:,}", *cells)
     return made
 
@@ -151,7 +203,7 @@ def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Tabl
 def _named(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
     """Yield the agents at work, then the steps that failed or ask; of many, only their number."""
     cells = [cell for row in board.rows for cell in row.cells]
-    for marks, more in ((("running",), " more at work"), (("asks", "failed"), " more")):
+    for marks, more in ((("running",), " more at work"), (("asks", "failed", "not_passed"), " more")):
         found = [cell for cell in cells if cell.mark in marks]
         for cell in found[:_NAMED]:
             mark, style = _MARKS[cell.mark]

@@ -11,6 +11,7 @@ from rich.text import Text
 from agentx.cli.opened import as_json, opened
 from agentx.cli.pipeline.plan import planned
 from agentx.cli.pipeline.run import started_plan
+from agentx.cli.pipeline.upkeep import PresentFile, mark_stale
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
@@ -18,6 +19,7 @@ from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
 from agentx.policy.amendments import amend
 from agentx.storage.errors import UsageError
+from agentx.storage.events.pipeline_events import FileAmended
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.schema import schema
@@ -101,24 +103,48 @@ def amend_file(
     reason: Annotated[
         str, typer.Option(metavar="TEXT", show_default=False, help="The reason; it is recorded.")
     ],
+    *,
+    as_is: Annotated[
+        bool,
+        typer.Option(
+            "--as-is", help="Also accept that an append-only file lacks the latest entries of the pipeline."
+        ),
+    ] = False,
 ) -> None:
     """Accept your change to a static or append-only file; the amendment is recorded."""
     with opened(terminal, look=True) as ws:
-        event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)
+        event = amend(
+            ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor, as_is=as_is
+        )
     accepted = Text.assemble(("✓ ", "green"), plain(path), " is to be as it is now.")
     terminal.result({"event": as_json(event)}, accepted)
+    if isinstance(event.data, FileAmended) and event.data.kept:
+        terminal.note(plain(event.data.kept))
 
 
 def redo_stage(
     terminal: Terminal,
-    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="ID of the stage.")],
+    stage: Annotated[
+        str, typer.Argument(metavar="[STAGE]", show_default=False, help="ID of the stage.")
+    ] = "",
     item: Annotated[
         str, typer.Argument(metavar="[ITEM]", help="Key of the item; all items by default.")
     ] = "",
     reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is recorded.")] = "",
     name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
+    *,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Only what is out of date, and only as far as contents have changed."),
+    ] = False,
+    file: PresentFile = None,
 ) -> None:
     """Mark a stage, and all that depends on it, to be done again in the next run."""
+    if stale:
+        mark_stale(terminal, stage, item, encodable(reason), name, file)
+        return
+    if not stage:
+        raise UsageError("Name a STAGE, or use `--stale` for all that is out of date.")
     with opened(terminal) as ws:
         steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
     keys = [step.key for step in steps]

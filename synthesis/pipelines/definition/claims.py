@@ -8,13 +8,14 @@ writes such a file itself must not run at the same time.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from agentx.storage.events.pipeline_events import FileRule
+from agentx.synthesis.pipelines.definition.ancestors import ancestors
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, Step
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_person
 
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:
@@ -25,14 +26,34 @@ def rules_of(plan: Plan) -> Iterator[FileRule]:
     """
     own = {name: file for name, file in plan.pipeline.files.items() if not file.source}
     for name, file in own.items():
-        if file.sort == "overwritable":
-            continue
-        paths = plan.paths[name]
-        pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
-        matches = path_pattern(pattern).fullmatch
-        others = {path for key, other in own.items() if other.sort != file.sort for path in plan.paths[key]}
-        fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
-        yield from (FileRule(path, file.sort) for path in ((pattern,) if fits else paths))
+        if file.sort != "overwritable":
+            others = {
+                path for key, other in own.items() if other.sort != file.sort for path in plan.paths[key]
+            }
+            yield from (FileRule(path, file.sort) for path in _patterns(plan, name, others))
+
+
+def patterns_of(plan: Plan) -> Iterator[str]:
+    """Yield the paths and patterns of the artifacts that only agents and the engine write, except its log."""
+    roles = plan.pipeline.roles.values()
+    others = {write.file for role in roles if is_by_person(role) for write in role.writes}
+    for name, file in plan.pipeline.files.items():
+        if not file.source and name not in {*others, plan.pipeline.log}:
+            # Items that are found later have no paths yet
+            yield from _patterns(plan, name) or (_pattern(file.path),)
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"\{\{.*?\}\}", "*", path.strip(), flags=re.DOTALL)
+
+
+def _patterns(plan: Plan, name: str, others: Collection[str] = ()) -> tuple[str, ...]:
+    """Return one pattern for the many paths of a file; the paths where it would match one of ``others``."""
+    paths = plan.paths[name]
+    pattern = _pattern(plan.pipeline.files[name].path)
+    matches = path_pattern(pattern).fullmatch
+    fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
+    return (pattern,) if fits else paths
 
 
 def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:
@@ -51,7 +72,7 @@ class _Claims:
         self.plan, self.faults, self.places = plan, faults, places
         self.steps = list(plan.steps.values())
         self.number = {key: n for n, key in enumerate(plan.steps)}
-        self.before = self._ancestors()
+        self.before = ancestors(plan)
         self.writers: defaultdict[str, list[Step]] = defaultdict(list)
         self.appenders: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self.steps:
@@ -61,26 +82,6 @@ class _Claims:
                 self.appenders[path].append(step)
         self.refused: set[str] = set()
         self.said: set[tuple[str, ...]] = set()
-
-    def _ancestors(self) -> dict[str, int]:
-        """Return for each step a bit mask of the steps that are done before it."""
-        before: dict[str, int] = {}
-        bits: dict[str, int] = {}
-
-        def of(need: str) -> int:
-            if need not in bits:
-                steps = self.plan.loops[need].steps if need in self.plan.loops else (need,)
-                bits[need] = 0
-                for one in steps:
-                    bits[need] |= before[one] | (1 << self.number[one])
-            return bits[need]
-
-        for key, step in self.plan.steps.items():
-            made = 0
-            for need in (*step.inside, *step.needs):
-                made |= of(need)
-            before[key] = made
-        return before
 
     def _waits(self, late: Step, early: Step) -> bool:
         return bool(self.before[late.key] >> self.number[early.key] & 1)

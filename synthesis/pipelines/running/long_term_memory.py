@@ -6,17 +6,23 @@ close nor forge anything before it.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agentx.storage.events.direction_events import NewKnowledge
-from agentx.storage.events.pipeline_events import StageProved, Superseded
+from agentx.storage.events.pipeline_events import (
+    LEARNED_BYTES,
+    SUPERSEDED_BYTES,
+    FileAmended,
+    StageProved,
+    Superseded,
+    fitting,
+)
 from agentx.storage.events.types import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.memory.items import item_id
-from agentx.synthesis.pipelines.definition.plan import AppendFile
 from agentx.synthesis.pipelines.proving.markdown import (
     MarkdownEntry,
     entries,
@@ -28,6 +34,7 @@ from agentx.synthesis.pipelines.proving.markdown import (
 from agentx.synthesis.pipelines.running.replaced import (
     Added,
     holds,
+    in_force,
     note,
     open_at_end,
     places_of,
@@ -35,6 +42,9 @@ from agentx.synthesis.pipelines.running.replaced import (
     without,
 )
 from agentx.synthesis.pipelines.templates import fill
+
+if TYPE_CHECKING:  # a look at a workspace needs no definition of pipelines
+    from agentx.synthesis.pipelines.definition.plan import AppendFile
 
 LEVEL = 2
 """Level of an item's heading in a file of the long-term memory. The headings of its text are below it."""
@@ -79,7 +89,7 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 def appending(
-    appends: Sequence[AppendFile],
+    appends: Sequence["AppendFile"],
     before: str,
     written: Mapping[str, str],
     values: Mapping[str, Any],
@@ -116,7 +126,7 @@ def appending(
     return Appending(appends[0].to, text, tuple(fact for one in taken for fact in one.learned))
 
 
-def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
+def _taken(append: "AppendFile", known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
     blocks = list(_blocks(_section(written, fill(append.rule.section, values))))
     new = [one for one in blocks if isinstance(one, str) or "\n".join(["", *one.lines, ""]) not in known]
     said = [block for block in new if isinstance(block, MarkdownEntry)]
@@ -129,7 +139,7 @@ def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, An
     yield _Taken(_title(append, values), tuple(_body(new)), tuple(facts))
 
 
-def _title(append: AppendFile, values: Mapping[str, Any]) -> str:
+def _title(append: "AppendFile", values: Mapping[str, Any]) -> str:
     """Return the heading of what is added; by default the name of the item, like ``Chapter 03``."""
     items = ((kind, one) for kind, one in values.items() if isinstance(one, Mapping) and "id" in one)
     name = next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")
@@ -255,9 +265,17 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 def remembered(events: Iterable[Event]) -> Remembered:
-    """Fold what the proofs of a step left in the long-term memory. Other events are ignored."""
-    made = Remembered({}, {})
+    """Fold what the proofs of a step left in the long-term memory, and what people corrected in that.
+
+    Other events are ignored.
+    """
+    made, ever = Remembered({}, {}), set[NewKnowledge]()
     for event in events:
+        if isinstance(event.data, FileAmended):
+            ours = {one.by - 1 for one in event.data.superseded if made.facts.pop(one.item, None)}
+            for number, fact in enumerate(event.data.learned):
+                if number in ours or fact in ever:
+                    made.facts[item_id("knowledge", event.seq, number)] = fact
         if isinstance(event.data, StageProved):
             for change in event.data.changes:
                 made.added.setdefault(change.path, []).append((change.before, change.after))
@@ -265,6 +283,7 @@ def remembered(events: Iterable[Event]) -> Remembered:
                 made.facts.pop(one.item, None)
             for number, fact in enumerate(event.data.learned):
                 made.facts[item_id("knowledge", event.seq, number)] = fact
+                ever.add(fact)
     return made
 
 
@@ -279,6 +298,42 @@ def superseded(
     for item, fact in before.items():
         if fact not in now:
             yield Superseded(item, of.get((fact.topic, _term(fact.text)), 0))
+
+
+def facts_of(text: str) -> list[str]:
+    """Return the entries of a long-term memory file as facts, without superseded ones."""
+    every = (entry for section in sections(in_force(text)) for entry in entries(section.own, section.first))
+    return list(dict.fromkeys(filter(None, (_fact(entry) for entry in every if is_plain(entry)))))
+
+
+def corrected(
+    facts: Mapping[str, NewKnowledge], topics: Mapping[str, str], before: str, after: str
+) -> tuple[tuple[NewKnowledge, ...], tuple[Superseded, ...]]:
+    """Return what a person's change of a long-term memory file changes in what is remembered.
+
+    Args:
+        facts: What is remembered now, by the id of its memory item.
+        topics: Topics of all facts that were ever remembered, by their text.
+        before: The file before the change.
+        after: The file after the change.
+
+    Returns:
+        The facts to remember: those with another definition of their term, and those that came back. And the
+        facts that the file no longer has.
+    """
+    was, now = facts_of(before), facts_of(after)
+    ended = {item: fact for item, fact in facts.items() if fact.text in was and fact.text not in now}
+    fresh = [text for text in now if text not in was]
+    terms = {_term(text): text for text in fresh if _term(text)}
+    changed = (
+        NewKnowledge(fact.topic, terms[term])
+        for fact in ended.values()
+        if (term := _term(fact.text)) in terms
+    )
+    known = {fact.text for fact in facts.values()}
+    back = (NewKnowledge(topics[text], text) for text in fresh if text in topics and text not in known)
+    new = fitting(dict.fromkeys((*changed, *back)), LEARNED_BYTES)
+    return new, fitting(superseded(ended, (), new), SUPERSEDED_BYTES)
 
 
 def _term(fact: str) -> str:
