@@ -1,6 +1,7 @@
 """Asks a model for the checks of a rule, as the same data as a user would write."""
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -9,7 +10,13 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import msgspec
 
 from agentx.storage.text import clip, one_line
-from agentx.synthesis.enforcement.check_file import KINDS, CheckFileInvalid, format_checks, parse_checks
+from agentx.synthesis.enforcement.check_file import (
+    KINDS,
+    CheckFileInvalid,
+    expressions_of,
+    format_checks,
+    parse_checks,
+)
 from agentx.synthesis.enforcement.syntax_trees import language_of
 from agentx.synthesis.memory.checks import Check, ProgramCheck
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
@@ -25,6 +32,9 @@ MAX_CHECKS = 5
 
 MAX_NAMES = 60
 """Maximum number of top-level names that a model is shown."""
+
+_NESTED = re.compile(r"(?<!\\)\((?:[^()\\]|\\.)*(?<!\\)[*+](?:[^()\\]|\\.)*\)(?:[*+]|\{\d*,\d*\})")
+"""A group that repeats and has a repetition in it: matching it can take exponential time."""
 
 _REASON = 200
 _NAME = 80
@@ -116,6 +126,9 @@ def read(reply: Reply) -> CheckAnswer:
         raise AnswerUnreadable(
             f"only a user writes a check of the kind `program`; choose from {', '.join(_offered())}"
         )
+    slow = [one for check in checks for one in expressions_of(check) if _NESTED.search(one)]
+    if slow:
+        raise AnswerUnreadable(f"a repetition inside a repetition can take for ever: {slow[0]!r}")
     return CheckAnswer(checks)
 
 

@@ -5,7 +5,7 @@ A single value may be given for a list.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -96,6 +96,17 @@ def format_checks(checks: Iterable[Check]) -> str:
         for check in checks
     ]
     return as_yaml(values[0] if len(values) == 1 else values)
+
+
+def expressions_of(check: Check) -> Iterator[str]:
+    """Yield the regular expressions of a check.
+
+    >>> list(expressions_of(PathCheck(name="[a-z]+")))
+    ['[a-z]+']
+    """
+    for name in _EXPRESSIONS.get(type(check), ()):
+        value = getattr(check, name)
+        yield from [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
 
 
 def _check(value: Any, place: Place, faults: Faults) -> list[Check]:

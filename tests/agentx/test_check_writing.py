@@ -120,6 +120,8 @@ def test_the_examples_are_those_of_the_docs():
     ("wrong", "fault"),
     [
         (those({"kind": "text", "patterns": ["("]}), "not a regular expression"),
+        (those({"kind": "text", "patterns": [r"^(\w+\s*)+$"]}), "a repetition inside a repetition"),
+        (those({"kind": "path", "paths": "*.py", "name": r"(?:[a-z]*_)*x"}), "a repetition inside"),
         (those({"kind": "txet", "phrases": ["x"]}), "did you mean text?"),
         (those({"kind": "text"}), "give phrases or patterns"),
         (
@@ -159,6 +161,11 @@ def test_a_check_that_most_files_break_has_a_warning(ws, rule):
     assert written.trial.broken["file"] == 3
     assert "Most of the present files break it" in written.warning
     assert [check.mode for check in checks_of(ws.state.items[rule])] == ["observe"]
+
+
+@pytest.mark.parametrize("pattern", [r"\(a+\)+", r"(?:ab)+c*", r"def .*=\s*(\[|\{)", r"(\.\+)+", r"(a+)?b"])
+def test_a_repetition_beside_another_is_accepted(ws, rule, pattern):
+    assert ws.write_checks(rule, Model(those({"kind": "text", "patterns": [pattern]}))).checks
 
 
 def test_keys_without_a_value_are_left_out(ws, rule):
