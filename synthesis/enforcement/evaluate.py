@@ -289,7 +289,7 @@ def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]
         wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
         if item.status == "active":
             for check in checks_of(item):
-                if check.by_hand or not wish:
+                if check.by_hand or check.written_by or not wish:
                     yield item, check
 
 

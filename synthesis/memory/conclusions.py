@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentx.storage.events.types import Event, Payload
-from agentx.storage.text import shorten
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.memory.items import (
     LAPSED,
     Detail,
@@ -34,6 +34,9 @@ MODEL = "model"
 
 AGENT = "agent"
 """The ``extractor`` of what an agent settled."""
+
+CHECK_WRITER = "checks"
+"""The ``extractor`` of checks that a model wrote."""
 
 
 MAINTENANCE = "maintenance"
@@ -154,8 +157,8 @@ class Concluded(Payload, frozen=True):
     """Changes to memory, with the watermark up to which the facts were read.
 
     Attributes:
-        extractor: The author: an extractor's name, :data:`PERSON`, :data:`AGENT`, :data:`MODEL` or
-            :data:`MAINTENANCE`.
+        extractor: The author: an extractor's name, :data:`PERSON`, :data:`AGENT`, :data:`MODEL`,
+            :data:`CHECK_WRITER` or :data:`MAINTENANCE`.
         version: The extractor's version.
         through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all
             other extractors. A change by the user leaves it unchanged.
@@ -175,6 +178,9 @@ class Concluded(Payload, frozen=True):
     def _line(self, _event: Event, /) -> str:
         if self.extractor == MAINTENANCE and self.changes:
             return f"Maintain memory: {len(self.changes)} item{'s' * (len(self.changes) != 1)}"
+        if self.extractor == CHECK_WRITER and self.changes:
+            names = (change.id for change in self.changes if isinstance(change, Patch))
+            return f"{one_line(self.model)} wrote checks of {', '.join(names)}"
         return "; ".join(filter(None, (change.describe() for change in self.changes[:3])))
 
     def _rank(self, _event: Event, /) -> int:

@@ -76,7 +76,7 @@ def check(
     elif terminal.json:
         terminal.document({"id": name, "text": item.text, "checks": checks_of(item)})
     elif checks:
-        terminal.show(f"# {name}: {one_line(item.text)}\n{format_checks(checks)}".rstrip())
+        terminal.show(as_shown(name, item.text, checks))
     else:
         terminal.show(f"{name} has no check: it is only shown.")
 
@@ -98,8 +98,15 @@ def read_checks(path: str) -> tuple[Check, ...]:
     return parse_checks(text, "stdin" if path == "-" else path)
 
 
+def as_shown(name: str, text: str, checks: Sequence[Check]) -> str:
+    """Return the checks of a rule as YAML, below the rule and the model that wrote them."""
+    authors = dict.fromkeys(one_line(check.written_by) for check in checks if check.written_by)
+    by = f"# Written by {', '.join(authors)}.\n" if authors else ""
+    return f"# {name}: {one_line(text)}\n{by}{format_checks(checks)}".rstrip()
+
+
 def in_mode(checks: Sequence[Check], mode: str) -> tuple[Check, ...]:
-    """Return checks in another mode.
+    """Return checks in another mode; by that, the user adopts those that a model wrote.
 
     Raises:
         UsageError: The mode does not exist, or there are no checks.
@@ -108,7 +115,10 @@ def in_mode(checks: Sequence[Check], mode: str) -> tuple[Check, ...]:
         raise UsageError(f"Unknown mode {mode!r}. Choose from {', '.join(MODES)}.")
     if not checks:
         raise UsageError("It has no check, so it has no mode; write one with --set.")
-    return tuple(msgspec.structs.replace(check, mode=mode) for check in checks)
+    return tuple(
+        msgspec.structs.replace(check, mode=mode, by_hand=check.by_hand or bool(check.written_by))
+        for check in checks
+    )
 
 
 def _with(item: MemoryItem, checks: Sequence[Check]) -> MemoryItem:
