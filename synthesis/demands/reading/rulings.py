@@ -34,7 +34,7 @@ _LEAD = compiled(
     r"[,:]?\s+"
 )
 _CLAUSE_END = compiled(
-    r"\s*[;!]+\s*|\s+[–—-]{1,2}\s+|,\s+|:\s+|\.\s+"
+    r"\s*[;!]+\s*|\s+[–—-]{1,2}\s+|,\s+|:\s+(?!or\b|and\b)|\.\s+"
     r"|\s+(?=(?:because|since|but|so|unless|until|if|when|as (?:they|it|we))\b)"
 )
 _IDEA_OF = (
@@ -52,6 +52,7 @@ _REST = compiled(
     r"|at all|ever|please|now|today|either|because|since|so|unless|until|this|that|these|there|period|around"
     r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
 )
+_NARROWED = compiled(r" (?:that|which|who|whose|where) (?!we\b|i\b|you\b)\w| on an? \w")
 _POINTS = vocabulary(
     """
     it that this them these those you he she we i they one there what which everything nothing anything
@@ -135,8 +136,8 @@ def _read(clause: str, *, refers: bool) -> tuple[Ruling | None, tuple[str, ...]]
 
 
 def _things(said: str) -> Iterator[str]:
-    if said.startswith("to "):
-        return
+    if said.startswith("to ") or _NARROWED.search(said):
+        return  # "a migration that is in production" is not every migration
     around = _AROUND.match(said)
     for part in _SEVERAL.split(said[around.end() if around else 0 :]):
         thing = _AROUND.sub("", part.strip())
