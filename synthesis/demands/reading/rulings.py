@@ -50,7 +50,8 @@ _REST = compiled(
     r"\s+(?:for|after|before|in|on|from|at|to|as|into|inside|within|under|here|again|any ?more"
     r"|any ?where|any longer"
     r"|at all|ever|please|now|today|either|because|since|so|unless|until|this|that|these|there|period|around"
-    r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
+    r"|of (?:any|this|our|the)|with (?:the|our|my|your)"
+    r"|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
 )
 _NARROWED = compiled(r" (?:that|which|who|whose|where) (?!we\b|i\b|you\b)\w| on an? \w")
 _POINTS = vocabulary(
@@ -63,6 +64,7 @@ _POINTS = vocabulary(
 _SHORT_NO = compiled(
     r"^\s*(?:no|nope|never|nah|not again|never again|no thanks?(?: you)?|absolutely not|hell no|no way|not"
     r" here"
+    r"|hard pass|firm no|[^?!]{0,60}\b(?:the answer is|it's a|that's a|that is a) (?:hard |firm )?(?:no|pass)"
     r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]*\s*$"
     r"|\s*[,;:–—-])"
 )

@@ -60,7 +60,12 @@ _OUT = (r"(?:off(?: the table|[- ]limits| the menu)|banned|forbidden|prohibited|
     r"|a (?:closed (?:chapter|book)|relic|lost cause|dead horse|closed subject|thing we gave up)\b|against"
     r" (?:our|the|my|house) (?:rules?|polic\w+)"
     r"|(?:dead|gone|off|retired|rejected|vetoed|dropped)(?=$|,|;)|out of (?:bounds|the (?:picture|race"
-    r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list)"
+    r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list"
+    r"|menu|books|cards|map)"
+    r"|on (?:our|my|the|a) (?:\w+ )?(?:black ?list|blocklist|no-go list|(?:banned?|forbidden|no) list|index)"
+    r"|dead (?:wood|weight|in the water|and gone)\b|gone (?:from (?:our|the|my|this)|for good)\b"
+    r"|an? (?:non-?starter|deal ?breaker)\b|persona non grata|past its \w+|unwanted|beyond the pale"
+    r"|under (?:an? )?(?:ban|embargo)\b|struck (?:off|from)"
     r"|(?:yesterday's|old) news|over my dead body"
     r"|out(?=,|$| for (?:good|this|us|me|the)\b| in (?:this|the|our)\b| here\b| from now\b| as\b)"
     r"|something (?:we|i)(?:'ll|'d| will| would)? (?:never|don't|do not|won't|ruled out|have ruled out)\b)")
@@ -71,7 +76,8 @@ _TAKE = (r"(?:use|do|adopt|add|introduce|touch|have|want(?! to\b)|need(?! to\b)|
     r"|(?:rely|depend|build) on|resort to|run|(?:deal|work|start|bother) with|offer|buy|book|order|send"
     r"|publish"
     r"|hand out|sell|keep|pay for|sign up for|subscribe to|plan|print|post|serve|(?:even )?think about"
-    r"|make me (?:use|look at)|look at|waste time on|schedule|host|deploy|set up)")
+    r"|make me (?:use|look at)|look at|waste time on|schedule|host|deploy|set up"
+    r"|reintroduce|re-?add|revive|resurrect|maintain|operate|learn|look after|babysit)")
 _TAKING = (r"(?:using|doing|adopting|adding|introducing|touching|having|allowing|accepting|supporting"
     r"|installing|importing|taking|pulling in|bringing (?:in|back|up)|(?:going|coming|switching|moving"
     r"|migrating|returning) (?:back )?(?:to|with|for|near)|(?:relying|depending|building) on"
@@ -80,21 +86,26 @@ _PROPOSING = (r"(?:suggesting|proposing|recommending|offering|bringing up|mentio
     r"|asking for|coming (?:back )?with)")
 _WANTED = (rf"(?:{_USED}|an option|on the table|happening|coming|ok(?:ay)?|for us|needed here"
     r"|going (?:in|into|to happen|to fly)|how we do things|part of (?:this|our|the)|a thing\b|an? \w+ for us"
-    r"|something (?:we|i) (?:want|do|use|need|touch|like)|up for (?:discussion|debate)|worth it)\b")
+    r"|something (?:we|i) (?:want|do|use|need|touch|like)|up for (?:discussion|debate)|worth it"
+    r"|(?:an? )?(?:\w+ )?(?:acceptable|viable|option|choice|fit|candidate|possibility|alternative)"
+    r"|how (?:we|this \w+|our \w+) \w+|our (?:thing|style|way|cup of tea)|the way we \w+|invited)\b")
 _NOT = (r"(?:don't|do not|won't|will not|never|no longer|shan't|can't|cannot|refuse to|will never|shall not"
     r"|decline to|must not|mustn't|may not|shouldn't|should not|are not to|aren't to)")
 _NO = (r"(?:no|nope|never|nah|no way|no thanks?(?: you)?|hell no|absolutely not|definitely not|not here"
     r"|not in (?:here|(?:my|our|this) \w+)|not with (?:me|us)|not again|over my dead body|forget it|nein"
+    r"|(?:hard |firm |definite )(?:pass|no)|pass|veto(?:ed)?|non-?starter"
     r"|non|nee|nej)")
 _NO_NOUN = (r"(?!(?:problems?|need|worries|idea|way|thanks?|longer|matter|changes?|errors?|luck|doubt|rush"
     r"|hurry|reason|point|one|questions?|big|issues?|it|that|i|we|you|the|this|wait|difference|progress"
     r"|effect"
-    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money)\b)")
+    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money|sure|quite|really|both|either)\b)")
 _END = (r"(?=$|,|\.|;| [–—-] | (?:in|on|here|from|any|at all|please|for|inside|within|under|ever|of any|with"
     r"|again|until|because|period|full stop)\b)")
 _WE = (r"(?:we|i|(?:the|our|my) (?:team|board|council|company|client|boss|customers?|school|church|committee"
     r"|parents|owner|publisher|editor|landlord|landlady|doctor|wife|husband|lawyer|accountant|admins?"
-    r"|users)|legal"
+    r"|users|vicar|principal|head(?:teacher)?|teachers?|treasurer|union|insurers?|bank|auditors?|supervisor"
+    r"|professor|director|manager|producer|designers?|chair|members|volunteers|regulator|journal|cto|ceo|dpo"
+    r"|data protection officer|lead|architects?|agency|neighbours|tenants|steering group|it department)|legal"
     r"|ops|security|management|marketing|finance|compliance|nobody|no one|none of us)")
 _TALKS = (r"(?!(?:see|know|think|get|understand|remember|believe|like|mind|care|agree|find|feel|go|let"
     r"|make|want|need"
@@ -118,7 +129,8 @@ BAN_IT = (rf"(?:(?:don't|do not|never|won't|will not|not|stop|no longer|quit|nob
     r"|no more of (?:it|that|those|them|this)|end of story|case closed|(?:we|i)(?:'re| are|'m| am)?"
     r" (?:done|through|finished) with"
     r" (?:it|that|them))")
-_MENTIONS = (r"(?:tried|gave|had|used|been through|been burnt (?:by|with|on)|seen enough of|looked at"
+_MENTIONS = (r"(?:tried|replaced|removed|dropped|left|ripped out|moved off"
+    r"|gave|had|used|been through|been burnt (?:by|with|on)|seen enough of|looked at"
     r"|considered|evaluated|discussed"
     r"|talked about|went through|went with|said no to|had enough of|thought about|know|know about|heard"
     r" about|get|see)")
@@ -135,7 +147,8 @@ _QUIT = (r"(?:dropped|abandoned|ditched|scrapped|banned|outlawed|shelved|killed|
     r"|said goodbye to|say goodbye to|walked away from|parted (?:ways )?with|gave up(?: on)?|given up(?:"
     r" on)?|sworn off|swore off"
     r"|did away with|done away with|pulled the plug on|put an end to|closed the (?:book|chapter|door) on"
-    r"|turned (?:our|my) back on"
+    r"|turned (?:our|my) back on|unsubscribed from|migrated (?:away from|off)|switched away from"
+    r"|cut ties with|bid farewell to"
     r"|drew the line at|draw the line at|left behind|outgrown|moved (?:past|on from)|discarded|excluded"
     r"|forbade|forbidden|prohibited|put (?:our|my) foot down on)")
 
@@ -168,7 +181,23 @@ RULINGS: tuple[Ruling, ...] = (
         r"|brings?(?: back| in)?|uses?|installs?|suggests?"
         r"|proposes?|finds?|imports?|mentions?) {X}(?=$|[ ,.;])",
         r"(?:i'd )?rather (?:nothing|none|nobody|die|quit|walk|do nothing|no \w+(?: at all)?) than {X}$",
-        r"{X} (?:has|have|'ve|'s) had (?:its|their|his|her) (?:day|chance|time|chances)\b",
+        r"{X} (?:has had|have had|'ve had|'s had|had) (?:its|their|his|her) (?:day|chance|time|chances)\b",
+    )),
+    Ruling("it and we are through", "Vagrant and I are done", "the tests and the docs are done", _each(
+        r"{X} and (?:i|me|we|us|(?:this|our|my) \w+) (?:(?:are|'re|have) (?:done|through|finished|parted)"
+        r"|(?:don't|do not|never|won't) (?:mix|go together|get along|belong together))\b",
+        r"(?:this|our) (?:[\w-]+ ){1,2}(?:is|are) (?:done|through|finished) with {X}$",
+        r"there(?:'s| is) (?:now )?an? (?:\w+ )?(?:ban|embargo|veto|moratorium) on {X}$",
+        r"{X} (?:can|may) (?:stay|remain|rot|rest) (?:where (?:it|they)|in (?:the (?:past|museum)"
+        r"|peace|hell|\d{4}))\b",
+        r"(?:please )?not {N} again$",
+        r"{X} (?:has |have )?(?:\w+ )?(?:burn(?:ed|t)|bit|bitten|stung|failed|betrayed) us\b",
+        r"{X} (?:has |have )?let us down\b",
+    )),
+    Ruling("it was a mistake", "web sockets were a mistake", "it was a test", says_so=False, patterns=_each(
+        r"{X} (?:was|were) (?:an? )?(?:\w+ )?(?:mistake|disaster|nightmare|catastrophe|dead end|failure)s?\b",
+        r"(?:under no circumstances|on no account|by no means|in no case|at no point)[,:]?"
+        rf" (?:(?:will|do|may|should|must|can|shall|are) (?:we|you|i|they) (?:to |ever )?{_TAKE} )?{{X}}$",
     )),
     Ruling("it is not wanted", "cron jobs are not welcome in here", "the test is not green", _each(
         rf"{{X}}{_BE} not {_ADVERBS}(?:going to be |to be |being |getting |be )?{_WANTED}",
@@ -235,8 +264,9 @@ RULINGS: tuple[Ruling, ...] = (
         rf"(?:{_WE}|you)(?:'d| would|'ll)?(?: all)? {_ADVERBS}(?:{_NOT}|rather not) (?:ever |really |want"
         rf" to |wanna |be )*"
         rf"(?:{_TAKE}|{_TAKING}) {{X}}$",
-        r"(?:nobody|no one|none of us) (?:will |should |may |must |is to |gets to )?(?:use|touch|add|want"
-        r"|install|import|bring)"
+        r"(?:nobody|no one|none of us)(?: (?:on|in|at|from) (?:this|the|our|my) \w+| here)? (?:will |should "
+        r"|may |must |is to |gets to |is going to |is willing to |wants to )?(?:use|touch|add|want|install"
+        r"|import|bring|maintain|run|learn|babysit)"
         r"(?:e?s)? {X}$",
         rf"(?:won't|will not|never|no longer|not to) (?:be )?(?:{_TAKE}|{_TAKING}) {{X}}$",
         r"(?:we|i)(?:'ll| will|'d)? (?:refuse|reject|veto|oppose|forbid|prohibit|ban) {X}$",
@@ -263,7 +293,7 @@ RULINGS: tuple[Ruling, ...] = (
         rf" against|ruled out"
         rf"|{_QUIT}|had it with|(?:seen|had) (?:quite )?(?:enough|the last)(?: of)?|said no to|says? no to"
         rf"|vetoed"
-        r"|turned down|moved (?:away from|off)|got(?:ten)? rid of|rejected"
+        r"|turned down|moved (?:away from|off(?! topic))|got(?:ten)? rid of|rejected"
         rf"|(?:agreed|decided) not to {_TAKE}|wants? nothing to do with) {{X}}$",
     )),
     Ruling("ruled it out", "we voted Oracle down", "we voted for it", _each(
@@ -286,6 +316,14 @@ RULINGS: tuple[Ruling, ...] = (
         r"{X} (?:didn't|did not|doesn't|won't) make (?:the cut|it)\b", r"{X} (?:was|were|got|has been|have"
         r" been) (?:voted|turned|shot) down\b",
     )),
+    Ruling("someone forbids it", "my editor forbids em dashes", "my editor shows an error", _each(
+        r"[^,;:!?\n]{2,40}? (?:has |have |had |just |already |now )*(?:said no to|vetoe[sd]|veto|forbade"
+        r"|outlawed|decided against|voted (?:against|down)|put a stop to|struck down"
+        r"|wants? nothing to do with|(?:won't|will not) (?:have|hear of|stand for)) {X}$",
+        rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:hereby |must |have to |has to )?(?:rules? out|refuses?"
+        r"|rejects?|excludes?|forbids?|bans?|outlaws|prohibits?|prohibited|wants? no(?: more)?"
+        r"|(?:doesn't|does not|won't|will not) (?:allow|tolerate|permit)) {X}$",
+    )),
     Ruling("the last thing", "the last thing we need is another dashboard", "the last thing is done", _each(
         r"(?:the )?(?:(?:last|one|only) thing|what) (?:that )?(?:i|we) (?:don't |do not |never )?(?:want"
         r"|need|accept|like)(?: to (?:see|have|use))?(?: here)?"
@@ -297,9 +335,10 @@ RULINGS: tuple[Ruling, ...] = (
         r"|cannot|isn't going to"
         r"|(?:is|are) (?:never|not) going to|never|doesn't|don't|does not|do not|(?:is|are) not to|(?:is"
         r"|are) never to)"
-        r" (?:ever )?(?:be (?:used|added|allowed|introduced|part|installed|imported|in|on|touched)|appear"
-        r"|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)|goes? into|gets? in(?:to)?"
-        r"|get (?:anywhere|near)|happens?|lands?|return|make it (?:in|into)|touch(?:es)?|fly)\b",
+        r" (?:ever |again )*(?:be (?:used|added|allowed|introduced|part|installed|imported|in|on"
+        r"|touched)|appear|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)"
+        r"|goes? into|gets? in(?:to)?|get (?:anywhere|near)|happens?|lands?|return"
+        r"|make it (?:in|into)|touch(?:es)?|fly)\b",
     )),
     Ruling("so it is out", "Airflow is slow, so it's ruled out", "Airflow is late, so it starts", refers=True,
         patterns=_each(
@@ -312,6 +351,8 @@ RULINGS: tuple[Ruling, ...] = (
         rf"(?:nobody|no one)(?: here)? (?:will|can|wants to|would|is going to|knows how to) \w+ {{X}}(?=["
         rf" ,;–—-])"
         rf".*\b{BAN_IT}",
+        r"{X} (?:is|are|was|were|costs?|needs?|takes?) [^;:!?\n]*,? (?:so|and)(?: it's| that's| it is)?"
+        r"(?: a)?(?: hard| firm)? no$",
         rf"(?:as for|about|regarding|concerning|when it comes to|speaking of|re)"
         rf" {{X}}\s*[,:–—-]+\s*(?:.*\b{BAN_IT}|{_NO}(?=$|[ ,.!]))",
     )),

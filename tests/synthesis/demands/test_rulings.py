@@ -30,6 +30,14 @@ Vue isn't an option for the portal | Vue
 Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
+Firebase burned us twice. | Firebase
+Legal vetoed Hotjar. | Hotjar
+There is a ban on carousels in this shop. | carousels
+Celery is off our menu. | Celery
+Under no circumstances will we use Elasticsearch. | Elasticsearch
+We replaced Redux with signals, don't reintroduce it. | Redux
+Datadog is too expensive, so no. | Datadog
+RabbitMQ is not an acceptable choice for us. | RabbitMQ
 """.strip().splitlines()
 
 LEFT = """
@@ -47,6 +55,10 @@ no problem, go ahead
 is Redis off the table?
 we don't know
 the new version is out, please update
+Not sure about the naming again
+We moved off topic, back to the parser
+The parser doesn't allow tabs
+A migration that already ran is history
 """.strip().splitlines()
 
 
