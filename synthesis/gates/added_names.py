@@ -228,7 +228,8 @@ def _of_path(path: str) -> Iterator[AddedName]:
     *folders, name = path.split("/")
     stem, *endings = name.lstrip(".").split(".")
     place = f"is the new file {path}"
-    yield from (AddedName(part, "package", place) for part in (stem, *endings, *folders[-1:]) if part)
+    does = [] if endings[-1:] in (["sh"], ["bash"]) else [stem]  # `bootstrap.sh` is named after what it does
+    yield from (AddedName(part, "package", place) for part in (*does, *endings, *folders[-1:]) if part)
 
 
 def _in_text(change: CheckedChange, side: Side, kind: str) -> Iterator[AddedName]:

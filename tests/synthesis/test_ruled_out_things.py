@@ -114,6 +114,7 @@ FILES = [
     ),
     ("pandas is fine in lab/, but it is banned in service/", "lab/a.py", "import pandas\n", "pass"),
     ("pandas is fine in lab/, but it is banned in service/", "service/a.py", "import pandas\n", "stop"),
+    ("Bootstrap is gone for good.", "bin/bootstrap.sh", "python3 -m venv .venv\n", "pass"),
     ("moment is banned.", "a.tsx", "const a = () => <p>Nothing at the moment</p>;\n", "pass"),
     ("An @Autowired on a field is banned.", "A.java", "import org.springframework.Autowired;\n", "pass"),
     ("Celery is a no-go.", "recipes/salad.json", '{"ingredients": ["celery", "apple"]}', "pass"),

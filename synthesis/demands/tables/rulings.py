@@ -193,9 +193,11 @@ RULINGS: tuple[Ruling, ...] = (
         r"(?:please )?not {N} again$",
         r"{X} (?:has |have )?(?:\w+ )?(?:burn(?:ed|t)|bit|bitten|stung|failed|betrayed) us\b",
         r"{X} (?:has |have )?let us down\b",
+        r"{X} (?:was|were) an? (?:\w+ )?(?:mistake|disaster|nightmare|catastrophe|dead end|failure)$",
+        r"{X} were (?:\w+ )?(?:mistakes|disasters|nightmares|failures)$",
     )),
-    Ruling("it was a mistake", "web sockets were a mistake", "it was a test", says_so=False, patterns=_each(
-        r"{X} (?:was|were) (?:an? )?(?:\w+ )?(?:mistake|disaster|nightmare|catastrophe|dead end|failure)s?\b",
+    Ruling("under no circumstances", "under no circumstances Elasticsearch", "in no case it fails",
+        says_so=False, patterns=_each(
         r"(?:under no circumstances|on no account|by no means|in no case|at no point)[,:]?"
         rf" (?:(?:will|do|may|should|must|can|shall|are) (?:we|you|i|they) (?:to |ever )?{_TAKE} )?{{X}}$",
     )),

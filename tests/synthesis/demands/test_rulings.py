@@ -31,6 +31,8 @@ Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
 Firebase burned us twice. | Firebase
+The board said no to Mailchimp. | Mailchimp
+web sockets were a mistake. | web sockets
 Legal vetoed Hotjar. | Hotjar
 There is a ban on carousels in this shop. | carousels
 Celery is off our menu. | Celery
