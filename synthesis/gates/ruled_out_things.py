@@ -132,7 +132,8 @@ def _things(item: MemoryItem) -> Iterator[Thing]:
     said = things_ruled_out(item.text)
     if not said and isinstance(item.detail, RejectionDetail):
         idea = item.detail.idea.strip(" .")
-        said = (idea,) if 0 < len(idea.split()) <= MAX_WORDS else ()
+        labels = item.text.startswith(f"{idea}:")  # "Kotlin: the !! operator is out"
+        said = (idea,) if 0 < len(idea.split()) <= MAX_WORDS and not labels else ()
     for one in said:
         if thing := _thing(item, one):
             yield thing

@@ -35,7 +35,8 @@ _LEAD = compiled(
 )
 _CLAUSE_END = compiled(
     r"\s*[;!]+\s*|\s+[–—-]{1,2}\s+|,\s+|:\s+(?!or\b|and\b)|\.\s+"
-    r"|\s+(?=(?:because|since|but|so|unless|until|if|when|as (?:they|it|we))\b)"
+    r"|(?<!thing)\s+(?=(?:because|since|but|and (?:i|we|it|they|that|nobody|no one)"
+    r"|so|unless|until|if|when|as (?:they|it|we))\b)"
 )
 _IDEA_OF = (
     r"(?:the|this|that|your|whole|entire) (?:whole |entire )?(?:idea|plan|thing|thought|business|stuff)"
@@ -54,6 +55,11 @@ _REST = compiled(
     r"|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
 )
 _NARROWED = compiled(r" (?:that|which|who|whose|where) (?!we\b|i\b|you\b)\w| on an? \w")
+_IDEA = compiled(r" (?:ideas?|plans?|experiments?|approach|business|stuff|craze|nonsense|madness)\b")
+_ADDED = compiled(
+    r"^(?:and )?(?:(?:that|this|which) (?:also )?(?:includes|covers|goes for|means)|(?:the )?same (?:goes |is"
+    r" true |holds )?(?:for|with)) (?P<idea>[^,;:!?\n]{2,40})$"
+)
 _POINTS = vocabulary(
     """
     it that this them these those you he she we i they one there what which everything nothing anything
@@ -69,7 +75,7 @@ _SHORT_NO = compiled(
     r"|\s*[,;:–—-])"
 )
 _BANS_IT = compiled(rf"^(?:so |and |please |but |then |just |therefore |again )*(?:we |i |you )?{BAN_IT}")
-_SEVERAL = compiled(r"\s*(?:/|\bor\b|\band\b|\bnor\b|&)\s*")
+_SEVERAL = compiled(r"\s*(?:[/,]|\bor\b|\band\b|\bnor\b|&)\s*")
 _LASTS = compiled(
     rf"\b(?:(?:for|to) (?:us|me)\b|for good|ever(?! since)|any ?more|any longer|from (?:now|today|here) on"
     r"|as of|full stop|period|final|once and for all|never again|not again|end of story|case closed|going"
@@ -145,7 +151,7 @@ def _things(said: str) -> Iterator[str]:
         thing = _AROUND.sub("", part.strip())
         definite = _DEFINITE.match(thing)
         thing = _REST.sub("", definite["rest"] if definite else thing).strip(" .\"'`“”‘’()*")
-        at_hand = definite and not around and thing.islower()
+        at_hand = definite and not around and thing.islower() and not _IDEA.search(definite["rest"])
         few = len(thing.split()) <= MAX_WORDS
         names = (
             content_words(thing.replace(NAME, "x")) and re.split(r"[ '’]", thing.casefold())[0] not in _POINTS
@@ -173,9 +179,12 @@ def ruled_out_after(before: str, sentence: str) -> RuledOut | None:
     >>> ruled_out_after("Heroku?", "Never again.").things
     ('Heroku',)
     """
+    if (more := _ADDED.match(sentence.strip(" .!"))) and (found := ruled_out_in(before)):
+        return found._replace(things=(*_things(more["idea"]), *found.things))
     asked = before.endswith("?") and len(before.split()) <= MAX_WORDS + 2
     if asked and _SHORT_NO.match(sentence):
-        return ruled_out_in(f"{before.rstrip(' ?')}: {sentence}")
+        found = ruled_out_in(f"{before.rstrip(' ?')}: no")
+        return found and found._replace(lasts=bool(_LASTS.search(sentence)))
     if before and not before.endswith("?") and _BANS_IT.match(sentence):
         return ruled_out_in(f"{before.rstrip(' .!')}, {sentence}")
     return None

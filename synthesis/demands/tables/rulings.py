@@ -63,6 +63,7 @@ _OUT = (r"(?:off(?: the table|[- ]limits| the menu)|banned|forbidden|prohibited|
     r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list"
     r"|menu|books|cards|map)"
     r"|on (?:our|my|the|a) (?:\w+ )?(?:black ?list|blocklist|no-go list|(?:banned?|forbidden|no) list|index)"
+    r"|banished|barred|expelled|exiled|(?:kicked|thrown) out|intolerable"
     r"|dead (?:wood|weight|in the water|and gone)\b|gone (?:from (?:our|the|my|this)|for good)\b"
     r"|an? (?:non-?starter|deal ?breaker)\b|persona non grata|past its \w+|unwanted|beyond the pale"
     r"|under (?:an? )?(?:ban|embargo)\b|struck (?:off|from)"
@@ -81,7 +82,8 @@ _TAKE = (r"(?:use|do|adopt|add|introduce|touch|have|want(?! to\b)|need(?! to\b)|
 _TAKING = (r"(?:using|doing|adopting|adding|introducing|touching|having|allowing|accepting|supporting"
     r"|installing|importing|taking|pulling in|bringing (?:in|back|up)|(?:going|coming|switching|moving"
     r"|migrating|returning) (?:back )?(?:to|with|for|near)|(?:relying|depending|building) on"
-    r"|(?:dealing|working|messing) with|keeping|buying|paying for|offering|running|wanting|setting up)")
+    r"|(?:dealing|working|messing) with|maintaining|learning|operating|keeping"
+    r"|buying|paying for|offering|running|wanting|setting up)")
 _PROPOSING = (r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching"
     r"|asking for|coming (?:back )?with)")
 _WANTED = (rf"(?:{_USED}|an option|on the table|happening|coming|ok(?:ay)?|for us|needed here"
@@ -121,7 +123,7 @@ BAN_IT = (rf"(?:(?:don't|do not|never|won't|will not|not|stop|no longer|quit|nob
     rf"(?:{_BE}|'s| has been| have been) {_ADVERBS}{_OUT}|(?:it|that|they|this){_BE} not {_ADVERBS}(?:to"
     rf" be |going to be |being )?"
     rf"{_WANTED}|(?:it|that|they|this) (?:won't|will not|isn't going to|aren't going to|must not|mustn't"
-    rf"|never|doesn't|don't)"
+    rf"|never|doesn't|don't|does not|do not)"
     r" (?:ever )?(?:be|come|happen|return|get|go|enter|land|fly|make it)\b|(?:leave|keep) (?:it|that|them"
     r"|those) (?:out|off|away)\b"
     r"|(?:drop|forget|bury|skip|scrap|ditch) (?:it|that|them|those)(?=$|[ ,.!;])(?! (?:in|to|into|from"
@@ -181,7 +183,8 @@ RULINGS: tuple[Ruling, ...] = (
         r"|brings?(?: back| in)?|uses?|installs?|suggests?"
         r"|proposes?|finds?|imports?|mentions?) {X}(?=$|[ ,.;])",
         r"(?:i'd )?rather (?:nothing|none|nobody|die|quit|walk|do nothing|no \w+(?: at all)?) than {X}$",
-        r"{X} (?:has had|have had|'ve had|'s had|had) (?:its|their|his|her) (?:day|chance|time|chances)\b",
+        r"{X} (?:has had|have had|'ve had|'s had|had) (?:its|their|his|her) (?:day|chance|time|chances|turn"
+        r"|run|moment)\b",
     )),
     Ruling("it and we are through", "Vagrant and I are done", "the tests and the docs are done", _each(
         r"{X} and (?:i|me|we|us|(?:this|our|my) \w+) (?:(?:are|'re|have) (?:done|through|finished|parted)"
@@ -191,10 +194,28 @@ RULINGS: tuple[Ruling, ...] = (
         r"{X} (?:can|may) (?:stay|remain|rot|rest) (?:where (?:it|they)|in (?:the (?:past|museum)"
         r"|peace|hell|\d{4}))\b",
         r"(?:please )?not {N} again$",
+        r"not (?:a single|one(?: more)?|another|even one) {X}$",
+        rf"{_WE} wants? {{X}} (?:gone|out|banned|away|off|buried)(?=$| (?:of|from|for)\b)",
+        r"(?:(?:we|i) have |there(?:'s| is) )?zero tolerance for {X}$",
+        rf"{_WE} (?:have|has|had) no (?:use|time|patience) for {{X}}$",
+        rf"{_WE} (?:won't|will not|don't|do not|doesn't) (?:put up with|believe in) {{X}}$",
+        r"{X} can (?:go )?(?:jump|rot|die|burn|take a hike|get lost)\b",
+        r"{X} (?:will never|won't ever|will not ever|shall never|must never)(?: again)? \w+ [^,;:!?\n]*"
+        r"\b(?:our|this|my|these)\b",
+        r"{X} (?:is|are) not (?:setting foot|coming|getting|going) (?:in|into|on|onto|near|anywhere)\b",
+        rf"(?P<idea>[^;:!?\n]{{2,90}}?)(?:\s*[:–—-]+\s*|,?{_BE} )(?:all|both|each) {_OUT}",
         r"{X} (?:has |have )?(?:\w+ )?(?:burn(?:ed|t)|bit|bitten|stung|failed|betrayed) us\b",
         r"{X} (?:has |have )?let us down\b",
         r"{X} (?:was|were) an? (?:\w+ )?(?:mistake|disaster|nightmare|catastrophe|dead end|failure)$",
         r"{X} were (?:\w+ )?(?:mistakes|disasters|nightmares|failures)$",
+    )),
+    Ruling("another instead of it", "we use Polars, not pandas", "use it, not now",
+        says_so=False, patterns=_each(
+        r"(?:always |please |we |i |only )*(?:use|uses|prefer|take|stick (?:with|to)|go with|work with|want)"
+        r" [^:;!?\n]{2,50}?,? (?:instead of|rather than|in place of|over|and not|not) {N}$",
+        r"{X} (?:has been|have been|was|were|is|are|gets?) (?:replaced|superseded) (?:by|with)\b",
+        r"(?:we|i) (?:can't|cannot|don't|do not) (?:stand|bear|trust|like|use) {X}$",
+        r"(?:we|i) (?:hate|loathe|detest|despise) {X}$",
     )),
     Ruling("under no circumstances", "under no circumstances Elasticsearch", "in no case it fails",
         says_so=False, patterns=_each(
@@ -220,7 +241,8 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling("it: no", "Selenium: no", "status: no errors", _each(
         rf"(?:what about |how about |about |and |as for )?{{X}}(?:\s*[:–—?]|\s+-+|,)\s*(?:that's a |it's a"
         rf" |again )?{_NO}"
-        r"(?=\s*[.,;!–—]|$| (?:here|ever|again|thanks|thank you|kitchen|house|project|repo|name|watch)\b)",
+        r"(?=\s*[.,;!–—](?!\w)|$| (?:here|ever|again|thanks|thank you|kitchen|house|project|repo|name"
+        r"|watch)\b)",
     )),
     Ruling("no more of it", "no more cron jobs in here", "no problem with that", _each(
         rf"(?:absolutely |definitely |and |zero |strictly )?(?:no|zero) (?:more )?{{N}}{_END}",
@@ -299,6 +321,7 @@ RULINGS: tuple[Ruling, ...] = (
         rf"|(?:agreed|decided) not to {_TAKE}|wants? nothing to do with) {{X}}$",
     )),
     Ruling("ruled it out", "we voted Oracle down", "we voted for it", _each(
+        r"[^,;:!?\n]{2,40}? (?:has |have |had )?(?:voted|turned|shot|struck|knocked) {X} (?:out|down)$",
         rf"(?:{_WE}(?:'ve| have| has)? (?:\w+ )?)?(?:please )?(?:rul(?:e|ed)|vot(?:e|ed)|turn(?:ed)?|shot"
         rf"|shoot|cross(?:ed)?|thr[eo]w|left|leave"
         r"|wr[io]te|str(?:ike|uck)|t[ao]ke?|took|count(?:ed)?) {X} (?:out|down|off|from)(?=$|[ ,.;])(?!"
@@ -312,7 +335,8 @@ RULINGS: tuple[Ruling, ...] = (
         rf"|abandon|skip|ban|leave(?: out)?|avoid|do without"
         r"|go without|stay (?:away|clear) (?:from|of)|get rid of|retire|bury|scrap|forbid|exclude|phase"
         r" out|kill) {X}$",
-        r"(?:please )?(?:drop|bury|scrap|kill|abandon|shelve|axe|ban|skip|cancel|retire|bin|remove) {X}"
+        r"(?:please |let's |we )?(?:drop|bury|scrap|kill|abandon|shelve|axe|ban|skip|cancel|retire|bin"
+        r"|remove) {X}"
         r" (?:for good|once and for all|forever|for ever"
         r"|permanently|altogether|from (?:our|the|your) (?:vocabulary|plans?|list|mind))\b",
         r"{X} (?:didn't|did not|doesn't|won't) make (?:the cut|it)\b", r"{X} (?:was|were|got|has been|have"
@@ -346,7 +370,8 @@ RULINGS: tuple[Ruling, ...] = (
         patterns=_each(
         r"{X} (?:is|are|was|were|has|have|had|does|do|would|will|could|might|may|can|costs?|needs?|takes?"
         r"|never|only|just|isn't"
-        r"|doesn't|won't|can't|\w{2,}(?:s|ed))(?<!ss) .*(?:[,;–—-] ?|\b(?:and|so|but|then|therefore)"
+        r"|doesn't|won't|can't|got|bit|broke|took|went|gave|made"
+        r"|kept|lost|ran|came|brought|\w{2,}(?:s|ed))(?<!ss) .*(?:[,;–—-] ?|\b(?:and|so|but|then|therefore)"
         r" )(?:so |and |please |but |then |therefore"
         rf" |we |i |you |just |really )*{BAN_IT}",
         rf"(?:we|i|you)(?:'ve| have)? (?:already |all )?{_MENTIONS} {{X}}(?=[ ,;–—-]).*\b{BAN_IT}",

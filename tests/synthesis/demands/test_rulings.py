@@ -31,6 +31,14 @@ Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
 Firebase burned us twice. | Firebase
+RabbitMQ got us paged four weekends in a row. It does not come back. | RabbitMQ
+We got rid of Elasticsearch in March and I'm not having it back. | Elasticsearch
+Let's bury the microservices idea once and for all. | microservices
+Labels, glitter: all forbidden in the archive. | Labels, glitter
+Jenkins is dead to us. Same goes for Travis. | Jenkins, Travis
+Kubernetes? We looked at it and the answer is no. | Kubernetes
+Anything but Salesforce for the donors. | Salesforce
+We use Polars, not pandas. | pandas
 The board said no to Mailchimp. | Mailchimp
 web sockets were a mistake. | web sockets
 Legal vetoed Hotjar. | Hotjar
@@ -61,6 +69,7 @@ Not sure about the naming again
 We moved off topic, back to the parser
 The parser doesn't allow tabs
 A migration that already ran is history
+Rust: no .unwrap() in src/
 """.strip().splitlines()
 
 
