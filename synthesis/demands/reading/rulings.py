@@ -23,7 +23,11 @@ _TAG = compiled(
     r"[,;]?\s*(?:ok(?:ay)?|right|alright|got it|understood|clear|please|thanks|full stop|period)\s*[?.!]*$"
 )
 _LEAD = compiled(
-    r"^(?:(?:as of|from|starting|since|after|until)\b[^,]{1,30}?(?:now on|today|tomorrow|now|on|week|month"
+    r"^(?:(?:in|on|for"
+    r"|at) (?:this|the|our|my"
+    r"|all|any)(?: [\w-]+){1,3}?(?=\s+(?:there(?:'s| is| are| will| must| shall)|nobody|no one|we (?:do"
+    r"|never|won't))\b)|(?:as of|from|starting|since|after|until)\b[^,]{1,30}?(?:now on|today|tomorrow|now"
+    r"|on|week|month"
     r"|forward)|(?:for|in|on|within|inside) (?:this|the|our|my|all|any)\b[^,]{2,50},|for the record|per \w+"
     r"|by (?:decree|order|decision) of [^,]{2,30}|(?:just )?to be (?:very )?clear|honestly|once and for all"
     r"|for good|decided|decision|policy|final|(?:you|we|they) (?:all )?know(?: that)?|remember(?: that)?"
@@ -39,7 +43,7 @@ _CLAUSE_END = compiled(
     r"|so|unless|until|if|when|as (?:they|it|we))\b)"
 )
 _IDEA_OF = (
-    r"(?:the|this|that|your|whole|entire) (?:whole |entire )?(?:idea|plan|thing|thought|business|stuff)"
+    r"(?:(?:the|this|that|your|whole|entire) (?:whole |entire )?)?(?:idea|plan|thing|thought|business|stuff)"
 )
 _AROUND = compiled(
     rf"^(?:(?:{_IDEA_OF} (?:with|of|about|to)|\w+ing (?:to|with|via|through|from|on)(?= [A-Z])|a|an|any"
@@ -60,6 +64,7 @@ _ADDED = compiled(
     r"^(?:and )?(?:(?:that|this|which) (?:also )?(?:includes|covers|goes for|means)|(?:the )?same (?:goes |is"
     r" true |holds )?(?:for|with)) (?P<idea>[^,;:!?\n]{2,40})$"
 )
+_NO_NOUN = compiled(r"(?:to|by|in|into|on|onto|from|at|with|within|inside|out|over|off|up|down|about)\b")
 _POINTS = vocabulary(
     """
     it that this them these those you he she we i they one there what which everything nothing anything
@@ -68,10 +73,12 @@ _POINTS = vocabulary(
     """
 )
 _SHORT_NO = compiled(
-    r"^\s*(?:no|nope|never|nah|not again|never again|no thanks?(?: you)?|absolutely not|hell no|no way|not"
+    r"^\s*(?:(?:god |hell |heavens |lord |oh |certainly )?no|nope|never|nah|not again|never again"
+    r"|no thanks?(?: you)?|absolutely not|hell no|no way|not"
     r" here"
     r"|hard pass|firm no|[^?!]{0,60}\b(?:the answer is|it's a|that's a|that is a) (?:hard |firm )?(?:no|pass)"
-    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]*\s*$"
+    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]+(?!\w)"
+    r"|\s*$"
     r"|\s*[,;:–—-])"
 )
 _BANS_IT = compiled(rf"^(?:so |and |please |but |then |just |therefore |again )*(?:we |i |you )?{BAN_IT}")
@@ -144,7 +151,7 @@ def _read(clause: str, *, refers: bool) -> tuple[Ruling | None, tuple[str, ...]]
 
 
 def _things(said: str) -> Iterator[str]:
-    if said.startswith("to ") or _NARROWED.search(said):
+    if _NO_NOUN.match(said) or _NARROWED.search(said):
         return  # "a migration that is in production" is not every migration
     around = _AROUND.match(said)
     for part in _SEVERAL.split(said[around.end() if around else 0 :]):

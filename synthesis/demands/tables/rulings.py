@@ -95,15 +95,18 @@ _NOT = (r"(?:don't|do not|won't|will not|never|no longer|shan't|can't|cannot|ref
     r"|decline to|must not|mustn't|may not|shouldn't|should not|are not to|aren't to)")
 _NO = (r"(?:no|nope|never|nah|no way|no thanks?(?: you)?|hell no|absolutely not|definitely not|not here"
     r"|not in (?:here|(?:my|our|this) \w+)|not with (?:me|us)|not again|over my dead body|forget it|nein"
-    r"|(?:hard |firm |definite )(?:pass|no)|pass|veto(?:ed)?|non-?starter"
+    r"|(?:god|heavens|lord|oh|certainly|decidedly|of course) (?:no|not)|thanks,? but no thanks"
+    r"|not on (?:my|our) watch|(?:hard |firm |definite )(?:pass|no)|pass|veto(?:ed)?|non-?starter"
     r"|non|nee|nej)")
 _NO_NOUN = (r"(?!(?:problems?|need|worries|idea|way|thanks?|longer|matter|changes?|errors?|luck|doubt|rush"
     r"|hurry|reason|point|one|questions?|big|issues?|it|that|i|we|you|the|this|wait|difference|progress"
     r"|effect"
-    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money|sure|quite|really|both|either)\b)")
+    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money|sure"
+    r"|quite|really|both|either)\b)")
 _END = (r"(?=$|,|\.|;| [–—-] | (?:in|on|here|from|any|at all|please|for|inside|within|under|ever|of any|with"
     r"|again|until|because|period|full stop)\b)")
-_WE = (r"(?:we|i|(?:the|our|my) (?:team|board|council|company|client|boss|customers?|school|church|committee"
+_WE = (r"(?:we|i|(?:the|our|my) (?:[\w'-]+ ){0,2}?(?:team|board|council|company|client|boss|customers?"
+    r"|school|church|committee"
     r"|parents|owner|publisher|editor|landlord|landlady|doctor|wife|husband|lawyer|accountant|admins?"
     r"|users|vicar|principal|head(?:teacher)?|teachers?|treasurer|union|insurers?|bank|auditors?|supervisor"
     r"|professor|director|manager|producer|designers?|chair|members|volunteers|regulator|journal|cto|ceo|dpo"
@@ -124,10 +127,12 @@ BAN_IT = (rf"(?:(?:don't|do not|never|won't|will not|not|stop|no longer|quit|nob
     rf" be |going to be |being )?"
     rf"{_WANTED}|(?:it|that|they|this) (?:won't|will not|isn't going to|aren't going to|must not|mustn't"
     rf"|never|doesn't|don't|does not|do not)"
-    r" (?:ever )?(?:be|come|happen|return|get|go|enter|land|fly|make it)\b|(?:leave|keep) (?:it|that|them"
+    r" (?:ever )?(?:be|come|happen|return|get|go|enter|land|fly|make it"
+    r"|creep|sneak|slip|appear|show up)\b|(?:leave|keep) (?:it|that|them"
     r"|those) (?:out|off|away)\b"
     r"|(?:drop|forget|bury|skip|scrap|ditch) (?:it|that|them|those)(?=$|[ ,.!;])(?! (?:in|to|into|from"
     r"|on)\b)|never again|not again"
+    r"|(?:we|i)(?:'re| are|'m| am) (?:well |finally |now )?(?:shot|rid|free|clear) of (?:it|that|them)"
     r"|no more of (?:it|that|those|them|this)|end of story|case closed|(?:we|i)(?:'re| are|'m| am)?"
     r" (?:done|through|finished) with"
     r" (?:it|that|them))")
@@ -149,7 +154,8 @@ _QUIT = (r"(?:dropped|abandoned|ditched|scrapped|banned|outlawed|shelved|killed|
     r"|said goodbye to|say goodbye to|walked away from|parted (?:ways )?with|gave up(?: on)?|given up(?:"
     r" on)?|sworn off|swore off"
     r"|did away with|done away with|pulled the plug on|put an end to|closed the (?:book|chapter|door) on"
-    r"|turned (?:our|my) back on|unsubscribed from|migrated (?:away from|off)|switched away from"
+    r"|turned (?:our|my) back on|unsubscribed from|(?:ripped|torn|thrown) out|migrated (?:away from|off)"
+    r"|switched away from"
     r"|cut ties with|bid farewell to"
     r"|drew the line at|draw the line at|left behind|outgrown|moved (?:past|on from)|discarded|excluded"
     r"|forbade|forbidden|prohibited|put (?:our|my) foot down on)")
@@ -196,6 +202,23 @@ RULINGS: tuple[Ruling, ...] = (
         r"(?:please )?not {N} again$",
         r"not (?:a single|one(?: more)?|another|even one) {X}$",
         rf"{_WE} wants? {{X}} (?:gone|out|banned|away|off|buried)(?=$| (?:of|from|for)\b)",
+        r"{X} belongs? (?:to|in) (?:the past|history|yesterday|\d{4}|another (?:age|era|decade)|a museum"
+        r"|the (?:last (?:century|decade)|stone age))\b",
+        r"[^,;:!?\n]{1,40}? (?:leaves?|left|leaving) {X} behind$", r"out with {X}$", r"kill {X} with fire$",
+        rf"(?:i|we)(?:'d| would) (?:sooner|rather) [^:;!?\n]{{2,40}} than {_TAKE} {{X}}$",
+        rf"(?:hell|pigs) [^:;!?\n]{{2,40}} (?:before|when) (?:we|i) (?:ever )?{_TAKE} {{X}}$",
+        r"(?:one more|another) {X} and (?:i|we)\b",
+        r"{X} (?:has |have )?cost us (?:enough|too much|dearly)\b",
+        r"(?:the|our|my) (?:decision|verdict|vote|ruling|position|stance) (?:on|about|regarding"
+        r"|to) {X} (?:is|was"
+        r"|stands|remains)[^,;:!?\n]{0,20}\b(?:no|negative|never|against)\b",
+        r"(?:the|our|my) (?:ban|embargo|veto) on {X} (?:is|stays|stands|remains|still)\b",
+        r"(?:it's |that's )?(?:the |a )?(?:red light|curtains|game over|lights out|no-?go"
+        r"|end of the (?:road|line)"
+        r"|time's up) for {X}$",
+        r"{X} (?:failed|didn't pass|did not pass) (?:our|the) (?:\w+ )?(?:review|audit|assessment|check)$",
+        r"this (?:[\w-]+ )?is (?:an? )?{X}[- ]free (?:zone|\w+)$",
+        r"(?:we|i)(?:'ll| will)? (?:pass on|(?:do|live|manage|get by|go) without) {X}$",
         r"(?:(?:we|i) have |there(?:'s| is) )?zero tolerance for {X}$",
         rf"{_WE} (?:have|has|had) no (?:use|time|patience) for {{X}}$",
         rf"{_WE} (?:won't|will not|don't|do not|doesn't) (?:put up with|believe in) {{X}}$",
@@ -215,6 +238,9 @@ RULINGS: tuple[Ruling, ...] = (
         r" [^:;!?\n]{2,50}?,? (?:instead of|rather than|in place of|over|and not|not) {N}$",
         r"{X} (?:has been|have been|was|were|is|are|gets?) (?:replaced|superseded) (?:by|with)\b",
         r"(?:we|i) (?:can't|cannot|don't|do not) (?:stand|bear|trust|like|use) {X}$",
+        rf"{{X}}{_BE} {_ADVERBS}(?:overkill|the enemy|evil|(?:an? )?(?:menace|plague|curse|cancer)|garbage"
+        rf"|rubbish"
+        r"|trash|useless|pointless|bloat(?:ed)?|a pain|more trouble than)\b",
         r"(?:we|i) (?:hate|loathe|detest|despise) {X}$",
     )),
     Ruling("under no circumstances", "under no circumstances Elasticsearch", "in no case it fails",
@@ -288,9 +314,10 @@ RULINGS: tuple[Ruling, ...] = (
         rf"(?:{_WE}|you)(?:'d| would|'ll)?(?: all)? {_ADVERBS}(?:{_NOT}|rather not) (?:ever |really |want"
         rf" to |wanna |be )*"
         rf"(?:{_TAKE}|{_TAKING}) {{X}}$",
-        r"(?:nobody|no one|none of us)(?: (?:on|in|at|from) (?:this|the|our|my) \w+| here)? (?:will |should "
+        r"(?:nobody|no one|none of us)(?: (?:on|in|at|from) (?:(?:this|the|our|my) )?\w+| here)?"
+        r" (?:will (?:ever )?|should "
         r"|may |must |is to |gets to |is going to |is willing to |wants to )?(?:use|touch|add|want|install"
-        r"|import|bring|maintain|run|learn|babysit)"
+        r"|import|bring|maintain|run|learn|babysit|open|write|make|build)"
         r"(?:e?s)? {X}$",
         rf"(?:won't|will not|never|no longer|not to) (?:be )?(?:{_TAKE}|{_TAKING}) {{X}}$",
         r"(?:we|i)(?:'ll| will|'d)? (?:refuse|reject|veto|oppose|forbid|prohibit|ban) {X}$",
@@ -307,7 +334,8 @@ RULINGS: tuple[Ruling, ...] = (
         r"|farewell|so long|bye(?: bye)?|adieu|rip)(?: to)?,?"
         r"|hands off|stay (?:off|clear of)) (?:the )?{X}$",
         rf"(?:stop|quit) {_PROPOSING} {{X}}$", r"enough {X}(?=$| (?:already|now|for)\b)",
-        r"(?:let's |we )?(?:drop|bury|forget|scrap|kill|abandon|shelve) (?:the|this|that|your|any) (?:idea"
+        r"(?:let's |we )?(?:drop|bury|forget|scrap|kill|abandon|shelve|lose|ditch) (?:the|this|that|your"
+        r"|any) (?:idea"
         r"|plan|thought"
         r"|notion) (?:of|with"
         r"|about|to) (?:the )?{X}$",
@@ -348,7 +376,7 @@ RULINGS: tuple[Ruling, ...] = (
         r"|wants? nothing to do with|(?:won't|will not) (?:have|hear of|stand for)) {X}$",
         rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:hereby |must |have to |has to )?(?:rules? out|refuses?"
         r"|rejects?|excludes?|forbids?|bans?|outlaws|prohibits?|prohibited|wants? no(?: more)?"
-        r"|(?:doesn't|does not|won't|will not) (?:allow|tolerate|permit)) {X}$",
+        r"|(?:doesn't|does not|won't|will not) (?:allow|tolerate|permit|accept)) {X}$",
     )),
     Ruling("the last thing", "the last thing we need is another dashboard", "the last thing is done", _each(
         r"(?:the )?(?:(?:last|one|only) thing|what) (?:that )?(?:i|we) (?:don't |do not |never )?(?:want"
@@ -363,7 +391,8 @@ RULINGS: tuple[Ruling, ...] = (
         r"|are) never to)"
         r" (?:ever |again )*(?:be (?:used|added|allowed|introduced|part|installed|imported|in|on"
         r"|touched)|appear|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)"
-        r"|goes? into|gets? in(?:to)?|get (?:anywhere|near)|happens?|lands?|return"
+        r"|goes? into|gets? in(?:to)?|(?:creep|sneak|slip) (?:back )?in(?:to)?|get (?:anywhere|near)"
+        r"|happens?|lands?|return"
         r"|make it (?:in|into)|touch(?:es)?|fly)\b",
     )),
     Ruling("so it is out", "Airflow is slow, so it's ruled out", "Airflow is late, so it starts", refers=True,

@@ -31,6 +31,13 @@ Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
 Firebase burned us twice. | Firebase
+In the choir archive there are to be no MP3s, only FLAC. | MP3s
+mocks? no. real database in the tests, always | mocks
+Redux? God no. | Redux
+gulp belongs to 2015. | gulp
+We've ripped out Sentry, and it must not creep back in. | Sentry
+Consul gave us nothing but grief, we're shot of it. | Consul
+The ban on drones stands. | drones
 RabbitMQ got us paged four weekends in a row. It does not come back. | RabbitMQ
 We got rid of Elasticsearch in March and I'm not having it back. | Elasticsearch
 Let's bury the microservices idea once and for all. | microservices
@@ -66,6 +73,10 @@ is Redis off the table?
 we don't know
 the new version is out, please update
 Not sure about the naming again
+Nobody writes by hand into src/api/generated
+the tests are not getting into the cache
+I want the border gone
+use tabs, not now
 We moved off topic, back to the parser
 The parser doesn't allow tabs
 A migration that already ran is history
