@@ -63,6 +63,8 @@ _OUT = (r"(?:off(?: the table|[- ]limits| the menu)|banned|forbidden|prohibited|
     r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list"
     r"|menu|books|cards|map)"
     r"|on (?:our|my|the|a) (?:\w+ )?(?:black ?list|blocklist|no-go list|(?:banned?|forbidden|no) list|index)"
+    r"|out of (?:the|our|my) (?!(?:way|blue|box|ordinary|office|loop|woods)\b)[a-z]|an? (?:swear|dirty"
+    r"|four-letter) word\b"
     r"|banished|barred|expelled|exiled|(?:kicked|thrown) out|intolerable"
     r"|dead (?:wood|weight|in the water|and gone)\b|gone (?:from (?:our|the|my|this)|for good)\b"
     r"|an? (?:non-?starter|deal ?breaker)\b|persona non grata|past its \w+|unwanted|beyond the pale"
@@ -241,6 +243,7 @@ RULINGS: tuple[Ruling, ...] = (
         rf"{{X}}{_BE} {_ADVERBS}(?:overkill|the enemy|evil|(?:an? )?(?:menace|plague|curse|cancer)|garbage"
         rf"|rubbish"
         r"|trash|useless|pointless|bloat(?:ed)?|a pain|more trouble than)\b",
+        r"[\w -]{3,30} never (?:carry|contain|have|use|include|get|take|show|mention|see)s? {X}$",
         r"(?:we|i) (?:hate|loathe|detest|despise) {X}$",
     )),
     Ruling("under no circumstances", "under no circumstances Elasticsearch", "in no case it fails",
@@ -358,7 +361,7 @@ RULINGS: tuple[Ruling, ...] = (
         r"| banned| dead| vetoed| out| gone)?$",
         r"(?:the (?:vote|decision|board|council|team) (?:went|decided|was|is) against|thumbs down (?:for"
         r"|on)|it's a no (?:to|for|on)|a no (?:to|for)) {X}$",
-        r"(?:it's |that's )?(?:a )?(?:hard |firm )?(?:pass|veto|no) (?:on|to|for) {X}$",
+        r"(?:it's |that's )?(?:a )?(?:hard |firm )?(?:pass|veto|no|nope) (?:on|to|for) {X}$",
         rf"{_WE}(?:'ve| have| has)? (?:decided|agreed|chose|chosen|voted|resolved) to (?:drop|ditch"
         rf"|abandon|skip|ban|leave(?: out)?|avoid|do without"
         r"|go without|stay (?:away|clear) (?:from|of)|get rid of|retire|bury|scrap|forbid|exclude|phase"
@@ -374,6 +377,10 @@ RULINGS: tuple[Ruling, ...] = (
         r"[^,;:!?\n]{2,40}? (?:has |have |had |just |already |now )*(?:said no to|vetoe[sd]|veto|forbade"
         r"|outlawed|decided against|voted (?:against|down)|put a stop to|struck down"
         r"|wants? nothing to do with|(?:won't|will not) (?:have|hear of|stand for)) {X}$",
+        rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:can't|cannot|could not|couldn't) (?:abide|stomach"
+        rf"|tolerate|accept) {{X}}$",
+        rf"{_WE}(?:'ve| have| has)? (?:long since |all )?(?:stopped|quit|ceased|given up"
+        rf"|gave up) {_TAKING} {{X}}$",
         rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:hereby |must |have to |has to )?(?:rules? out|refuses?"
         r"|rejects?|excludes?|forbids?|bans?|outlaws|prohibits?|prohibited|wants? no(?: more)?"
         r"|(?:doesn't|does not|won't|will not) (?:allow|tolerate|permit|accept)) {X}$",
@@ -389,7 +396,7 @@ RULINGS: tuple[Ruling, ...] = (
         r"|cannot|isn't going to"
         r"|(?:is|are) (?:never|not) going to|never|doesn't|don't|does not|do not|(?:is|are) not to|(?:is"
         r"|are) never to)"
-        r" (?:ever |again )*(?:be (?:used|added|allowed|introduced|part|installed|imported|in|on"
+        r" (?:ever |again )*(?:be (?:used|added|allowed|introduced|returning|part|installed|imported|in|on"
         r"|touched)|appear|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)"
         r"|goes? into|gets? in(?:to)?|(?:creep|sneak|slip) (?:back )?in(?:to)?|get (?:anywhere|near)"
         r"|happens?|lands?|return"

@@ -31,6 +31,10 @@ Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
 Firebase burned us twice. | Firebase
+pie charts are out of the annual report | pie charts
+our choirmaster can't abide Finale | Finale
+We stopped using Poetry and nobody shall bring it back. | Poetry
+feature toggles? been there, never again | feature toggles
 In the choir archive there are to be no MP3s, only FLAC. | MP3s
 mocks? no. real database in the tests, always | mocks
 Redux? God no. | Redux
