@@ -257,13 +257,12 @@ def _against(
         refused = []
     words = "" if action.tool or action.command else action.text
     brought = brought_in(board.things, action.command, action.writes, words) if action.changes else []
-    known = {item.id for item in exact} | granted
     return _Findings(
         violations=violations,
         against=[item for item in exact if not item.perhaps_ended_by],
         doubted=[item for item in exact if item.perhaps_ended_by and item.id not in granted],
         refused=refused,
-        brought=[one for one in brought if one.item.id not in known and applies(one.item, action)],
+        brought=[one for one in brought if one.item.id not in granted and applies(one.item, action)],
         asking=[
             one.item
             for one in flows[:1]

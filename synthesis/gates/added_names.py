@@ -124,7 +124,8 @@ def _only_shows(call: ProgramCall) -> bool:
     acquires |= call.program in _EDITORS and any(
         word.startswith(("-i", "--in-place")) for word in call.arguments
     )
-    return flags or (not acquires and (only_looks(call) or bool(_LOOKS & set(plain[:2]))))
+    looks = only_looks(call) and "@" not in call.program  # `npx create-vite@5` runs a package
+    return flags or (not acquires and (looks or bool(_LOOKS & set(plain[:2]))))
 
 
 def _of_call(call: ProgramCall, *, runs: bool) -> Iterator[AddedName]:
@@ -182,6 +183,7 @@ _MARKUP_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _DASH_COMMENT = re.compile(r"(?<!-)--\s[^\n]*")
 _LABEL = re.compile(r"^[\s/*#<!;-]*(?P<label>[\w][\w .-]{1,38}?)[\s*/>.!-]*$")
 _MARKUP_TEXT = re.compile(r"(?<=>)[^<>]+(?=<)")
+_JSX_TEXT = re.compile(r"(?<=[^=]>)[^<>{}=;()]+(?=[<{])")
 _SCRIPT = re.compile(r"<(?:script|style)\b[^>]*>(?P<code>.*?)</(?:script|style)>", re.DOTALL | re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"(?P<before>(?:\bnew\s+|@|::|<)?)(?P<name>[A-Za-z_$][\w$-]*)(?P<after>\s*(?:[(\[]|\.(?=\w)|::|<))?"
@@ -226,7 +228,8 @@ def _of_path(path: str) -> Iterator[AddedName]:
     *folders, name = path.split("/")
     stem, *endings = name.lstrip(".").split(".")
     place = f"is the new file {path}"
-    yield from (AddedName(part, "package", place) for part in (stem, *endings, *folders[-1:]) if part)
+    does = [] if endings[-1:] in (["sh"], ["bash"]) else [stem]  # `bootstrap.sh` is named after what it does
+    yield from (AddedName(part, "package", place) for part in (*does, *endings, *folders[-1:]) if part)
 
 
 def _in_text(change: CheckedChange, side: Side, kind: str) -> Iterator[AddedName]:
@@ -316,7 +319,10 @@ def _without_comments(text: str, path: str) -> str:
         return f"{tags}\n{code}"
     if ending in _HASH:
         return _HASH_COMMENT.sub(" ", text)
-    return _DASH_COMMENT.sub(" ", text) if ending in _DASHES else _SLASH_COMMENT.sub(" ", text)
+    if ending in _DASHES:
+        return _DASH_COMMENT.sub(" ", text)
+    plain = _SLASH_COMMENT.sub(" ", text)
+    return _JSX_TEXT.sub(" ", plain) if ending in (".jsx", ".tsx") else plain
 
 
 def _head(script: re.Match[str]) -> str:

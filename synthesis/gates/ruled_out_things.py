@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agentx.synthesis.demands.reading.rulings import MAX_WORDS, things_ruled_out
-from agentx.synthesis.demands.reading.scope import FILE_TYPES
+from agentx.synthesis.demands.reading.scope import FILE_TYPES, reach_of
 from agentx.synthesis.demands.tables.vocabulary import PROJECT, compiled
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.packages.requirements import meanings
+from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.gates.added_names import (
     AddedName,
     acting_calls,
@@ -21,6 +22,7 @@ from agentx.synthesis.gates.added_names import (
     names_in_command,
     names_in_words,
 )
+from agentx.synthesis.gates.other_names import OtherNames, joined, other_names, singular
 from agentx.synthesis.language.words import content_words, stem, vocabulary
 from agentx.synthesis.memory.checks import DependencyCheck
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail, checks_of
@@ -57,7 +59,11 @@ _PLACE = re.compile(
 
 _EVERYWHERE = compiled(rf"\b{PROJECT}\b")
 
-_NOTEBOOKS = {"notebook": ("ipynb",), "notebooks": ("ipynb",)}
+
+_CLAUSE = re.compile(r"[;!]+\s*|,\s+|:\s+|\.\s+|\s+[–—-]+\s+|\s+(?=but\b)")
+_ALLOWS = compiled(
+    r"\b(?:fine|ok|okay|allowed|welcome|good|may|can|except\w*|besides|like)\b(?<!not allowed)"
+)
 
 
 class Thing(NamedTuple):
@@ -73,6 +79,8 @@ class Thing(NamedTuple):
         endings: File name endings of it.
         places: Stems of the words that say where it is ruled out.
         is_sort: Whether it is a sort of content ("footnotes"), so that text can be it.
+        others: What else it is called ("mongoose" for MongoDB).
+        paths: Globs of the files in which it is ruled out; empty for everywhere.
     """
 
     item: MemoryItem
@@ -84,6 +92,8 @@ class Thing(NamedTuple):
     endings: frozenset[str]
     places: frozenset[str]
     is_sort: bool
+    others: OtherNames
+    paths: tuple[str, ...]
 
     @property
     def is_long(self) -> bool:
@@ -108,7 +118,9 @@ def things_of(items: Iterable[MemoryItem]) -> tuple[Thing, ...]:
 
 
 def _rules_out(item: MemoryItem) -> bool:
-    certain = any(not isinstance(check, DependencyCheck) for check in checks_of(item))
+    certain = item.status == "active" and any(
+        not isinstance(check, DependencyCheck) for check in checks_of(item)
+    )
     if item.status not in ("active", "candidate") or certain:
         return False
     return isinstance(item.detail, RejectionDetail | ConstraintDetail) and not getattr(
@@ -120,7 +132,8 @@ def _things(item: MemoryItem) -> Iterator[Thing]:
     said = things_ruled_out(item.text)
     if not said and isinstance(item.detail, RejectionDetail):
         idea = item.detail.idea.strip(" .")
-        said = (idea,) if 0 < len(idea.split()) <= MAX_WORDS else ()
+        labels = item.text.startswith(f"{idea}:")  # "Kotlin: the !! operator is out"
+        said = (idea,) if 0 < len(idea.split()) <= MAX_WORDS and not labels else ()
     for one in said:
         if thing := _thing(item, one):
             yield thing
@@ -139,13 +152,14 @@ def _thing(item: MemoryItem, said: str) -> Thing | None:
         word for word in words if re.search(r"[A-Z]", word[1:]) or f" {word[:1].upper()}{word[1:]}" in quote
     ]
     acts = bool(re.fullmatch(r"[a-z]+ing", words[0])) and len(words) > 1
-    own = _joined(" ".join(names))
+    own = joined(" ".join(names))
     core = [word for word in words if word.casefold() not in _GENERIC]
-    forms = {_joined(said), *([own] if acts and own else ())}
-    packages = {one for one in (own, _joined(" ".join(core)), *_cores(own)) if len(one) >= _LEAST}
+    forms = {joined(said), *([own] if acts and own else ())}
+    packages = {one for one in (own, joined(" ".join(core)), *_cores(own)) if len(one) >= _LEAST}
     if len(words) == 1:
-        packages |= {_joined(form) for form in meanings(said)}
-    parts = tuple(_joined(word) for word in words) if len(words) > 1 and not acts else ()
+        packages |= {joined(form) for form in meanings(said)}
+    parts = tuple(joined(word) for word in words) if len(words) > 1 and not acts else ()
+    others = other_names(words)
     around = (_EVERYWHERE.sub("", place) for place in _PLACE.findall(quote))
     return Thing(
         item=item,
@@ -154,28 +168,23 @@ def _thing(item: MemoryItem, said: str) -> Thing | None:
         packages=frozenset(packages),
         parts=parts,
         described=frozenset() if own or len(words) == 1 else frozenset(map(stem, content_words(said))),
-        endings=frozenset(ending for word in words for ending in _endings(word)),
+        endings=others.endings | {ending for word in words for ending in _endings(word)},
         places=frozenset(stem(word) for place in around for word in content_words(place)),
         is_sort=not own[1:] and bool(re.search(r"[a-z]s$", words[-1])) and not acts,
+        others=others,
+        paths=_paths(quote) or item.scope.paths,
     )
+
+
+def _paths(quote: str) -> tuple[str, ...]:
+    """Return the globs of the places where a sentence rules something out, without those where it is fine."""
+    clauses = (one for one in _CLAUSE.split(quote) if not _ALLOWS.search(one))
+    return tuple(glob for clause in clauses for glob in reach_of(clause).scope.paths)
 
 
 def _endings(word: str) -> tuple[str, ...]:
     globs = FILE_TYPES.get(word.casefold(), ()) if len(word) >= _LEAST else ()
-    return (*_NOTEBOOKS.get(word.casefold(), ()), *(glob.rpartition(".")[2] for glob in globs))
-
-
-def _joined(text: str) -> str:
-    return _singular(re.sub(r"[\W_]+", "", text).casefold())
-
-
-@lru_cache(maxsize=4_096)
-def _singular(word: str) -> str:
-    """Return a name without the ending of a plural."""
-    if len(word) > _LEAST + 1 and word.endswith("ies"):
-        return f"{word[:-3]}y"
-    plain = len(word) > _LEAST and word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    return word[:-1] if plain else word
+    return tuple(glob.rpartition(".")[2] for glob in globs)
 
 
 @lru_cache(maxsize=4_096)
@@ -188,7 +197,7 @@ def _cores(word: str) -> frozenset[str]:
                 one[: -len(end)] for end in _ENDINGS if one.endswith(end) and len(one) - len(end) > _LEAST
             }
             found |= {one.removeprefix(start) for start in _BEGINNINGS}
-    return frozenset(_singular(one) for one in found if one == word or len(one) > _LEAST)
+    return frozenset(singular(one) for one in found if one == word or len(one) > _LEAST)
 
 
 @lru_cache(maxsize=16_384)
@@ -196,7 +205,7 @@ def _grams(text: str) -> frozenset[str]:
     """Return all runs of up to four parts of a name, joined: ``serviceWorker`` is also ``worker``."""
     parts = [part.casefold() for part in _PART.findall(text)[:40]]
     runs = {"".join(parts[start : start + size]) for start in range(len(parts)) for size in range(1, 5)}
-    return frozenset(map(_singular, runs))
+    return frozenset(map(singular, runs))
 
 
 def brought_in(
@@ -215,11 +224,23 @@ def brought_in(
     near = [thing for thing in things if _may_be_in(thing, plain)]
     if not near:
         return []
-    names = list(names_in_command(command)) if command else []
-    names += [name for change in changes for name in names_in_change(change)]
-    names += names_in_words(text)
-    found = ((thing, _place(thing, names) or _described(thing, command)) for thing in near)
+    words = [*(names_in_command(command) if command else ()), *names_in_words(text)]
+    written = [(change.path, list(names_in_change(change))) for change in changes]
+    found = []
+    for thing in near:
+        names = [] if thing.paths and not _goes_to(thing, command) else words
+        names = names + [one for path, each in written if _is_in(thing, path) for one in each]
+        found.append((thing, _place(thing, names) or _described(thing, command)))
     return [Touched(thing.item, thing.said, place) for thing, place in found if place]
+
+
+def _is_in(thing: Thing, path: str) -> bool:
+    return not thing.paths or matches(thing.paths, path)
+
+
+def _goes_to(thing: Thing, command: str) -> bool:
+    """Return whether a command line names the folder in which a thing is ruled out."""
+    return any(glob.rstrip("*/") in command for glob in thing.paths if glob.rstrip("*/"))
 
 
 def _squeezed(text: str) -> str:
@@ -228,7 +249,8 @@ def _squeezed(text: str) -> str:
 
 def _may_be_in(thing: Thing, plain: str) -> bool:
     """Return whether a text without spaces can have a thing, so that most actions are not read further."""
-    if any(form in plain for form in (*thing.forms, *thing.packages, *thing.endings)):
+    others = (*thing.others.parts, *map(_squeezed, thing.others.wholes))
+    if any(form in plain for form in (*thing.forms, *thing.packages, *thing.endings, *others)):
         return True
     several = bool(thing.parts) and all(part[:_LONG] in plain for part in thing.parts)
     return several or any(word[-_LONG:] in plain for word in thing.described)
@@ -247,10 +269,10 @@ def _place(thing: Thing, names: Iterable[AddedName]) -> str:
 
 
 def _is_package(thing: Thing, name: AddedName) -> bool:
-    if name.text.casefold() in thing.endings:
+    if name.text.casefold() in thing.endings or _is_other(thing, name):
         return True
     if not thing.is_long:
-        return _joined(name.text) in thing.forms
+        return joined(name.text) in thing.forms
     grams, wanted = _grams(name.text), thing.forms | thing.packages
     return (
         bool(wanted & grams)
@@ -260,15 +282,27 @@ def _is_package(thing: Thing, name: AddedName) -> bool:
 
 
 def _is_label(thing: Thing, name: AddedName) -> bool:
-    return _joined(name.text) in thing.forms
+    return joined(name.text) in thing.forms
 
 
 def _is_used(thing: Thing, name: AddedName) -> bool:
+    if _is_other(thing, name):
+        return True
     return thing.is_long and (bool(thing.forms & _grams(name.text)) or _has_all_parts(thing, name.text))
 
 
+def _is_other(thing: Thing, name: AddedName) -> bool:
+    """Return whether a name is another name of a thing; a word in lower case only if it is a package."""
+    if thing.others.parts and thing.others.parts & _grams(name.text):
+        return True
+    package = name.use == "package"
+    whole = {name.text, *re.split(r"[./:@\s]", name.text)} if package else {name.text}
+    return any(one in whole for one in thing.others.wholes if package or not one.islower())
+
+
 def _is_written(thing: Thing, name: AddedName) -> bool:
-    return bool(thing.parts) and thing.is_long and bool(thing.forms & _grams(name.text))
+    several = bool(thing.parts) and thing.is_long and bool(thing.forms & _grams(name.text))
+    return several or _is_other(thing, name)
 
 
 def _is_text(thing: Thing, name: AddedName) -> bool:

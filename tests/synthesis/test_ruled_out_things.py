@@ -43,6 +43,14 @@ We aren't scraping Instagram. | python3 -c "import requests; requests.get('https
 Drop the idea of emailing the tenants. | python3 tools/send_mail.py --list tenants | stop
 Drop the idea of emailing the tenants. | python3 tools/print_list.py --list tenants | pass
 Go is ruled out for the tools. | make go-live | pass
+Electron is dead to us. | npx create-electron-app@latest desk | stop
+Machine translation is out for good. | deepl text --to EN "$(cat 3.txt)" | stop
+No more feature flags in here. | npm i --save launchdarkly-react-client-sdk | stop
+Kubernetes is off the table. | helm upgrade --install api ./chart | stop
+Kubernetes is off the table. | kubectl get pods | pass
+Redux has no place in src/admin. | npm i @reduxjs/toolkit | pass
+Redux has no place in src/admin. | cd src/admin && npm i @reduxjs/toolkit | stop
+A migration that already sits in db/migrate is history. | bin/rails db:migrate:status | pass
 """.strip().splitlines()
 
 
@@ -84,6 +92,31 @@ FILES = [
         "def express_fee(weight):\n    return RATES['express']\n",
         "pass",
     ),
+    ("MongoDB is off the table.", "src/db.js", 'import mongoose from "mongoose";\n', "stop"),
+    ("Google Analytics is out for good.", "head.html", "<script>gtag('config', 'G-5')</script>", "stop"),
+    ("Google Sheets is banned.", "sync.py", "import gspread\n", "stop"),
+    ("Kubernetes is off the table.", "api.yaml", "apiVersion: apps/v1\nkind: Deployment\n", "stop"),
+    ("ORMs are banned.", "models.py", "from sqlalchemy import select\n", "stop"),
+    ("No singletons in here.", "A.cs", "public static A Instance { get; set; }\n", "stop"),
+    ("No singletons in here.", "a.py", "instance.save()\n", "pass"),
+    ("Feature flags are banned.", "a.py", "flag = parse(unleash)\n", "pass"),
+    (
+        "panic has no place in internal/handlers.",
+        "cmd/main.go",
+        'package main\n\nfunc f() { panic("x") }\n',
+        "pass",
+    ),
+    (
+        "panic has no place in internal/handlers.",
+        "internal/handlers/a.go",
+        'package a\n\nfunc f() { panic("x") }\n',
+        "stop",
+    ),
+    ("pandas is fine in lab/, but it is banned in service/", "lab/a.py", "import pandas\n", "pass"),
+    ("pandas is fine in lab/, but it is banned in service/", "service/a.py", "import pandas\n", "stop"),
+    ("Bootstrap is gone for good.", "bin/bootstrap.sh", "python3 -m venv .venv\n", "pass"),
+    ("moment is banned.", "a.tsx", "const a = () => <p>Nothing at the moment</p>;\n", "pass"),
+    ("An @Autowired on a field is banned.", "A.java", "import org.springframework.Autowired;\n", "pass"),
     ("Celery is a no-go.", "recipes/salad.json", '{"ingredients": ["celery", "apple"]}', "pass"),
     ("No more raffles in the parish letter.", "letters/advent.md", "Come to the raffle!\n", "stop"),
     ("No more raffles in the parish letter.", "letters/advent.md", "There is no raffle this year.\n", "pass"),

@@ -23,7 +23,11 @@ _TAG = compiled(
     r"[,;]?\s*(?:ok(?:ay)?|right|alright|got it|understood|clear|please|thanks|full stop|period)\s*[?.!]*$"
 )
 _LEAD = compiled(
-    r"^(?:(?:as of|from|starting|since|after|until)\b[^,]{1,30}?(?:now on|today|tomorrow|now|on|week|month"
+    r"^(?:(?:in|on|for"
+    r"|at) (?:this|the|our|my"
+    r"|all|any)(?: [\w-]+){1,3}?(?=\s+(?:there(?:'s| is| are| will| must| shall)|nobody|no one|we (?:do"
+    r"|never|won't))\b)|(?:as of|from|starting|since|after|until)\b[^,]{1,30}?(?:now on|today|tomorrow|now"
+    r"|on|week|month"
     r"|forward)|(?:for|in|on|within|inside) (?:this|the|our|my|all|any)\b[^,]{2,50},|for the record|per \w+"
     r"|by (?:decree|order|decision) of [^,]{2,30}|(?:just )?to be (?:very )?clear|honestly|once and for all"
     r"|for good|decided|decision|policy|final|(?:you|we|they) (?:all )?know(?: that)?|remember(?: that)?"
@@ -34,11 +38,12 @@ _LEAD = compiled(
     r"[,:]?\s+"
 )
 _CLAUSE_END = compiled(
-    r"\s*[;!]+\s*|\s+[–—-]{1,2}\s+|,\s+|:\s+|\.\s+"
-    r"|\s+(?=(?:because|since|but|so|unless|until|if|when|as (?:they|it|we))\b)"
+    r"\s*[;!]+\s*|\s+[–—-]{1,2}\s+|,\s+|:\s+(?!or\b|and\b)|\.\s+"
+    r"|(?<!thing)\s+(?=(?:because|since|but|and (?:i|we|it|they|that|nobody|no one)"
+    r"|so|unless|until|if|when|as (?:they|it|we))\b)"
 )
 _IDEA_OF = (
-    r"(?:the|this|that|your|whole|entire) (?:whole |entire )?(?:idea|plan|thing|thought|business|stuff)"
+    r"(?:(?:the|this|that|your|whole|entire) (?:whole |entire )?)?(?:idea|plan|thing|thought|business|stuff)"
 )
 _AROUND = compiled(
     rf"^(?:(?:{_IDEA_OF} (?:with|of|about|to)|\w+ing (?:to|with|via|through|from|on)(?= [A-Z])|a|an|any"
@@ -50,8 +55,16 @@ _REST = compiled(
     r"\s+(?:for|after|before|in|on|from|at|to|as|into|inside|within|under|here|again|any ?more"
     r"|any ?where|any longer"
     r"|at all|ever|please|now|today|either|because|since|so|unless|until|this|that|these|there|period|around"
-    r"|of (?:any|this|our|the)|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
+    r"|of (?:any|this|our|the)|with (?:the|our|my|your)"
+    r"|thing|stuff|idea|plan|experiment|approach|directly|once|by|back)\b.*$"
 )
+_NARROWED = compiled(r" (?:that|which|who|whose|where) (?!we\b|i\b|you\b)\w| on an? \w")
+_IDEA = compiled(r" (?:ideas?|plans?|experiments?|approach|business|stuff|craze|nonsense|madness)\b")
+_ADDED = compiled(
+    r"^(?:and )?(?:(?:that|this|which) (?:also )?(?:includes|covers|goes for|means)|(?:the )?same (?:goes |is"
+    r" true |holds )?(?:for|with)) (?P<idea>[^,;:!?\n]{2,40})$"
+)
+_NO_NOUN = compiled(r"(?:to|by|in|into|on|onto|from|at|with|within|inside|out|over|off|up|down|about)\b")
 _POINTS = vocabulary(
     """
     it that this them these those you he she we i they one there what which everything nothing anything
@@ -60,13 +73,17 @@ _POINTS = vocabulary(
     """
 )
 _SHORT_NO = compiled(
-    r"^\s*(?:no|nope|never|nah|not again|never again|no thanks?(?: you)?|absolutely not|hell no|no way|not"
+    r"^\s*(?:(?:god |hell |heavens |lord |oh |certainly )?no|nope|never|nah|not again|never again"
+    r"|no thanks?(?: you)?|absolutely not|hell no|no way|not"
     r" here"
-    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]*\s*$"
+    r"|hard pass|[^?!.]{0,40}\bnever again|firm no|[^?!]{0,60}\b(?:the answer is|it's a|that's a"
+    r"|that is a) (?:hard |firm )?(?:no|pass)"
+    r"|once was enough|not with (?:me|us)|over my dead body|not in (?:this|my|our) \w+)(?:\s*[.!…]+(?!\w)"
+    r"|\s*$"
     r"|\s*[,;:–—-])"
 )
 _BANS_IT = compiled(rf"^(?:so |and |please |but |then |just |therefore |again )*(?:we |i |you )?{BAN_IT}")
-_SEVERAL = compiled(r"\s*(?:/|\bor\b|\band\b|\bnor\b|&)\s*")
+_SEVERAL = compiled(r"\s*(?:[/,]|\bor\b|\band\b|\bnor\b|&)\s*")
 _LASTS = compiled(
     rf"\b(?:(?:for|to) (?:us|me)\b|for good|ever(?! since)|any ?more|any longer|from (?:now|today|here) on"
     r"|as of|full stop|period|final|once and for all|never again|not again|end of story|case closed|going"
@@ -135,14 +152,14 @@ def _read(clause: str, *, refers: bool) -> tuple[Ruling | None, tuple[str, ...]]
 
 
 def _things(said: str) -> Iterator[str]:
-    if said.startswith("to "):
-        return
+    if _NO_NOUN.match(said) or _NARROWED.search(said):
+        return  # "a migration that is in production" is not every migration
     around = _AROUND.match(said)
     for part in _SEVERAL.split(said[around.end() if around else 0 :]):
         thing = _AROUND.sub("", part.strip())
         definite = _DEFINITE.match(thing)
         thing = _REST.sub("", definite["rest"] if definite else thing).strip(" .\"'`“”‘’()*")
-        at_hand = definite and not around and thing.islower()
+        at_hand = definite and not around and thing.islower() and not _IDEA.search(definite["rest"])
         few = len(thing.split()) <= MAX_WORDS
         names = (
             content_words(thing.replace(NAME, "x")) and re.split(r"[ '’]", thing.casefold())[0] not in _POINTS
@@ -170,9 +187,12 @@ def ruled_out_after(before: str, sentence: str) -> RuledOut | None:
     >>> ruled_out_after("Heroku?", "Never again.").things
     ('Heroku',)
     """
+    if (more := _ADDED.match(sentence.strip(" .!"))) and (found := ruled_out_in(before)):
+        return found._replace(things=(*_things(more["idea"]), *found.things))
     asked = before.endswith("?") and len(before.split()) <= MAX_WORDS + 2
     if asked and _SHORT_NO.match(sentence):
-        return ruled_out_in(f"{before.rstrip(' ?')}: {sentence}")
+        found = ruled_out_in(f"{before.rstrip(' ?')}: no")
+        return found and found._replace(lasts=bool(_LASTS.search(sentence)))
     if before and not before.endswith("?") and _BANS_IT.match(sentence):
         return ruled_out_in(f"{before.rstrip(' .!')}, {sentence}")
     return None

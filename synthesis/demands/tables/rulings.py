@@ -60,7 +60,15 @@ _OUT = (r"(?:off(?: the table|[- ]limits| the menu)|banned|forbidden|prohibited|
     r"|a (?:closed (?:chapter|book)|relic|lost cause|dead horse|closed subject|thing we gave up)\b|against"
     r" (?:our|the|my|house) (?:rules?|polic\w+)"
     r"|(?:dead|gone|off|retired|rejected|vetoed|dropped)(?=$|,|;)|out of (?:bounds|the (?:picture|race"
-    r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list)"
+    r"|running|game)|consideration)|behind us|off (?:our|my|the) (?:list|roadmap|plate|shelf|wish ?list"
+    r"|menu|books|cards|map)"
+    r"|on (?:our|my|the|a) (?:\w+ )?(?:black ?list|blocklist|no-go list|(?:banned?|forbidden|no) list|index)"
+    r"|out of (?:the|our|my) (?!(?:way|blue|box|ordinary|office|loop|woods)\b)[a-z]|an? (?:swear|dirty"
+    r"|four-letter) word\b"
+    r"|banished|barred|expelled|exiled|(?:kicked|thrown) out|intolerable"
+    r"|dead (?:wood|weight|in the water|and gone)\b|gone (?:from (?:our|the|my|this)|for good)\b"
+    r"|an? (?:non-?starter|deal ?breaker)\b|persona non grata|past its \w+|unwanted|beyond the pale"
+    r"|under (?:an? )?(?:ban|embargo)\b|struck (?:off|from)"
     r"|(?:yesterday's|old) news|over my dead body"
     r"|out(?=,|$| for (?:good|this|us|me|the)\b| in (?:this|the|our)\b| here\b| from now\b| as\b)"
     r"|something (?:we|i)(?:'ll|'d| will| would)? (?:never|don't|do not|won't|ruled out|have ruled out)\b)")
@@ -71,30 +79,40 @@ _TAKE = (r"(?:use|do|adopt|add|introduce|touch|have|want(?! to\b)|need(?! to\b)|
     r"|(?:rely|depend|build) on|resort to|run|(?:deal|work|start|bother) with|offer|buy|book|order|send"
     r"|publish"
     r"|hand out|sell|keep|pay for|sign up for|subscribe to|plan|print|post|serve|(?:even )?think about"
-    r"|make me (?:use|look at)|look at|waste time on|schedule|host|deploy|set up)")
+    r"|make me (?:use|look at)|look at|waste time on|schedule|host|deploy|set up"
+    r"|reintroduce|re-?add|revive|resurrect|maintain|operate|learn|look after|babysit)")
 _TAKING = (r"(?:using|doing|adopting|adding|introducing|touching|having|allowing|accepting|supporting"
     r"|installing|importing|taking|pulling in|bringing (?:in|back|up)|(?:going|coming|switching|moving"
     r"|migrating|returning) (?:back )?(?:to|with|for|near)|(?:relying|depending|building) on"
-    r"|(?:dealing|working|messing) with|keeping|buying|paying for|offering|running|wanting|setting up)")
+    r"|(?:dealing|working|messing) with|maintaining|learning|operating|keeping"
+    r"|buying|paying for|offering|running|wanting|setting up)")
 _PROPOSING = (r"(?:suggesting|proposing|recommending|offering|bringing up|mentioning|pushing|pitching"
     r"|asking for|coming (?:back )?with)")
 _WANTED = (rf"(?:{_USED}|an option|on the table|happening|coming|ok(?:ay)?|for us|needed here"
     r"|going (?:in|into|to happen|to fly)|how we do things|part of (?:this|our|the)|a thing\b|an? \w+ for us"
-    r"|something (?:we|i) (?:want|do|use|need|touch|like)|up for (?:discussion|debate)|worth it)\b")
+    r"|something (?:we|i) (?:want|do|use|need|touch|like)|up for (?:discussion|debate)|worth it"
+    r"|(?:an? )?(?:\w+ )?(?:acceptable|viable|option|choice|fit|candidate|possibility|alternative)"
+    r"|how (?:we|this \w+|our \w+) \w+|our (?:thing|style|way|cup of tea)|the way we \w+|invited)\b")
 _NOT = (r"(?:don't|do not|won't|will not|never|no longer|shan't|can't|cannot|refuse to|will never|shall not"
     r"|decline to|must not|mustn't|may not|shouldn't|should not|are not to|aren't to)")
 _NO = (r"(?:no|nope|never|nah|no way|no thanks?(?: you)?|hell no|absolutely not|definitely not|not here"
     r"|not in (?:here|(?:my|our|this) \w+)|not with (?:me|us)|not again|over my dead body|forget it|nein"
+    r"|(?:god|heavens|lord|oh|certainly|decidedly|of course) (?:no|not)|thanks,? but no thanks"
+    r"|not on (?:my|our) watch|(?:hard |firm |definite )(?:pass|no)|pass|veto(?:ed)?|non-?starter"
     r"|non|nee|nej)")
 _NO_NOUN = (r"(?!(?:problems?|need|worries|idea|way|thanks?|longer|matter|changes?|errors?|luck|doubt|rush"
     r"|hurry|reason|point|one|questions?|big|issues?|it|that|i|we|you|the|this|wait|difference|progress"
     r"|effect"
-    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money)\b)")
+    r"|more|such|other|further|harm|good|not|don't|just|actually|clue|access|internet|time|money|sure"
+    r"|quite|really|both|either)\b)")
 _END = (r"(?=$|,|\.|;| [–—-] | (?:in|on|here|from|any|at all|please|for|inside|within|under|ever|of any|with"
     r"|again|until|because|period|full stop)\b)")
-_WE = (r"(?:we|i|(?:the|our|my) (?:team|board|council|company|client|boss|customers?|school|church|committee"
+_WE = (r"(?:we|i|(?:the|our|my) (?:[\w'-]+ ){0,2}?(?:team|board|council|company|client|boss|customers?"
+    r"|school|church|committee"
     r"|parents|owner|publisher|editor|landlord|landlady|doctor|wife|husband|lawyer|accountant|admins?"
-    r"|users)|legal"
+    r"|users|vicar|principal|head(?:teacher)?|teachers?|treasurer|union|insurers?|bank|auditors?|supervisor"
+    r"|professor|director|manager|producer|designers?|chair|members|volunteers|regulator|journal|cto|ceo|dpo"
+    r"|data protection officer|lead|architects?|agency|neighbours|tenants|steering group|it department)|legal"
     r"|ops|security|management|marketing|finance|compliance|nobody|no one|none of us)")
 _TALKS = (r"(?!(?:see|know|think|get|understand|remember|believe|like|mind|care|agree|find|feel|go|let"
     r"|make|want|need"
@@ -110,15 +128,18 @@ BAN_IT = (rf"(?:(?:don't|do not|never|won't|will not|not|stop|no longer|quit|nob
     rf"(?:{_BE}|'s| has been| have been) {_ADVERBS}{_OUT}|(?:it|that|they|this){_BE} not {_ADVERBS}(?:to"
     rf" be |going to be |being )?"
     rf"{_WANTED}|(?:it|that|they|this) (?:won't|will not|isn't going to|aren't going to|must not|mustn't"
-    rf"|never|doesn't|don't)"
-    r" (?:ever )?(?:be|come|happen|return|get|go|enter|land|fly|make it)\b|(?:leave|keep) (?:it|that|them"
+    rf"|never|doesn't|don't|does not|do not)"
+    r" (?:ever )?(?:be|come|happen|return|get|go|enter|land|fly|make it"
+    r"|creep|sneak|slip|appear|show up)\b|(?:leave|keep) (?:it|that|them"
     r"|those) (?:out|off|away)\b"
     r"|(?:drop|forget|bury|skip|scrap|ditch) (?:it|that|them|those)(?=$|[ ,.!;])(?! (?:in|to|into|from"
     r"|on)\b)|never again|not again"
+    r"|(?:we|i)(?:'re| are|'m| am) (?:well |finally |now )?(?:shot|rid|free|clear) of (?:it|that|them)"
     r"|no more of (?:it|that|those|them|this)|end of story|case closed|(?:we|i)(?:'re| are|'m| am)?"
     r" (?:done|through|finished) with"
     r" (?:it|that|them))")
-_MENTIONS = (r"(?:tried|gave|had|used|been through|been burnt (?:by|with|on)|seen enough of|looked at"
+_MENTIONS = (r"(?:tried|replaced|removed|dropped|left|ripped out|moved off"
+    r"|gave|had|used|been through|been burnt (?:by|with|on)|seen enough of|looked at"
     r"|considered|evaluated|discussed"
     r"|talked about|went through|went with|said no to|had enough of|thought about|know|know about|heard"
     r" about|get|see)")
@@ -135,7 +156,9 @@ _QUIT = (r"(?:dropped|abandoned|ditched|scrapped|banned|outlawed|shelved|killed|
     r"|said goodbye to|say goodbye to|walked away from|parted (?:ways )?with|gave up(?: on)?|given up(?:"
     r" on)?|sworn off|swore off"
     r"|did away with|done away with|pulled the plug on|put an end to|closed the (?:book|chapter|door) on"
-    r"|turned (?:our|my) back on"
+    r"|turned (?:our|my) back on|unsubscribed from|(?:ripped|torn|thrown) out|migrated (?:away from|off)"
+    r"|switched away from"
+    r"|cut ties with|bid farewell to"
     r"|drew the line at|draw the line at|left behind|outgrown|moved (?:past|on from)|discarded|excluded"
     r"|forbade|forbidden|prohibited|put (?:our|my) foot down on)")
 
@@ -168,7 +191,65 @@ RULINGS: tuple[Ruling, ...] = (
         r"|brings?(?: back| in)?|uses?|installs?|suggests?"
         r"|proposes?|finds?|imports?|mentions?) {X}(?=$|[ ,.;])",
         r"(?:i'd )?rather (?:nothing|none|nobody|die|quit|walk|do nothing|no \w+(?: at all)?) than {X}$",
-        r"{X} (?:has|have|'ve|'s) had (?:its|their|his|her) (?:day|chance|time|chances)\b",
+        r"{X} (?:has had|have had|'ve had|'s had|had) (?:its|their|his|her) (?:day|chance|time|chances|turn"
+        r"|run|moment)\b",
+    )),
+    Ruling("it and we are through", "Vagrant and I are done", "the tests and the docs are done", _each(
+        r"{X} and (?:i|me|we|us|(?:this|our|my) \w+) (?:(?:are|'re|have) (?:done|through|finished|parted)"
+        r"|(?:don't|do not|never|won't) (?:mix|go together|get along|belong together))\b",
+        r"(?:this|our) (?:[\w-]+ ){1,2}(?:is|are) (?:done|through|finished) with {X}$",
+        r"there(?:'s| is) (?:now )?an? (?:\w+ )?(?:ban|embargo|veto|moratorium) on {X}$",
+        r"{X} (?:can|may) (?:stay|remain|rot|rest) (?:where (?:it|they)|in (?:the (?:past|museum)"
+        r"|peace|hell|\d{4}))\b",
+        r"(?:please )?not {N} again$",
+        r"not (?:a single|one(?: more)?|another|even one) {X}$",
+        rf"{_WE} wants? {{X}} (?:gone|out|banned|away|off|buried)(?=$| (?:of|from|for)\b)",
+        r"{X} belongs? (?:to|in) (?:the past|history|yesterday|\d{4}|another (?:age|era|decade)|a museum"
+        r"|the (?:last (?:century|decade)|stone age))\b",
+        r"[^,;:!?\n]{1,40}? (?:leaves?|left|leaving) {X} behind$", r"out with {X}$", r"kill {X} with fire$",
+        rf"(?:i|we)(?:'d| would) (?:sooner|rather) [^:;!?\n]{{2,40}} than {_TAKE} {{X}}$",
+        rf"(?:hell|pigs) [^:;!?\n]{{2,40}} (?:before|when) (?:we|i) (?:ever )?{_TAKE} {{X}}$",
+        r"(?:one more|another) {X} and (?:i|we)\b",
+        r"{X} (?:has |have )?cost us (?:enough|too much|dearly)\b",
+        r"(?:the|our|my) (?:decision|verdict|vote|ruling|position|stance) (?:on|about|regarding"
+        r"|to) {X} (?:is|was"
+        r"|stands|remains)[^,;:!?\n]{0,20}\b(?:no|negative|never|against)\b",
+        r"(?:the|our|my) (?:ban|embargo|veto) on {X} (?:is|stays|stands|remains|still)\b",
+        r"(?:it's |that's )?(?:the |a )?(?:red light|curtains|game over|lights out|no-?go"
+        r"|end of the (?:road|line)"
+        r"|time's up) for {X}$",
+        r"{X} (?:failed|didn't pass|did not pass) (?:our|the) (?:\w+ )?(?:review|audit|assessment|check)$",
+        r"this (?:[\w-]+ )?is (?:an? )?{X}[- ]free (?:zone|\w+)$",
+        r"(?:we|i)(?:'ll| will)? (?:pass on|(?:do|live|manage|get by|go) without) {X}$",
+        r"(?:(?:we|i) have |there(?:'s| is) )?zero tolerance for {X}$",
+        rf"{_WE} (?:have|has|had) no (?:use|time|patience) for {{X}}$",
+        rf"{_WE} (?:won't|will not|don't|do not|doesn't) (?:put up with|believe in) {{X}}$",
+        r"{X} can (?:go )?(?:jump|rot|die|burn|take a hike|get lost)\b",
+        r"{X} (?:will never|won't ever|will not ever|shall never|must never)(?: again)? \w+ [^,;:!?\n]*"
+        r"\b(?:our|this|my|these)\b",
+        r"{X} (?:is|are) not (?:setting foot|coming|getting|going) (?:in|into|on|onto|near|anywhere)\b",
+        rf"(?P<idea>[^;:!?\n]{{2,90}}?)(?:\s*[:–—-]+\s*|,?{_BE} )(?:all|both|each) {_OUT}",
+        r"{X} (?:has |have )?(?:\w+ )?(?:burn(?:ed|t)|bit|bitten|stung|failed|betrayed) us\b",
+        r"{X} (?:has |have )?let us down\b",
+        r"{X} (?:was|were) an? (?:\w+ )?(?:mistake|disaster|nightmare|catastrophe|dead end|failure)$",
+        r"{X} were (?:\w+ )?(?:mistakes|disasters|nightmares|failures)$",
+    )),
+    Ruling("another instead of it", "we use Polars, not pandas", "use it, not now",
+        says_so=False, patterns=_each(
+        r"(?:always |please |we |i |only )*(?:use|uses|prefer|take|stick (?:with|to)|go with|work with|want)"
+        r" [^:;!?\n]{2,50}?,? (?:instead of|rather than|in place of|over|and not|not) {N}$",
+        r"{X} (?:has been|have been|was|were|is|are|gets?) (?:replaced|superseded) (?:by|with)\b",
+        r"(?:we|i) (?:can't|cannot|don't|do not) (?:stand|bear|trust|like|use) {X}$",
+        rf"{{X}}{_BE} {_ADVERBS}(?:overkill|the enemy|evil|(?:an? )?(?:menace|plague|curse|cancer)|garbage"
+        rf"|rubbish"
+        r"|trash|useless|pointless|bloat(?:ed)?|a pain|more trouble than)\b",
+        r"[\w -]{3,30} never (?:carry|contain|have|use|include|get|take|show|mention|see)s? {X}$",
+        r"(?:we|i) (?:hate|loathe|detest|despise) {X}$",
+    )),
+    Ruling("under no circumstances", "under no circumstances Elasticsearch", "in no case it fails",
+        says_so=False, patterns=_each(
+        r"(?:under no circumstances|on no account|by no means|in no case|at no point)[,:]?"
+        rf" (?:(?:will|do|may|should|must|can|shall|are) (?:we|you|i|they) (?:to |ever )?{_TAKE} )?{{X}}$",
     )),
     Ruling("it is not wanted", "cron jobs are not welcome in here", "the test is not green", _each(
         rf"{{X}}{_BE} not {_ADVERBS}(?:going to be |to be |being |getting |be )?{_WANTED}",
@@ -189,7 +270,8 @@ RULINGS: tuple[Ruling, ...] = (
     Ruling("it: no", "Selenium: no", "status: no errors", _each(
         rf"(?:what about |how about |about |and |as for )?{{X}}(?:\s*[:–—?]|\s+-+|,)\s*(?:that's a |it's a"
         rf" |again )?{_NO}"
-        r"(?=\s*[.,;!–—]|$| (?:here|ever|again|thanks|thank you|kitchen|house|project|repo|name|watch)\b)",
+        r"(?=\s*[.,;!–—](?!\w)|$| (?:here|ever|again|thanks|thank you|kitchen|house|project|repo|name"
+        r"|watch)\b)",
     )),
     Ruling("no more of it", "no more cron jobs in here", "no problem with that", _each(
         rf"(?:absolutely |definitely |and |zero |strictly )?(?:no|zero) (?:more )?{{N}}{_END}",
@@ -235,8 +317,10 @@ RULINGS: tuple[Ruling, ...] = (
         rf"(?:{_WE}|you)(?:'d| would|'ll)?(?: all)? {_ADVERBS}(?:{_NOT}|rather not) (?:ever |really |want"
         rf" to |wanna |be )*"
         rf"(?:{_TAKE}|{_TAKING}) {{X}}$",
-        r"(?:nobody|no one|none of us) (?:will |should |may |must |is to |gets to )?(?:use|touch|add|want"
-        r"|install|import|bring)"
+        r"(?:nobody|no one|none of us)(?: (?:on|in|at|from) (?:(?:this|the|our|my) )?\w+| here)?"
+        r" (?:will (?:ever )?|should "
+        r"|may |must |is to |gets to |is going to |is willing to |wants to )?(?:use|touch|add|want|install"
+        r"|import|bring|maintain|run|learn|babysit|open|write|make|build)"
         r"(?:e?s)? {X}$",
         rf"(?:won't|will not|never|no longer|not to) (?:be )?(?:{_TAKE}|{_TAKING}) {{X}}$",
         r"(?:we|i)(?:'ll| will|'d)? (?:refuse|reject|veto|oppose|forbid|prohibit|ban) {X}$",
@@ -253,7 +337,8 @@ RULINGS: tuple[Ruling, ...] = (
         r"|farewell|so long|bye(?: bye)?|adieu|rip)(?: to)?,?"
         r"|hands off|stay (?:off|clear of)) (?:the )?{X}$",
         rf"(?:stop|quit) {_PROPOSING} {{X}}$", r"enough {X}(?=$| (?:already|now|for)\b)",
-        r"(?:let's |we )?(?:drop|bury|forget|scrap|kill|abandon|shelve) (?:the|this|that|your|any) (?:idea"
+        r"(?:let's |we )?(?:drop|bury|forget|scrap|kill|abandon|shelve|lose|ditch) (?:the|this|that|your"
+        r"|any) (?:idea"
         r"|plan|thought"
         r"|notion) (?:of|with"
         r"|about|to) (?:the )?{X}$",
@@ -263,10 +348,11 @@ RULINGS: tuple[Ruling, ...] = (
         rf" against|ruled out"
         rf"|{_QUIT}|had it with|(?:seen|had) (?:quite )?(?:enough|the last)(?: of)?|said no to|says? no to"
         rf"|vetoed"
-        r"|turned down|moved (?:away from|off)|got(?:ten)? rid of|rejected"
+        r"|turned down|moved (?:away from|off(?! topic))|got(?:ten)? rid of|rejected"
         rf"|(?:agreed|decided) not to {_TAKE}|wants? nothing to do with) {{X}}$",
     )),
     Ruling("ruled it out", "we voted Oracle down", "we voted for it", _each(
+        r"[^,;:!?\n]{2,40}? (?:has |have |had )?(?:voted|turned|shot|struck|knocked) {X} (?:out|down)$",
         rf"(?:{_WE}(?:'ve| have| has)? (?:\w+ )?)?(?:please )?(?:rul(?:e|ed)|vot(?:e|ed)|turn(?:ed)?|shot"
         rf"|shoot|cross(?:ed)?|thr[eo]w|left|leave"
         r"|wr[io]te|str(?:ike|uck)|t[ao]ke?|took|count(?:ed)?) {X} (?:out|down|off|from)(?=$|[ ,.;])(?!"
@@ -275,16 +361,29 @@ RULINGS: tuple[Ruling, ...] = (
         r"| banned| dead| vetoed| out| gone)?$",
         r"(?:the (?:vote|decision|board|council|team) (?:went|decided|was|is) against|thumbs down (?:for"
         r"|on)|it's a no (?:to|for|on)|a no (?:to|for)) {X}$",
-        r"(?:it's |that's )?(?:a )?(?:hard |firm )?(?:pass|veto|no) (?:on|to|for) {X}$",
+        r"(?:it's |that's )?(?:a )?(?:hard |firm )?(?:pass|veto|no|nope) (?:on|to|for) {X}$",
         rf"{_WE}(?:'ve| have| has)? (?:decided|agreed|chose|chosen|voted|resolved) to (?:drop|ditch"
         rf"|abandon|skip|ban|leave(?: out)?|avoid|do without"
         r"|go without|stay (?:away|clear) (?:from|of)|get rid of|retire|bury|scrap|forbid|exclude|phase"
         r" out|kill) {X}$",
-        r"(?:please )?(?:drop|bury|scrap|kill|abandon|shelve|axe|ban|skip|cancel|retire|bin|remove) {X}"
+        r"(?:please |let's |we )?(?:drop|bury|scrap|kill|abandon|shelve|axe|ban|skip|cancel|retire|bin"
+        r"|remove) {X}"
         r" (?:for good|once and for all|forever|for ever"
         r"|permanently|altogether|from (?:our|the|your) (?:vocabulary|plans?|list|mind))\b",
         r"{X} (?:didn't|did not|doesn't|won't) make (?:the cut|it)\b", r"{X} (?:was|were|got|has been|have"
         r" been) (?:voted|turned|shot) down\b",
+    )),
+    Ruling("someone forbids it", "my editor forbids em dashes", "my editor shows an error", _each(
+        r"[^,;:!?\n]{2,40}? (?:has |have |had |just |already |now )*(?:said no to|vetoe[sd]|veto|forbade"
+        r"|outlawed|decided against|voted (?:against|down)|put a stop to|struck down"
+        r"|wants? nothing to do with|(?:won't|will not) (?:have|hear of|stand for)) {X}$",
+        rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:can't|cannot|could not|couldn't) (?:abide|stomach"
+        rf"|tolerate|accept) {{X}}$",
+        rf"{_WE}(?:'ve| have| has)? (?:long since |all )?(?:stopped|quit|ceased|given up"
+        rf"|gave up) {_TAKING} {{X}}$",
+        rf"(?:{_WE}|(?:my|our) [\w ]{{2,30}}?) (?:hereby |must |have to |has to )?(?:rules? out|refuses?"
+        r"|rejects?|excludes?|forbids?|bans?|outlaws|prohibits?|prohibited|wants? no(?: more)?"
+        r"|(?:doesn't|does not|won't|will not) (?:allow|tolerate|permit|accept)) {X}$",
     )),
     Ruling("the last thing", "the last thing we need is another dashboard", "the last thing is done", _each(
         r"(?:the )?(?:(?:last|one|only) thing|what) (?:that )?(?:i|we) (?:don't |do not |never )?(?:want"
@@ -297,21 +396,26 @@ RULINGS: tuple[Ruling, ...] = (
         r"|cannot|isn't going to"
         r"|(?:is|are) (?:never|not) going to|never|doesn't|don't|does not|do not|(?:is|are) not to|(?:is"
         r"|are) never to)"
-        r" (?:ever )?(?:be (?:used|added|allowed|introduced|part|installed|imported|in|on|touched)|appear"
-        r"|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)|goes? into|gets? in(?:to)?"
-        r"|get (?:anywhere|near)|happens?|lands?|return|make it (?:in|into)|touch(?:es)?|fly)\b",
+        r" (?:ever |again )*(?:be (?:used|added|allowed|introduced|returning|part|installed|imported|in|on"
+        r"|touched)|appear|comes? (?:back|in|into|near)|enters?|show up|go (?:in|live|out|near)"
+        r"|goes? into|gets? in(?:to)?|(?:creep|sneak|slip) (?:back )?in(?:to)?|get (?:anywhere|near)"
+        r"|happens?|lands?|return"
+        r"|make it (?:in|into)|touch(?:es)?|fly)\b",
     )),
     Ruling("so it is out", "Airflow is slow, so it's ruled out", "Airflow is late, so it starts", refers=True,
         patterns=_each(
         r"{X} (?:is|are|was|were|has|have|had|does|do|would|will|could|might|may|can|costs?|needs?|takes?"
         r"|never|only|just|isn't"
-        r"|doesn't|won't|can't|\w{2,}(?:s|ed))(?<!ss) .*(?:[,;–—-] ?|\b(?:and|so|but|then|therefore)"
+        r"|doesn't|won't|can't|got|bit|broke|took|went|gave|made"
+        r"|kept|lost|ran|came|brought|\w{2,}(?:s|ed))(?<!ss) .*(?:[,;–—-] ?|\b(?:and|so|but|then|therefore)"
         r" )(?:so |and |please |but |then |therefore"
         rf" |we |i |you |just |really )*{BAN_IT}",
         rf"(?:we|i|you)(?:'ve| have)? (?:already |all )?{_MENTIONS} {{X}}(?=[ ,;–—-]).*\b{BAN_IT}",
         rf"(?:nobody|no one)(?: here)? (?:will|can|wants to|would|is going to|knows how to) \w+ {{X}}(?=["
         rf" ,;–—-])"
         rf".*\b{BAN_IT}",
+        r"{X} (?:is|are|was|were|costs?|needs?|takes?) [^;:!?\n]*,? (?:so|and)(?: it's| that's| it is)?"
+        r"(?: a)?(?: hard| firm)? no$",
         rf"(?:as for|about|regarding|concerning|when it comes to|speaking of|re)"
         rf" {{X}}\s*[,:–—-]+\s*(?:.*\b{BAN_IT}|{_NO}(?=$|[ ,.!]))",
     )),

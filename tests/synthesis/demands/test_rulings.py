@@ -30,6 +30,35 @@ Vue isn't an option for the portal | Vue
 Kein MongoDB mehr | MongoDB
 pas de jQuery dans ce projet | jQuery
 SOAP and XML-RPC are ruled out | SOAP, XML-RPC
+Firebase burned us twice. | Firebase
+pie charts are out of the annual report | pie charts
+our choirmaster can't abide Finale | Finale
+We stopped using Poetry and nobody shall bring it back. | Poetry
+feature toggles? been there, never again | feature toggles
+In the choir archive there are to be no MP3s, only FLAC. | MP3s
+mocks? no. real database in the tests, always | mocks
+Redux? God no. | Redux
+gulp belongs to 2015. | gulp
+We've ripped out Sentry, and it must not creep back in. | Sentry
+Consul gave us nothing but grief, we're shot of it. | Consul
+The ban on drones stands. | drones
+RabbitMQ got us paged four weekends in a row. It does not come back. | RabbitMQ
+We got rid of Elasticsearch in March and I'm not having it back. | Elasticsearch
+Let's bury the microservices idea once and for all. | microservices
+Labels, glitter: all forbidden in the archive. | Labels, glitter
+Jenkins is dead to us. Same goes for Travis. | Jenkins, Travis
+Kubernetes? We looked at it and the answer is no. | Kubernetes
+Anything but Salesforce for the donors. | Salesforce
+We use Polars, not pandas. | pandas
+The board said no to Mailchimp. | Mailchimp
+web sockets were a mistake. | web sockets
+Legal vetoed Hotjar. | Hotjar
+There is a ban on carousels in this shop. | carousels
+Celery is off our menu. | Celery
+Under no circumstances will we use Elasticsearch. | Elasticsearch
+We replaced Redux with signals, don't reintroduce it. | Redux
+Datadog is too expensive, so no. | Datadog
+RabbitMQ is not an acceptable choice for us. | RabbitMQ
 """.strip().splitlines()
 
 LEFT = """
@@ -47,6 +76,15 @@ no problem, go ahead
 is Redis off the table?
 we don't know
 the new version is out, please update
+Not sure about the naming again
+Nobody writes by hand into src/api/generated
+the tests are not getting into the cache
+I want the border gone
+use tabs, not now
+We moved off topic, back to the parser
+The parser doesn't allow tabs
+A migration that already ran is history
+Rust: no .unwrap() in src/
 """.strip().splitlines()
 
 
