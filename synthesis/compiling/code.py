@@ -30,8 +30,10 @@ _OUTSIDE_PACKAGE = compiled(
 def compile_code(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about code."""
     where = where_of(reading)
-    if where.prose or where.open:
+    if where.open:
         return ()
+    if where.prose:
+        return tuple(one for one in _mentioned(reading, where, []) if isinstance(one, TextCheck))
     for compiler in (compile_names, _required, compile_marks, compile_arguments):
         if checks := tuple(compiler(reading, where)):
             return checks

@@ -44,18 +44,20 @@ _FILE_NAMES = compiled(
     r"|chapters?|drafts?|scripts?"
     r"|migrations?|pages?|documents?|recordings?|exports?|reports?|images?|episodes?|components?|modules?"
     r"|tests?|folders?)\b[^.;]{0,40}?\b"
-    r"(?:nam(?:e|ed|es|ing)|called|case)|name (?:the |new |all |your )*(?:\w+ )?files?)\b"
+    r"(?:nam(?:e|ed|es|ing)|called|case)|name (?:the |new |all |your )*(?:\w+ ){0,2}?"
+    r"(?:files?|migrations?|scripts?|notes?|posts?|chapters?|drafts?|reports?"
+    r"|images?|tests?))\b"
 )
 _TEMPLATE = re.compile(
     r"[`\"'](?P<name>[^`\"'\s/]{3,60})[`\"']"
-    r"|(?<![\w/])(?P<bare>Y{4}-?M{2}-?D{2}[\w.<>{}*-]*|N{2,4}[-_][\w.<>{}*-]+)"
+    r"|(?<!\w)(?P<bare>Y{4}-?M{2}-?D{2}[\w.<>{}*-]*|N{2,4}[-_][\w.<>{}*-]+)"
 )
 _HOLES = (
     (r"YYYY|yyyy", r"\\d{4}"),
     (r"MM|DD|HH|mm|dd|SS", r"\\d{2}"),
     (r"N{2,6}|#{2,6}|X{3,6}", r"\\d+"),
     (r"\\?<[\w -]+\\?>|\\\{[\w -]+\\\}|\\\*|\\\[[\w -]+\\\]|…|\\\.\\\.\\\.", r"[\\w.-]+"),
-    (r"\b(?:slug|title|name|topic|short-title|description)\b", r"[\\w.-]+"),
+    (r"(?<![A-Za-z])(?:slug|title|name|topic|short-title|description)\b", r"[\\w.-]+"),
 )
 """Parts of a file name that vary, escaped, and the regular expression of what takes their place."""
 
@@ -107,7 +109,7 @@ def _form(words: str) -> tuple[str, str]:
 def _template(words: str) -> str:
     """Return the regular expression of a file name written as a template ("YYYY-MM-DD-title.md")."""
     for match in _TEMPLATE.finditer(words):
-        text = match["name"] or match["bare"]
+        text = (match["name"] or match["bare"]).rstrip(".")
         pattern = re.escape(text).replace(r"\-", "-")
         for hole, put in _HOLES:
             pattern = re.sub(hole, put, pattern)
@@ -118,13 +120,21 @@ def _template(words: str) -> str:
 
 def _file_names(where: Where, form: str) -> PathCheck:
     whole = form if form.startswith("(?!") or re.search(r"\\\.\w+$", form) else rf"(?:{form})(?:\.[\w.-]+)?"
-    paths = where.paths or files_of(where.languages)
+    paths = tuple(dict.fromkeys(filter(None, map(_folder, where.paths)))) or files_of(where.languages)
     return PathCheck(
         paths=paths,
         exceptions=where.exceptions,
         name=rf"{whole}|README.*|[A-Z]+\.md|[._]\w.*",
         doubt=where.doubt,
     )
+
+
+def _folder(glob: str) -> str:
+    """Return a glob, and for a template its folder; empty if it has none."""
+    folder, _, name = glob.rpartition("/")
+    if not _TEMPLATE.fullmatch(name):
+        return glob
+    return "" if folder == "**" else f"{folder}/**"
 
 
 def _kinds(words: str) -> Iterator[tuple[tuple[str, str, str, dict[str, Any]], ...]]:
@@ -177,7 +187,7 @@ _FUNCTIONS = compiled(
     r"|methods?|tests?)\b"
 )
 _ENDPOINT = compiled(
-    r"\b(?:endpoints?|routes?|(?:route |request )?handlers?|controller (?:methods?"
+    r"(?<!\bin )\b(?:endpoints?|routes?|(?:route |request )?handlers?|controller (?:methods?"
     r"|actions?)|actions?|mappings?)\b"
 )
 _CLASSES = compiled(
@@ -192,6 +202,8 @@ _CLASS_MARKS: tuple[tuple[str, str, str], ...] = (
 
 def compile_marks(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the check of a decorator or annotation that declarations must have."""
+    if reading.unplaced and not where.paths:
+        return
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
         marks = [one for one in mentions_of(words, coded=True) if one.form == "annotation"]

@@ -157,7 +157,8 @@ def compile_files(reading: RuleReading) -> tuple[Check, ...]:
                 actions = ("change", "delete")
             elif "create" in actions and "delete" not in actions and _is_folder(globs):
                 actions = ("create",)
-            return (PathCheck(paths=globs, actions=actions, exceptions=reading.exceptions),)
+            below = ("/*/**",) if all(re.match(r"/\*[^/]*$", glob) for glob in globs) else ()
+            return (PathCheck(paths=globs, actions=actions, exceptions=(*reading.exceptions, *below)),)
         named = clause.globs or named
     return ()
 
@@ -242,7 +243,7 @@ def _only_in(clause: RuleClause, words: str, reading: RuleReading, globs: Sequen
     plain = [word for word in _tokens(words) if word not in ",:()"]
     known = _GENERIC | {"outside", "output", "outputs", "draft", "drafts", "result", "results", "suggestions"}
     if not all(
-        word == MARK or word.lower() in known or stem(word) in _stems(f"{_VERBS} {_PLACING}")
+        word == MARK or word.lower() in known or stem(word.lower()) in _stems(f"{_VERBS} {_PLACING}")
         for word in plain
     ):
         return None

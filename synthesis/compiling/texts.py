@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+import msgspec
+
 from agentx.synthesis.compiling.concepts import concepts
 from agentx.synthesis.compiling.reading.mentions import Mention, is_coded, mentions_of
 from agentx.synthesis.compiling.reading.places import is_path
@@ -71,15 +73,19 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     if where.open or (not where.paths and _MESSAGES.search(words)):
         return ()
     phrases, patterns, blamed = _phrases(words, where), [], False
-    for start, end, pattern in _forms(words):
+    usual: dict[str, None] = {}
+    for start, end, pattern, files in _forms(words):
         if (found := stance(words, start, end)) in ("banned", "blamed"):
             patterns.append(pattern)
+            usual |= dict.fromkeys(files)
             blamed |= found == "blamed"
     if _SECRETS.search(words):
         found_ones = (one["prefix"] for one in _SECRET.finditer(words))
         patterns += [rf"\b{re.escape(one)}[A-Za-z0-9]{{8,}}" for one in found_ones]
     if not phrases and not patterns:
         return ()
+    if usual and not where.paths and not phrases:
+        where = msgspec.structs.replace(where, paths=tuple(usual))
     places = _places(words, where)
     if phrases and _FORMS.search(words):
         patterns += [rf"(?i)\b{re.escape(one.removesuffix('e').removesuffix('y'))}\w*" for one in phrases]
@@ -163,17 +169,17 @@ def _meant(words: str, start: int, end: int) -> bool:
 # --- characters and other forms ---
 
 
-def _forms(words: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the position and the regular expression of each form of text that words name."""
+def _forms(words: str) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """Yield the position, the regular expression and the usual files of each form of text that words name."""
     taken: list[tuple[int, int]] = []
-    for names, pattern in concepts().texts:
+    for names, pattern, files in concepts().texts:
         for match in names.finditer(words):
             if not any(start < match.end() and match.start() < end for start, end in taken):
                 taken.append(match.span())
-                yield *match.span(), pattern
+                yield *match.span(), pattern, files
     for start, end, character in _characters(words):
         if not any(first < end and start < last for first, last in taken):
-            yield start, end, re.escape(character)
+            yield start, end, re.escape(character), ()
 
 
 def _characters(words: str) -> Iterator[tuple[int, int, str]]:

@@ -24,7 +24,7 @@ LANGUAGES: dict[str, str] = {
     ".php": "php",
     ".cs": "csharp",
     **dict.fromkeys((".c", ".h"), "c"),
-    **dict.fromkeys((".cpp", ".cc", ".cxx", ".hpp", ".hh"), "cpp"),
+    **dict.fromkeys((".cpp", ".cc", ".cxx", ".hpp", ".hh", ".ino"), "cpp"),
     ".swift": "swift",
     ".scala": "scala",
     ".lua": "lua",

@@ -22,6 +22,7 @@ _BARE = re.compile(
     rf"(?<![\w.@/$`\"'-])(?:(?P<call>\.?{_NAME}(?:(?:\.|::|->){_NAME})*!?)\((?:(?:\.{{3}}|…)?\)|(?=\s|$))"
     rf"|(?P<macro>{_MACROS})(?!\w)"
     rf"|(?P<dotted>{_NAME}(?:(?:\.|::|->){_NAME})+)(?![\w/@-])"
+    rf"|(?P<shebang>\#!/[\w./ -]*\w)|(?P<backslash>\\[a-z]{{2,30}})(?![\w\\])"
     rf"|(?P<member>\.[a-z]\w*[A-Z]\w*)"
     rf"|(?P<annotation>@[A-Za-z][\w.]*\w)(?![/@\w])"
     rf"|(?P<directive>#(?:define|pragma|region|ifdef|ifndef|undef|nullable)\b)"
@@ -155,6 +156,8 @@ def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
         coded = coded and bool(_AS_CODE.match(match.string[match.end() :]))
     if kind == "known" and text in _COMMON_WORDS and not coded:
         return None
+    if kind in ("shebang", "backslash"):
+        return Mention(start=match.start(), end=match.end(), text=text, form="snippet")
     form = "annotation" if kind == "annotation" else "call" if kind in ("call", "known") else "name"
     return Mention(start=match.start(), end=match.end(), text=text.rstrip("."), form=form)
 

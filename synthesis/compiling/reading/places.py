@@ -17,7 +17,7 @@ _PATH = compiled(
     r"(?<![\w@/:.])(?P<quote>[\"'`])(?P<quoted>[^\"`'\n]{0,60}[/.][^\"`'\n\s/][^\"`'\n]{0,60}"
     r"|[^\"`'\n]{2,60}/"
     r"|[A-Z]\w+file)(?P=quote)"
-    rf"|(?<![\w@/:.<`-])(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])|/?\.?(?:{_SEGMENT}/){{1,12}}"
+    rf"|(?<![\w@/:.<`!-])(?<!#!/)(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])|/?\.?(?:{_SEGMENT}/){{1,12}}"
     r"|\*?\.(?P<only>[a-z][a-z0-9]{0,9}(?:\.[a-z]{1,5})?)(?=s?\b(?![\w(]))"
     r"|\.(?:env|git[a-z]+|github|gitlab|docker|vscode|idea|circleci|husky|\w+rc\b|editorconfig|ssh"
     r"|aws)[\w.-]*(?<!\.)"
@@ -88,7 +88,8 @@ def _languages() -> dict[str, tuple[str, ...]]:
 
 
 _KIND = compiled(
-    r"(?<![\w./-])(?P<name>[A-Za-z][\w#+-]*)[ -](?:files?|scripts?|modules?|sources?|code|documents?|docs?"
+    r"(?<![\w./-])(?P<name>[A-Za-z][\w#+-]*)[ -](?:files?|scripts?|modules?|sources?|code|documents?"
+    r"|docs?|exports?"
     r"|templates?|manuscripts?|pages?)\b(?! (?:folder|directory|dir|review)\b)"
     r"|(?<=\bno )(?P<bare>[A-Za-z]\w+)(?= (?:goes|go|lands?|belongs?|in|into|at|to|under)\b)"
 )
@@ -171,7 +172,8 @@ def _by_name(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 def _is_language(match: re.Match[str]) -> bool:
     """Return whether a name of a language, which may be an ordinary word, means the language."""
     name = match["name"] or match["bare"]
-    known = f"*.{name.lower()}" in _languages()[name.lower()] or languages_in(match.group())
+    shaped = re.search(r"[A-Z].*[A-Z]", name)
+    known = shaped or f"*.{name.lower()}" in _languages()[name.lower()] or languages_in(match.group())
     return bool(known) or (match.start() > 0 and not name.islower())
 
 
@@ -194,6 +196,11 @@ def languages_in(words: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_IMPORTED = compiled(
+    r"\b(?:log|logs|logging|(?:us|import)(?:e|es|ing)?|via|prefer|import|depend on)(?: with)? [`\"']?$"
+)
+
+
 def named_paths(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield where words name a path, where that ends, and its globs."""
     for match in _PATH.finditer(words):
@@ -201,6 +208,10 @@ def named_paths(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         if folder := match["called"] or match["titled"] or match["folder"]:
             group = next(name for name in ("called", "titled", "folder") if match[name])
             yield match.start(group), match.end(), (f"{folder}/**", f"**/{folder}/**")
+        elif (
+            name and _IMPORTED.search(words[: match.start()]) and re.fullmatch(r"[\w@.-]+(?:/[\w-]+)+", name)
+        ):
+            continue  # a package
         elif name and not _NO_PATH.match(name) and "://" not in name and _is_meant(match, name):
             yield match.start(), match.end(), globs_of(name)
 
@@ -214,7 +225,7 @@ def _is_meant(match: re.Match[str], name: str) -> bool:
         match.string[match.end() : match.end() + 6],
     )
     told = match["only"] and (re.search(r"\ban? $", around[0]) or re.match(r"\s+files?", around[1]))
-    return not extension or bool(told) or extension.lower() in extensions()
+    return not extension or bool(told) or extension.lower() in extensions() or extension == "in"
 
 
 def is_path(name: str) -> bool:

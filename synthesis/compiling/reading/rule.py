@@ -55,7 +55,7 @@ _AND = compiled(r"\s*(?:,|and|or|&|,? and|,? or)\s*(?:the |in |under )*")
 _EXCEPTION = compiled(
     r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
     r"|aside from|as long as"
-    r"|(?:is|are) (?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
+    r"|(?:is|are) (?!not |never |no )(?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
     r"|only (?:when|if)|if (?:i|we|the|there|it|possible|you can)\b|too (?:many|often)|more than (?:needed"
     r"|necessary)|where (?:possible|sensible)|when (?:possible|needed|necessary|in doubt)|by default"
     r"|ideally|preferably|try to|think|consider|weigh)\b"

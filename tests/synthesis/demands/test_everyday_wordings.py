@@ -63,9 +63,10 @@ def test_what_no_check_can_tell_stands_without_one(talk, text):
     assert [item.detail.checks for item in talk.items()] == [()]
 
 
-def test_a_ban_with_an_exception_is_proposed_without_a_check(talk):
+def test_a_ban_that_the_user_may_lift_is_proposed_with_a_check_that_asks(talk):
     talk.say("do not create any new markdown files unless I explicitly ask for it")
-    assert [item.detail.checks for item in talk.items("candidate")] == [()]
+    ((check,),) = [item.detail.checks for item in talk.items("candidate")]
+    assert check.doubt
     assert not talk.items()
 
 
