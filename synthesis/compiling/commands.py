@@ -252,7 +252,7 @@ def _programs(words: str, flag: int) -> Iterator[str]:
     if coded:
         yield from dict.fromkeys(coded)
         return
-    plain = re.sub(r"[`\"']", " ", words)
+    plain = re.sub(r"['’]s\b|[`\"']", " ", words)
     names = re.finditer(r"(?<![\w./-])[A-Za-z][\w.-]*", plain)
     near = [match for match in names if match.group().lower() in OBVIOUS_PROGRAMS]
     near.sort(key=lambda match: abs(match.start() - flag))

@@ -25,7 +25,8 @@ _SECTION = compiled(
 _TOP = compiled(
     r"\b(?:at|on) the (?:very )?(?:top|beginning|start|head)\b|\b(?:very )?(?:first|1st) lines?\b"
     r"|\bline (?:1|one)\b|\b(?:starts?|begins?"
-    r"|opens?|starting|beginning|kicks? off)\b.{0,40}?\b(?:with|by|in)\b|\bheaders?\b|\btop of (?:each"
+    r"|opens?|starting|beginning|kicks? off)\b.{0,40}?\b(?:with|by|in)\b|\bheaders?\b|\b(?:below|under"
+    r"|after|following) the shebang\b|\bsecond line\b|\btop of (?:each"
     r"|every|all|any|the|your|our)\b|\bup top\b"
 )
 _FIRST_LINE = compiled(r"\b(?:very )?(?:first|1st) line\b|\bline (?:1|one)\b")

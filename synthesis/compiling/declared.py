@@ -52,12 +52,16 @@ _TEMPLATE = re.compile(
     r"[`\"'](?P<name>[^`\"'\s/]{3,60})[`\"']"
     r"|(?<!\w)(?P<bare>Y{4}-?M{2}-?D{2}[\w.<>{}*-]*|N{2,4}[-_][\w.<>{}*-]+)"
 )
+_SUFFIXED = (r"\.md", r"\.mdx", r"\.txt", r"\.sql", r"\.csv", r"\.pdf", r"\.docx", r"\.xlsx")
 _HOLES = (
     (r"YYYY|yyyy", r"\\d{4}"),
     (r"MM|DD|HH|mm|dd|SS", r"\\d{2}"),
     (r"N{2,6}|#{2,6}|X{3,6}", r"\\d+"),
     (r"\\?<[\w -]+\\?>|\\\{[\w -]+\\\}|\\\*|\\\[[\w -]+\\\]|…|\\\.\\\.\\\.", r"[\\w.-]+"),
-    (r"(?<![A-Za-z])(?:slug|title|name|topic|short-title|description)\b", r"[\\w.-]+"),
+    (
+        r"(?<![A-Za-z])(?:(?:some|your|the|my|short|post)-)?(?:slug|title|name|topic|short-title|description)\b",
+        r"[\\w.-]+",
+    ),
 )
 """Parts of a file name that vary, escaped, and the regular expression of what takes their place."""
 
@@ -73,7 +77,8 @@ def compile_names(reading: RuleReading, where: Where) -> Iterator[Check]:
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
         form, found = _form(words)
-        if _FILE_NAMES.search(words) and (named := _template(words) or form):
+        named = _template(words)
+        if (named.endswith(_SUFFIXED) or _FILE_NAMES.search(words)) and (named := named or form):
             yield _file_names(where, named if found != "banned" else rf"(?!{named}).*")
             return
         kinds = list(_kinds(words))

@@ -7,6 +7,7 @@ from agentx.synthesis.compiling.reading.places import is_path
 from agentx.synthesis.compiling.reading.rule import RuleReading
 from agentx.synthesis.compiling.reading.stance import stance
 from agentx.synthesis.compiling.reading.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
+from agentx.synthesis.compiling.reading.where import where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.enforcement.packages.manifests import is_manifest
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
@@ -94,7 +95,10 @@ _BY_HAND = compiled(
 
 def _pins(reading: RuleReading) -> Iterator[Check]:
     for clause in reading.clauses:
-        if _LATEST.search(clause.words):
+        latest = re.search(r"(?i)(?<![\w-])(?:`?:|`)latest\b", clause.words)
+        if _LATEST.search(clause.words) or (
+            latest and stance(clause.words, *latest.span()) in ("banned", "blamed")
+        ):
             docker = re.search(r"(?i)\bdocker\w*|\bimages?\b|\btags?\b|`?:latest", reading.words)
             yield DependencyCheck(
                 packages=("*",),
@@ -109,7 +113,9 @@ def _pins(reading: RuleReading) -> Iterator[Check]:
             rf"|\bactions?\b|\bimages?\b",
             clause.words,
         ):
-            if re.search(r"(?i)\bgithub actions?\b|\bsha\b|\bcommit\b", clause.words):
+            if re.search(r"(?i)\bactions?\b", clause.words):
+                if re.search(r"(?i)\bsha\b|\bcommit\b|\bhash(?:es)?\b", reading.words):
+                    yield TextCheck(patterns=(_TAGGED_ACTION,), paths=(".github/**",), places=("files",))
                 return
             yield DependencyCheck(
                 packages=("*",),
@@ -120,6 +126,9 @@ def _pins(reading: RuleReading) -> Iterator[Check]:
             )
             return
 
+
+_TAGGED_ACTION = r"^\s*-?\s*uses:\s*(?!\./|docker:)[^@\s]+@(?![0-9a-f]{40}\b)\S+"
+"""A GitHub action that is not pinned to a commit."""
 
 _CLOSED = compiled(
     rf"\b{_THING}(?: list| set| tree)?(?:\W+\w+){{0,3}}? (?:is|are|stays?|remains?) (?:\w+ )?(?:frozen"
@@ -138,7 +147,10 @@ _ADDED = compiled(
 def _is_closed(reading: RuleReading) -> bool:
     """Return whether a rule forbids new packages."""
     if match := _NONE.search(reading.words):
-        return not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
+        tool = _MANAGER.search(match.group()) and not re.search(
+            r"(?i)\b(?:new|more|any|extra)\b", match.group()
+        )
+        return not tool and not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
     return bool(_CLOSED.search(reading.words)) or any(
         is_manifest(glob.removeprefix("**/")) and _ADDED.search(clause.words)
         for clause in reading.clauses
@@ -177,6 +189,7 @@ def compile_perhaps_libraries(reading: RuleReading) -> tuple[Check, ...]:
 
 
 def _libraries(reading: RuleReading) -> tuple[Check, ...]:
+    where = where_of(reading)
     if reading.unplaced:
         return ()
     if (path := _IMPORTED_PATH.search(reading.words)) and stance(
@@ -184,12 +197,14 @@ def _libraries(reading: RuleReading) -> tuple[Check, ...]:
     ) == "banned":
         return (_no_import_of(path["path"].rstrip("/."), reading),)
     banned: dict[str, None] = {}
-    wanted = ""
+    wanted, blamed = "", False
     for start, end, name in _candidates(reading.words):
         only = _ONLY_IT.match(reading.words[end:])
         found = "wanted" if only else stance(reading.words, start, end)
         if found == "banned":
             banned[name] = None
+        elif found == "blamed" and name.lower() in LIBRARIES:
+            banned[name], blamed = None, True
         elif found == "wanted" and not wanted:
             wanted = name
     if not banned or _NO_LIBRARY.search(reading.words):
@@ -200,11 +215,15 @@ def _libraries(reading: RuleReading) -> tuple[Check, ...]:
         return ()
     check = DependencyCheck(
         packages=tuple(banned),
-        paths=reading.globs,
-        exceptions=reading.exceptions,
+        paths=where.paths or reading.globs,
+        exceptions=where.exceptions,
         instead=wanted,
         ecosystems=_ecosystems(reading.words) if re.search(r"(?i)gem\b|crate|npm", reading.words) else (),
-        doubt="" if sure else f"whether “{next(iter(banned))}” means the package of that name",
+        doubt="whether the rule forbids it, or only reports of it"
+        if blamed
+        else ""
+        if sure
+        else f"whether “{next(iter(banned))}” means the package of that name",
     )
     return (check,)
 
@@ -250,7 +269,8 @@ _SLOT = compiled(
 _SUBJECT = compiled(r"(?:^|[.;!?:]\s+|,\s+(?:so|and|but)\s+|\s[-–—]\s)(?:and |so |the |please,? )*")
 _IS_SUBJECT = compiled(
     r"[`\"'@\w./-]+(?:(?:,| and| or| nor|, and|, or|,? not| over) [`\"'@\w./-]+)*(?=\W*$|[,.;:!?]"
-    r"|\s+(?:is|are|was|were|must|should|shall|may|can|cannot|has|have|gets?|stays?|goes|does|doesn['’]t|isn['’]t"
+    r"|\s+(?:is|are|was|were|must|should|shall|may|can|cannot|has|have|gets?|stays?|goes|does|doesn['’]t"
+    r"|isn['’]t"
     r"|aren['’]t|mustn['’]t|and|or|only|not|never|no|over|instead|in|from|for|because|broke|out)\b)"
 )
 _PIECE = compiled(

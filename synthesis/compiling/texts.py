@@ -72,6 +72,8 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     words = reading.words
     if where.open or (not where.paths and _MESSAGES.search(words)):
         return ()
+    if check := _wanted_edge(words):
+        return (check,)
     phrases, patterns, blamed = _phrases(words, where), [], False
     usual: dict[str, None] = {}
     for start, end, pattern, files in _forms(words):
@@ -103,6 +105,36 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
             doubt=where.doubt or ("whether the rule forbids it, or only reports of it" if blamed else ""),
         ),
     )
+
+
+_WANTED_EDGE = compiled(
+    r"\b(?P<edge>start|begin|open|end|close|finish|sign)s?\b (?:off )?(?:(?:every|each|all|any|your|the"
+    r"|my|of|final)\s)*"
+    r"(?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies))\s(?:\w+\s){0,2}?(?:with|by|in"
+    r"|on) (?:either )?"
+    r"(?:the (?:word|line|phrase|sentence)s? )?(?P<what>[^.;!?]+)"
+    r"|\b(?:every|each|all|any|your) (?:\w+ )?(?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies))"
+    r" (?:must|should|has to|have to|needs? to|always) ?(?P<edge2>start|begin|open|end|close"
+    r"|finish)s? (?:with|by|in|on)"
+    r" (?:either )?(?:the (?:word|line|phrase|sentence)s? )?(?P<what2>[^.;!?]+)"
+)
+_WANTED_WORDS = compiled(r"[`\"'](?P<quoted>[^`\"']{2,60})[`\"']|(?-i:\b(?P<capitals>[A-Z][A-Z]+)\b)")
+
+
+def _wanted_edge(words: str) -> TextCheck | None:
+    """Return the check of words with which each answer must begin or end."""
+    match = _WANTED_EDGE.search(words)
+    if not match or stance(words, *match.span()) == "banned":
+        return None
+    found = [
+        one["quoted"] or one["capitals"] for one in _WANTED_WORDS.finditer(match["what"] or match["what2"])
+    ]
+    wanted = "|".join(re.escape(one.strip()) for one in found)
+    if not wanted:
+        return None
+    begins = (match["edge"] or match["edge2"]).lower() in ("start", "begin", "open")
+    pattern = rf"\A(?!\W*(?:{wanted})(?!\w))\s*\S+" if begins else rf"\A(?![\s\S]*(?:{wanted})\W*\Z)\s*\S+"
+    return TextCheck(patterns=(pattern,), places=("answers",))
 
 
 def _places(words: str, where: Where) -> tuple[Place, ...]:
@@ -178,8 +210,13 @@ def _forms(words: str) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
                 taken.append(match.span())
                 yield *match.span(), pattern, files
     for start, end, character in _characters(words):
-        if not any(first < end and start < last for first, last in taken):
+        if not _IDIOM.search(words[:start]) and not any(
+            first < end and start < last for first, last in taken
+        ):
             yield start, end, re.escape(character), ()
+
+
+_IDIOM = compiled(r"\bnot (?:a|one|even a|a single) $")
 
 
 def _characters(words: str) -> Iterator[tuple[int, int, str]]:

@@ -23,8 +23,9 @@ _BARE = re.compile(
     rf"|(?P<macro>{_MACROS})(?!\w)"
     rf"|(?P<dotted>{_NAME}(?:(?:\.|::|->){_NAME})+)(?![\w/@-])"
     rf"|(?P<shebang>\#!/[\w./ -]*\w)|(?P<backslash>\\[a-z]{{2,30}})(?![\w\\])"
+    rf"|(?<=\s)(?P<literal>-[A-Z]{{3,}})\b"
     rf"|(?P<member>\.[a-z]\w*[A-Z]\w*)"
-    rf"|(?P<annotation>@[A-Za-z][\w.]*\w)(?![/@\w])"
+    rf"|(?P<annotation>@(?!v\d)[A-Za-z][\w.]*\w)(?![/@\w])"
     rf"|(?P<directive>#(?:define|pragma|region|ifdef|ifndef|undef|nullable)\b)"
     rf"|(?P<camel>[a-z]+[a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)(?![\w/.-]\w)"
     rf"|(?P<snake>[A-Za-z]+(?:_[A-Za-z0-9]+)+)(?![\w/.-]\w))"
@@ -107,6 +108,8 @@ def is_coded(words: str) -> bool:
 def _quoted(words: str, *, coded: bool) -> Iterator[Mention]:
     for match in _QUOTED.finditer(words):
         text = next(filter(None, match.groups())).strip()
+        if not text:
+            continue
         code = bool(match["code"])
         yield Mention(
             start=match.start(),
@@ -156,7 +159,7 @@ def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
         coded = coded and bool(_AS_CODE.match(match.string[match.end() :]))
     if kind == "known" and text in _COMMON_WORDS and not coded:
         return None
-    if kind in ("shebang", "backslash"):
+    if kind in ("shebang", "backslash", "literal"):
         return Mention(start=match.start(), end=match.end(), text=text, form="snippet")
     form = "annotation" if kind == "annotation" else "call" if kind in ("call", "known") else "name"
     return Mention(start=match.start(), end=match.end(), text=text.rstrip("."), form=form)

@@ -7,6 +7,7 @@ from functools import cache
 
 from agentx.synthesis.compiling.reading.tables import FILE_KINDS, LANGUAGES
 from agentx.synthesis.demands.tables.vocabulary import compiled
+from agentx.synthesis.enforcement.syntax_trees import LANGUAGES as LANGUAGE_OF
 from agentx.synthesis.language.words import vocabulary
 
 MARK = "▮"
@@ -17,7 +18,9 @@ _PATH = compiled(
     r"(?<![\w@/:.])(?P<quote>[\"'`])(?P<quoted>[^\"`'\n]{0,60}[/.][^\"`'\n\s/][^\"`'\n]{0,60}"
     r"|[^\"`'\n]{2,60}/"
     r"|[A-Z]\w+file)(?P=quote)"
-    rf"|(?<![\w@/:.<`!-])(?<!#!/)(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])|/?\.?(?:{_SEGMENT}/){{1,12}}"
+    rf"|(?<![\w@/:.<`!-])(?<!#!/)(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])"
+    rf"|/?\.?(?:{_SEGMENT}/){{1,12}}"
+    r"|\.env(?:\.\w+)+"
     r"|\*?\.(?P<only>[a-z][a-z0-9]{0,9}(?:\.[a-z]{1,5})?)(?=s?\b(?![\w(]))"
     r"|\.(?:env|git[a-z]+|github|gitlab|docker|vscode|idea|circleci|husky|\w+rc\b|editorconfig|ssh"
     r"|aws)[\w.-]*(?<!\.)"
@@ -62,6 +65,7 @@ _TOP = compiled(
     r"|project|workspace))?(?: (?:folder"
     r"|directory))?\b"
 )
+_CODE = frozenset(suffix[1:] for suffix in LANGUAGE_OF)
 _PLAIN_WORDS = vocabulary("run do as id is in it at if go so us me my no on or to we max min any all set get")
 
 
@@ -225,7 +229,7 @@ def _is_meant(match: re.Match[str], name: str) -> bool:
         match.string[match.end() : match.end() + 6],
     )
     told = match["only"] and (re.search(r"\ban? $", around[0]) or re.match(r"\s+files?", around[1]))
-    return not extension or bool(told) or extension.lower() in extensions() or extension == "in"
+    return not extension or bool(told) or extension.lower() in extensions() | {"in", *_CODE}
 
 
 def is_path(name: str) -> bool:
@@ -249,6 +253,8 @@ def globs_of(name: str) -> tuple[str, ...]:
     """
     name = name.removeprefix("./").lstrip("/").rstrip(".,")
     if name.startswith(".") and "/" not in name:
+        if re.fullmatch(r"\.\w{1,4}\.\w{1,5}", name) and name.rpartition(".")[2].lower() in extensions() | _CODE:
+            return (f"**/*{name}",)
         if name[1:].lower().partition(".")[0] in extensions() - {"env"}:
             return (f"**/*{name}",)
         return (name, f"**/{name}")

@@ -55,7 +55,7 @@ _AND = compiled(r"\s*(?:,|and|or|&|,? and|,? or)\s*(?:the |in |under )*")
 _EXCEPTION = compiled(
     r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
     r"|aside from|as long as"
-    r"|(?:is|are) (?!not |never |no )(?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
+    r"|(?:is|are) (?!not |never |no )(?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only| in [`\"']?[\w.-]*[/.]\w*)"
     r"|only (?:when|if)|if (?:i|we|the|there|it|possible|you can)\b|too (?:many|often)|more than (?:needed"
     r"|necessary)|where (?:possible|sensible)|when (?:possible|needed|necessary|in doubt)|by default"
     r"|ideally|preferably|try to|think|consider|weigh)\b"
@@ -88,7 +88,7 @@ _EVERYWHERE = vocabulary(
     file files code codebase repo repository project projects monorepo workspace answer answers reply
     replies response responses app application place form forms way favour favor this here source sources
     production production-ready committed general summary summaries text texts writing document documents
-    particular case circumstances me us future now commands command chat anything everything tree module
+    particular case circumstances me us future now there commands command chat anything everything tree module
     modules script scripts python function functions class classes package firmware reason reasons
     """
 )

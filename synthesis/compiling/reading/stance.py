@@ -29,6 +29,7 @@ _TURN = compiled(
     rf"(?:{_DOER}{_ORDER}\b|(?:and |but |so )?(?:we|it|they|i|you|he|she|that|which|there|what|who|the"
     r"|let|our|my|this|these|those|one|some(?:one|body))(?:'\w+)?\b)"
     r"|\b(?:but|except|because|since|otherwise|instead|so that|which|who|whose)\b(?! of\b)"
+    r"|,\s+(?:a |an |the )?(?:plain|simple|just|only|normal)\b"
     r"|\band (?:only )?(?:the|an?) |\((?=[`\"']?[\w.-]+[`\"']? (?:is|are|only)\b)"
 )
 """Where a new statement begins in a sentence, so that a negation before it no longer counts."""
@@ -72,7 +73,8 @@ _NO_AFTER = compiled(
     rf"(?:\b(?:is|are|be|'s|'re|was|were|remains?|stays?|counts? as|go(?:es)?)\s+{_GONE}"
     r"|\b(?:must|may|should|can|shall|will|do|does|did|is|are|has|have|would|could)(?:\s+not|n'?t)\b"
     r"|\bcannot\b|\b(?:must|may|should|can|shall|will|are|is)?\s*never\b"
-    r"|\bha(?:s|ve|d) (?:absolutely )?no (?:place|business|home|room|right|reason|part)\b|\bno longer\b"
+    r"|\bha(?:s|ve|d) (?:absolutely )?no (?:\w+ (?:in|at|on|here|there)\b|place|business|home|room|right"
+    r"|reason|part)\b|\bno longer\b"
     r"|\b(?:has|have) nothing to do in\b|\bends? up nowhere\b"
     r"|\bgets? (?:an? )?(?:hard |firm |clear |flat )*no\b|\b(?:stay|keep|go|belong|leave|come)s?\s+(?:out"
     r"|elsewhere"
@@ -85,7 +87,8 @@ _KEEPS = compiled(r"\b(?:keep|leave|get|want|take|leaving|keeping)\b[^.;]*$")
 _YES_AFTER = compiled(
     r"\b(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|welcome|what we use|preferred|the way|enough"
     r"|good|exempt|great"
-    r"|our (?:way|standard|default)|how we)\b|\b(?:instead|fits?|works?|please)\b|\b(?:can do|may)\b"
+    r"|our (?:way|standard|default)|how we)\b|\bdo(?:es)? the job\b|\b(?:instead|fits?|works?|please)\b"
+    r"|\b(?:can do|may)\b"
 )
 _WINDOW_END = compiled(
     r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
@@ -93,7 +96,8 @@ _WINDOW_END = compiled(
     r"|,\s+(?:don['’]?t|do not)\b|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
 )
 _BLAME = compiled(
-    r"\b(?:crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
+    r"\b(?:(?:is|was) (?:exactly |precisely )?(?:how|why)\b|clash\w*|makes? (?:us|me|it|them) look"
+    r"|crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
     r"|den)?|fail\w*"
     r"|stale|bugs?|nightmare|pain\w*|mess\w*|took .{0,30}down|lost|los(?:e|es|ing)|cost(?:s|ed)? us|wrong"
     r"|bloat\w*|slow\w*"
@@ -148,6 +152,8 @@ def stance(words: str, start: int, end: int) -> Stance:
     if found == "wanted":
         return "wanted"
     following = words[slice(*bounds[number + 1])] if number + 1 < len(bounds) else ""
+    if (window.rstrip("`\"')").endswith("?") and _REFUSED.match(following)) or _is_taken_up(after, following):
+        return "banned"
     back = _BACK.search(after)
     if (back and not _CHOSEN.search(back.group())) or _BACK.search(following):
         return "banned"
@@ -156,6 +162,19 @@ def stance(words: str, start: int, end: int) -> Stance:
     if _BLAME.search(after) or _CAUSE.search(before):
         return "blamed"
     return "wanted" if _DEMAND.search(before + after) else ""
+
+
+_REFUSED = compiled(r"\W*(?:no\b|not\b|never|nope|nowhere|nah|don['’]t|forget|out of the question)")
+_AGAIN = compiled(r"^\W*(?:it|they|that|those|these|this|both|neither)\b[^.;]{0,20}")
+_BUT_IT = compiled(r"\bbut (?:it|they|that|those|these|this)(?=\W)")
+
+
+def _is_taken_up(after: str, following: str) -> bool:
+    """Return whether a pronoun that means the thing is ruled out ("They don't belong in app/")."""
+    if (match := _BUT_IT.search(after)) and _NO_AFTER.match(after[match.end() :].lstrip()):
+        return True
+    match = _AGAIN.match(following)
+    return bool(match and (no := _NO_AFTER.search(following)) and no.start() <= match.end())
 
 
 def _before(before: str) -> Stance:

@@ -215,7 +215,7 @@ DECLARATIONS: dict[str, tuple[Shape, ...]] = {
         ("ruby", "class", "name", {}),
         ("cpp", "class_specifier", "name", {}),
     ),
-    r"exceptions?|errors?(?: class(?:es)?| types?)": (
+    r"(?<!no )(?<!without )(?<!any )exceptions?|errors?(?: class(?:es)?| types?)": (
         ("python", "class_definition", "name", {"regex": r"^class\s+\w+\([^)]*(?:Exception|Error)\b"}),
         (
             "java csharp php",
@@ -281,7 +281,13 @@ DECLARATIONS: dict[str, tuple[Shape, ...]] = {
 """By the name of a declaration: languages, the node kind, the field that has its name, and a further rule."""
 
 QUALIFIERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"\basync(?:hronous)? (?:methods?|functions?)\b", {"regex": r"(?m)^\s*(?:\w+\s+)*async\s"}),
+    (
+        (
+            r"\basync(?:hronous)? (?:methods?|functions?)\b|\b(?:methods?|functions?) (?:that (?:is"
+            r"|are) )?(?:declared |marked )?`?async\b"
+        ),
+        {"regex": r"(?m)^\s*(?:\w+\s+)*async\s"},
+    ),
     (
         r"\bprivate (?:\w+ )?(?:methods?|functions?|fields?|members?)\b",
         {"regex": r"(?m)^\s*(?:\w+\s+)*private\s"},

@@ -15,7 +15,8 @@ from agentx.synthesis.language.words import vocabulary
 _PERMITS = compiled(
     r"\b(?:can do|(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|exempt|excluded|excepted"
     r"|another (?:matter|story)"
-    r"|different|free|ignored|not affected|left alone)|may\b(?! not| never)|can (?:stay|keep|use|have|go"
+    r"|different|free|ignored|not affected|left alone)|may\b(?! not| never)|\b(?:you|they) can\b(?! not"
+    r"| only)|can (?:stay|keep|use|have|go"
     r"|do|be)|don'?t"
     r" (?:count|matter|apply)|do(?:es)? what(?:ever)? |where it (?:is|'s) fine|welcome|don'?t care"
     r"|knock yourself out"
@@ -176,7 +177,8 @@ _OF_TESTS = compiled(
     r"(?:^|[.;:!?,] )(?:and |our |the |all |unit |integration |end-to-end |no )*"
     r"(?:tests?|specs?|test (?:code|suites?))"
     r" (?:must|should|may|can|shall|will|do|don['’]t|never|cannot|use|are|is|has|have|needs?)\b"
-    r"|\b(?:in|inside|within) (?:any |our |the |all |unit |integration |your )*"
+    r"|(?<!neither )(?<!even )(?<!also )(?<!and )(?<!or )(?<!including )\b(?:in|inside|within) "
+    r"(?:any |our |the |all |unit |integration |your )*"
     r"(?:tests?|specs?|test (?:code|suites?))\b"
 )
 _OF_DOCS = compiled(
