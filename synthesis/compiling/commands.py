@@ -65,7 +65,8 @@ _FINISH = compiled(
     r"|\bat the (?:very )?end\b"
 )
 _RUN = compiled(
-    r"\b(?:re-?)?(?:run(?:ning)?|execut\w+|call|invok\w+|do)\b (?:(?:the |all |our )*[\w-]+ (?:with|using|via"
+    r"\b(?:re-?)?(?:run(?:ning)?|execut\w+|call|invok\w+|do|follow (?:it )?up with)\b (?:(?:the |all "
+    r"|our )*[\w-]+ (?:with|using|via"
     r"|through) )?(?:the |a |an )?(?:[`\"'](?P<code>[^`\"']{2,80})[`\"']"
     r"|(?P<bare>(?:[\w./-]+ ){0,3}?[\w./:-]+)(?=$|\s*[,.;]| (?:before|again|and|so|to|after|when|once"
     r"|first|until"
@@ -181,7 +182,7 @@ def _flagged(words: str, programs: tuple[str, ...], flags: list[tuple[int, int, 
         if missing := _WITHOUT.search(words[:start]):  # "never X without --flag"
             doubly = _NEVER.search(words[: missing.start()]) or _NEVER.search(words[end:])
             found = "wanted" if doubly else "banned"
-        (banned if found == "banned" else wanted).append(flag)
+        (banned if found in ("banned", "blamed") else wanted).append(flag)
     if banned and not (wanted and set(wanted) - set(banned)):
         return CommandCheck(programs=programs, forbidden_flags=_forms(banned))
     if banned:

@@ -59,7 +59,10 @@ _HOLES = (
     (r"N{2,6}|#{2,6}|X{3,6}", r"\\d+"),
     (r"\\?<[\w -]+\\?>|\\\{[\w -]+\\\}|\\\*|\\\[[\w -]+\\\]|…|\\\.\\\.\\\.", r"[\\w.-]+"),
     (
-        r"(?<![A-Za-z])(?:(?:some|your|the|my|short|post)-)?(?:slug|title|name|topic|short-title|description)\b",
+        (
+            r"(?<![A-Za-z])(?:(?:some|your|the|my|short|post)-)?(?:slug|title|name|topic|short-title"
+            r"|description)\b"
+        ),
         r"[\\w.-]+",
     ),
 )
@@ -290,7 +293,7 @@ _CALLED = compiled(
     r"\b(?:every|each|all|any) [`\"']?(?P<each>fetch|open|request|subprocess\.\w+|requests\.\w+"
     r"|[a-z]\w*\.\w+)[`\"']?(?= (?:gets?|needs?|has|must|takes?|wants?)\b)"
     r"|\b(?:calls? (?:to|of|on)|calling|call) [`\"']?(?P<to>[A-Za-z_][\w.]*)[`\"']?(?:\(\))?"
-    r"|[`\"']?(?<!\w)(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
+    r"|[`\"']?(?<![\w'’])(?<!n['’])(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
     r"|single)\b)[A-Za-z_][\w.]*)(?:\(\))?[`\"']? calls?\b"
     r"|[`\"']?(?P<call>[A-Za-z_][\w.]*)\((?:\.\.\.)?\)[`\"']?"
 )

@@ -31,7 +31,7 @@ _GENERIC = STOP_WORDS | vocabulary(
     going
     go's let's touch stay stays keep keeps read reading fine free welcome happy unless root level top hey
     ok project repo repository codebase workspace my our something
-    goes lands land belongs belong
+    goes lands land belongs belong dare raw
     """
 )
 """Words that name no thing of their own beside a marked one."""
@@ -96,6 +96,7 @@ _SHIELDED = compiled(
                 rf" (?:\w+ly |all |now |both |already |still |considered |to be |to stay )*{_SAFE}"
             ),
             rf"{MARK}{_NEAR}\b(?:stays?|remains?|keeps?|left|kept|be) (?:\w+ )?{_AS_IS}",
+            rf"\b(?:leave|leaving) (?:the |our )?{MARK} (?:\w+ )?(?:to|for) {_WHO}",
             rf"\b(?:leave|let|keep)\b [^,;]{{0,40}}?{MARK}[^,;]{{0,24}}?\b(?:be\b(?! )|{_AS_IS}|read-only)",
             r"\b(?:hands|fingers|paws|mitts) (?:\w+ )?(?:off|out of|away from)\b",
             r"\b(?:stay|keep|stays|steer) (?:well |far )?(?:out|away|off|clear) (?:of|from)\b",
@@ -176,7 +177,7 @@ _REST = compiled(
     r"|(?:any|every|the) other (?:folders?|packages?|director(?:y|ies)|files?|modules?))\b"
 )
 _OURS = compiled(
-    r"\b(?:ours|yours|(?:is|are) where (?:you|we)|(?:you|we) (?:can|may|should)|your (?:playground"
+    r"\b(?:only|ours|yours|(?:is|are) where (?:you|we)|(?:you|we) (?:can|may|should)|your (?:playground"
     r"|territory|area|job"
     r"|folder)|free to|fine|ok(?:ay)?|allowed)\b"
 )
@@ -198,6 +199,7 @@ def _rest_of(reading: RuleReading) -> PathCheck | None:
 _NOT_YOURS = compiled(
     r"\b(?:not|n['’]t) (?:\w+ )?(?:touch|write|edit|change)\w*\b|\bother owners?\b|\boff limits\b"
     r"|\bread[- ]only\b"
+    r"|\b(?:not|n['’]t|none of) your\b|\bno concern\b"
 )
 _STAYS = compiled(
     rf"\b(?:stays?|remains?|is|are|was|were|kept|left|leave|keep)\b [^.;]{{0,30}}?(?:{_AS_IS}|{_SAFE})"
@@ -257,7 +259,7 @@ def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
                 _is_generic([following]) or following == "," or stem(following) in _stems(_VERBS)
             ):
                 break
-        if names and _is_unwanted(words[at + 1 :]):
+        if names and word.lower() != "none" and _is_unwanted(words[at + 1 :]):
             return ("create", "change")
     return ()
 

@@ -38,6 +38,27 @@ _MESSAGES = compiled(
     r"\b(?:commit|error|log|status) (?:messages?|subjects?)\b|\bcommits?\b|\bpull requests?\b|\bprs?\b"
     r"|\bbranch(?:es)?\b"
 )
+_OR_FILES = compiled(
+    r"\b(?:or|and) (?:in )?(?:the |our |any )?(?:code|files?|docs|documentation"
+    r"|comments?|source)\b"
+)
+_SAID = (
+    compiled(
+        r"\b(?:say|spell|call (?:it|them|him|her)) (?:the )?\w+(?: \w+)?,? (?:and )?(?:not|never"
+        r"|instead of"
+        r"|rather than) (?:the )?(?P<list>[A-Za-z-]{3,})(?=[,.;!?]|$| in\b)"
+    ),
+    compiled(
+        r"(?-i:(?P<list>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*(?:(?:, | and | or |, and "
+        r"|, or )[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)+))"
+        r" (?:must|may|should|can|shall|do|does|are|is)(?:n['’]t| not| never)[^.;]{0,20}?\b(?:appear"
+        r"|show up|turn up|occur"
+        r"|crop up|named?|mentioned)\b"
+    ),
+    compiled(r"\b(?:stop|don['’]t|never|not) call(?:ing)? me (?P<list>[a-z]+)\b"),
+)
+"""Words that may not be written, told by what is said about them."""
+
 _FORMS = compiled(
     r"\bany forms?\b|\b(?:any|all|every) (?:of )?(?:its |their )?(?:other )?forms?\b|\bderivatives?\b"
     r"|\bvariants? of\b"
@@ -57,6 +78,7 @@ _BARE_WORDS = compiled(
 )
 _SECRET = compiled(
     r"(?<![\w-])[`\"']?(?P<prefix>[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]+)*[_-]?)(?:\.{3}|…|\*+|x{3,})(?!\w)"
+    r"|\b(?:start|begin)\w* with [`\"']?(?P<begins>[A-Za-z]{2,8}[_-])(?!\w)"
 )
 _SECRETS = compiled(r"\b(?:credentials?|secrets?|keys?|tokens?|passwords?|ids?)\b")
 _OPENS = compiled(r"\b(?:start|begin|open|opening|lead|kick)\w*\b")
@@ -70,7 +92,7 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about text."""
     where = where_of(reading)
     words = reading.words
-    if where.open or (not where.paths and _MESSAGES.search(words)):
+    if where.open or (not where.paths and _MESSAGES.search(words) and not _OR_FILES.search(words)):
         return ()
     if check := _wanted_edge(words):
         return (check,)
@@ -82,7 +104,7 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
             usual |= dict.fromkeys(files)
             blamed |= found == "blamed"
     if _SECRETS.search(words):
-        found_ones = (one["prefix"] for one in _SECRET.finditer(words))
+        found_ones = (one["prefix"] or one["begins"] for one in _SECRET.finditer(words))
         patterns += [rf"\b{re.escape(one)}[A-Za-z0-9]{{8,}}" for one in found_ones]
     if not phrases and not patterns:
         return ()
@@ -173,6 +195,8 @@ def _phrases(words: str, where: Where) -> list[str]:
         for match in _BARE_WORDS.finditer(sentence):
             if _meant(words, start + match.start("list"), start + match.end("list")):
                 found |= dict.fromkeys(re.split(r", (?:and |or )?| and | or ", match["list"]))
+        for match in (match for pattern in _SAID for match in pattern.finditer(sentence)):
+            found |= dict.fromkeys(re.split(r", (?:and |or )?| and | or ", match["list"]))
     return list(found)
 
 

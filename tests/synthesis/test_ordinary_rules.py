@@ -4,7 +4,7 @@ import pytest
 
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.enforcement.breaches import CheckedChange
-from agentx.synthesis.enforcement.evaluate import evaluate_changes, evaluate_command
+from agentx.synthesis.enforcement.evaluate import evaluate_answer, evaluate_changes, evaluate_command
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, Scope
 
 
@@ -75,3 +75,40 @@ def test_an_ordinary_rule_about_commands_is_enforced(rule, breaking, innocent):
 def test_a_command_that_follows_a_change_is_found(rule, command, paths):
     (check,) = compile_checks(rule, "must", Scope())
     assert (check.command, check.paths) == (command, paths)
+
+
+@pytest.mark.parametrize(
+    ("rule", "breaking", "innocent"),
+    [
+        ("All new pages land in content/en, never in content/de.", ("content/de/a.md", "x\n"), ("content/en/a.md", "x\n")),
+        ("Our readers hate semicolons, so none in articles/ please.", ("articles/a.md", "a; b\n"), ("articles/a.md", "a, b\n")),
+        ("We say customers, not users, in everything under docs/.", ("docs/a.md", "Our users.\n"), ("docs/a.md", "Our customers.\n")),
+        ("Helvetia and Baloise must not show up in any file.", ("a.md", "For Baloise.\n"), ("a.md", "For us.\n")),
+        ("apps/web is ours, everything else in this monorepo is off limits.", ("apps/api/a.ts", "x\n"), ("apps/web/a.ts", "x\n")),
+        ("update_column goes around our audit. It doesn't belong in app/.", ("app/a.rb", "m.update_column(:a, 1)\n"), ("lib/a.rb", "m.update_column(:a, 1)\n")),
+        ("A field with @Autowired? Not here, please.", ("A.java", "class A { @Autowired B b; }\n"), ("A.java", "class A { B b; }\n")),
+        ("pandas is fine in notebooks/, but it doesn't get imported in service/.", ("service/a.py", "import pandas\n"), ("notebooks/a.py", "import pandas\n")),
+        ("engine/: no naked new.", ("engine/a.h", "struct A { B* b = new B(); };\n"), ("engine/a.h", "struct A { int newest = 1; };\n")),
+        ("What came from the bank stays the way it is, I mean bank/*.csv.", ("bank/a.csv", "x\n"), ("work/a.csv", "x\n")),
+        ("Actions in our workflows are pinned by the full commit hash.", (".github/workflows/a.yml", "      - uses: a/b@v4\n"), (".github/workflows/a.yml", f"      - uses: a/b@{'0a' * 20}\n")),
+        ("No TODOs without a ticket.", ("a.py", "# TODO: later\n"), ("a.py", "# TODO: later (AB-12)\n")),
+    ],
+)  # fmt: skip
+def test_a_conversational_rule_about_files_is_enforced(rule, breaking, innocent):
+    assert is_stopped(rule, *breaking)
+    assert not is_stopped(rule, *innocent)
+
+
+def test_flags_are_forbidden_or_demanded_as_the_sentence_says():
+    (check,) = compile_checks("It's kubectl --context staging or nothing.", "must", Scope())
+    assert check.required_flags == ("--context",)
+    (check,) = compile_checks("git reset --hard cost me an afternoon, don't use it.", "must", Scope())
+    assert check.forbidden_flags == ("--hard",)
+
+
+def test_an_answer_begins_as_demanded():
+    (check,) = compile_checks("Begin every answer with either DONE or BLOCKED.", "must", Scope())
+    rule = item("Begin every answer with either DONE or BLOCKED.")
+    assert evaluate_answer([rule], "The tests pass.").of("deny")
+    assert not evaluate_answer([rule], "DONE. The tests pass.").of("deny")
+    assert check.places == ("answers",)

@@ -35,7 +35,7 @@ _FILE_ENDS = vocabulary(
     """
     py js ts tsx jsx md go rs java toml yaml yml json sql html css scss txt sh rb lock mod sum xml csv
     xlsx docx ini cfg proto graphql php cs kt kts tf c h cpp tex bib gradle env pdf rst ipynb prisma
-    properties bak com org net io dev app example local swift vue svelte g e
+    properties bak tfstate com org net io dev app example local swift vue svelte g e
     """
 )
 _PRODUCTS = vocabulary(

@@ -45,7 +45,7 @@ _NO_PATH = compiled(
 _MORE_EXTENSIONS = vocabulary(
     "md lock mod sum env prisma tfvars bak log cfg conf ini toml docx xlsx pptx odt ods asset unity tscn tres"
     " plist pbxproj ipynb parquet gpkg blend psd fig rmd qmd tex bib proto graphql gradle properties"
-    " sqlite db"
+    " sqlite db tfstate"
     " golden snap storyboard xib po pot arb strings resx dbc kicad_pcb kicad_sch svd ld cmake mk example bank"
 )
 _NAMED = compiled(
@@ -253,7 +253,10 @@ def globs_of(name: str) -> tuple[str, ...]:
     """
     name = name.removeprefix("./").lstrip("/").rstrip(".,")
     if name.startswith(".") and "/" not in name:
-        if re.fullmatch(r"\.\w{1,4}\.\w{1,5}", name) and name.rpartition(".")[2].lower() in extensions() | _CODE:
+        if (
+            re.fullmatch(r"\.\w{1,4}\.\w{1,5}", name)
+            and name.rpartition(".")[2].lower() in extensions() | _CODE
+        ):
             return (f"**/*{name}",)
         if name[1:].lower().partition(".")[0] in extensions() - {"env"}:
             return (f"**/*{name}",)

@@ -11,7 +11,7 @@ from agentx.synthesis.demands.tables.vocabulary import compiled
 
 Stance = Literal["banned", "wanted", "allowed", "blamed", ""]
 
-_SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])[)\"'`]?\s+(?=[\"'`(]?\S)|\s*…\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])(?:[)\"'`]\s+(?=[^a-z\s])|\s+(?=[\"'`(]?\S))|\s*…\s+|\n+")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|fig|mr|mrs|ms|dr|prof|st)|\s\w)\.$", re.IGNORECASE
 )
@@ -41,7 +41,7 @@ _NEGATION = compiled(
     r"|outlaw\w*|disallow\w*"
     r"|drop\w*|ditch\w*|lose|kill\w*|purg\w+|strip\w*|skip\w*|omit\w*|refrain\w*|resist\w*|(?:steer|stay"
     r"|keep|stand)s?"
-    r" (?:well )?(?:clear|away|off)|get(?:ting)? rid|instead of|rather than|over|in place of|leav(?:e"
+    r" (?:well )?(?:clear|away|off)|g[eo]t(?:ting)? rid|instead of|rather than|over|in place of|leav(?:e"
     r"|ing) (?:out|off)"
     r"|hands off|enough|hat(?:e|ing)|dislike|allergic|tired of|sick of|fed up|refus\w+|reject\w*"
     r"|spare (?:me|us)|zero"
@@ -93,6 +93,7 @@ _YES_AFTER = compiled(
 _WINDOW_END = compiled(
     r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
     r"|instead|one|he|she)\b"
+    r"|,\s+(?:never|not) (?:on|in|to|at|for|with|inside|under)\b"
     r"|,\s+(?:don['’]?t|do not)\b|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
 )
 _BLAME = compiled(
@@ -106,6 +107,7 @@ _BLAME = compiled(
     r"|blow\w*|blew|trouble|problems?|incident|flak\w*|unsafe|danger\w*|confus\w*|spam\w*|noise|noisy"
     r"|useless|robot\w*)\b"
 )
+_ELSE = compiled(r"\b(?:or )?(?:else|otherwise)\b")
 _CHOSEN = compiled(rf"\b(?:{_ORDER}|whichever|fits?|fine)\b")
 _BACK = compiled(
     rf"^(?:\W|\w+\W+){{0,14}}?\b(?:that|it|this|they|those|these|that one|them)(?:'s|'re)?\s+(?:(?:is|are"
@@ -140,6 +142,8 @@ def stance(words: str, start: int, end: int) -> Stance:
     number = next((n for n, (_, last) in enumerate(bounds) if start < last), len(bounds) - 1)
     first, last = bounds[number]
     before, after = words[first:start], words[end:last]
+    if _OR_NOTHING.match(after):
+        return "wanted"
     found = _before(before)
     window = after[: match.start()] if (match := _WINDOW_END.search(after)) else after
     if _NEXT.search(before) and _IS_IT.search(window):
@@ -159,18 +163,26 @@ def stance(words: str, start: int, end: int) -> Stance:
         return "banned"
     if yes:
         return "allowed"
-    if _BLAME.search(after) or _CAUSE.search(before):
+    if _BLAME.search(_ELSE.split(after)[0]) or _CAUSE.search(before):
         return "blamed"
     return "wanted" if _DEMAND.search(before + after) else ""
 
 
 _REFUSED = compiled(r"\W*(?:no\b|not\b|never|nope|nowhere|nah|don['’]t|forget|out of the question)")
 _AGAIN = compiled(r"^\W*(?:it|they|that|those|these|this|both|neither)\b[^.;]{0,20}")
+_OR_NOTHING = compiled(r"^[^,.;]{0,30}\bor (?:nothing|bust)\b")
+_DONT_IT = compiled(
+    r"\W*(?:\w+ )?\b(?:don['’]t|do not|never|no more|stop|not) (?:ever |even )?(?:us\w+|do\w*|run\w*"
+    r"|add\w*|bring\w*"
+    r"|want\w*|need\w*|install\w*|call\w*|see\w*) (?:it|that|those|them|these|this)\b(?! to\b)"
+)
 _BUT_IT = compiled(r"\bbut (?:it|they|that|those|these|this)(?=\W)")
 
 
 def _is_taken_up(after: str, following: str) -> bool:
     """Return whether a pronoun that means the thing is ruled out ("They don't belong in app/")."""
+    if _DONT_IT.search(after) or _DONT_IT.match(following):
+        return True
     if (match := _BUT_IT.search(after)) and _NO_AFTER.match(after[match.end() :].lstrip()):
         return True
     match = _AGAIN.match(following)

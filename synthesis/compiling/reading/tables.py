@@ -25,7 +25,7 @@ TEST_FILES = (
 )
 
 FILE_KINDS: dict[str, tuple[str, ...]] = {
-    r"(?:jupyter |ipython )?notebooks?": ("**/*.ipynb",),
+    r"(?:jupyter |ipython )notebooks?|notebooks": ("**/*.ipynb",),
     r"lock[- ]?files?": (
         "**/package-lock.json",
         "**/yarn.lock",
