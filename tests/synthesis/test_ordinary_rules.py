@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentx import Workspace
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.evaluate import evaluate_answer, evaluate_changes, evaluate_command
@@ -112,3 +113,17 @@ def test_an_answer_begins_as_demanded():
     assert evaluate_answer([rule], "The tests pass.").of("deny")
     assert not evaluate_answer([rule], "DONE. The tests pass.").of("deny")
     assert check.places == ("answers",)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "moment is banned, its huge. dayjs is already in there so if u need dates use that",
+        "panic() has no place in internal/handlers, one of them took checkout down. Return the error.",
+        "quit littering the top level with notes!! besides README.md no markdown goes into the repo root",
+    ],
+)
+def test_the_only_rule_of_a_message_has_the_checks_of_the_whole_message(tmp_path, message):
+    with Workspace.create(tmp_path / "ws") as ws:
+        ws.say(message)
+        assert len(ws.engine.checked()) == 1
