@@ -12,7 +12,7 @@ from agentx.synthesis.compiling.reading.stance import Stance, stance
 from agentx.synthesis.compiling.reading.tables import CALLS
 from agentx.synthesis.compiling.reading.where import Where, files_of, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
-from agentx.synthesis.memory.checks import Check, StructureCheck, TextCheck
+from agentx.synthesis.memory.checks import Check, PathCheck, StructureCheck, TextCheck
 
 _NOT_CODE = compiled(
     r"\b(?:packages?|librar(?:y|ies)|dependenc\w+|package\.json|requirements|install\w*|commands?|flags?"
@@ -30,8 +30,11 @@ _OUTSIDE_PACKAGE = compiled(
 def compile_code(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about code."""
     where = where_of(reading)
-    if where.prose or where.open:
+    if where.open:
         return ()
+    if where.prose:
+        named = tuple(one for one in compile_names(reading, where) if isinstance(one, PathCheck))
+        return named or tuple(one for one in _mentioned(reading, where, []) if isinstance(one, TextCheck))
     for compiler in (compile_names, _required, compile_marks, compile_arguments):
         if checks := tuple(compiler(reading, where)):
             return checks

@@ -7,6 +7,7 @@ from agentx.synthesis.compiling.reading.places import globs_in, masked
 from agentx.synthesis.compiling.reading.rule import RuleClause, RuleReading, clauses_of
 from agentx.synthesis.compiling.reading.stance import is_story, stance
 from agentx.synthesis.compiling.reading.tables import DEEDS, MANY_COMMANDS, OBVIOUS_PROGRAMS, PROGRAMS
+from agentx.synthesis.compiling.reading.where import UNCERTAIN_PLACE
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
 from agentx.synthesis.memory.checks import Check, CommandCheck, FollowUpCheck
@@ -33,7 +34,7 @@ _GOVERNS = (
 )
 _SHAPED = compiled(
     rf"(?:^"
-    rf"|[\s(`\"'])(?P<program>[a-z][\w.-]{{1,24}}(?: [a-z][\w-]{{1,20}})?)[`\"']?(?: \w+){{0,2}}?"
+    rf"|[\s(`\"'])(?-i:(?P<program>[a-z][\w.-]{{1,24}}(?: [a-z][\w-]{{1,20}})?))[`\"']?(?: \w+){{0,2}}?"
     rf" {_GOVERNS}(?!\w)"
     r"[^-]{0,60}?(?=[`\"'(]?--?[A-Za-z])"
 )
@@ -64,8 +65,9 @@ _FINISH = compiled(
     r"|\bat the (?:very )?end\b"
 )
 _RUN = compiled(
-    r"\b(?:re-?)?(?:run(?:ning)?|execut\w+|call|invok\w+|do)\b (?:the |a "
-    r"|an )?(?:[`\"'](?P<code>[^`\"']{2,80})[`\"']"
+    r"\b(?:re-?)?(?:run(?:ning)?|execut\w+|call|invok\w+|do|follow (?:it )?up with)\b (?:(?:the |all "
+    r"|our )*[\w-]+ (?:with|using|via"
+    r"|through) )?(?:the |a |an )?(?:[`\"'](?P<code>[^`\"']{2,80})[`\"']"
     r"|(?P<bare>(?:[\w./-]+ ){0,3}?[\w./:-]+)(?=$|\s*[,.;]| (?:before|again|and|so|to|after|when|once"
     r"|first|until"
     r"|for|over|then|afterwards)\b))"
@@ -87,10 +89,30 @@ def compile_follow_up(reading: RuleReading) -> tuple[Check, ...]:
         globs = globs_in(plain)
         if globs and _CHANGED.search(masked(plain)):
             return (FollowUpCheck(command=command, paths=globs),)
+    if guessed := _guessed(reading.cases.replace(command, " ")):
+        return (FollowUpCheck(command=command, paths=guessed, doubt=UNCERTAIN_PLACE),)
     if _FINISH.search(reading.cases):
         globs = globs_in(reading.cases.replace(command, " "))
         return (FollowUpCheck(command=command, paths=globs),)
     return ()
+
+
+_WHAT = compiled(
+    rf"{_CHANGED.pattern} (?:to )?(?:(?:the|any|our|a|an|something in) )+(?P<name>[a-z][\w-]{{2,30}})\b"
+    r"(?! (?:with|using)\b)"
+)
+
+
+def _guessed(words: str) -> tuple[str, ...]:
+    """Return globs for what is changed, if it has a name only ("after changing the schema")."""
+    match = _WHAT.search(words)
+    if not match or match["name"].lower() in STOP_WORDS | _NO_FILES:
+        return ()
+    name = match["name"].lower().removesuffix("s")
+    return (f"**/*{name}*", f"**/*{name}*/**")
+
+
+_NO_FILES = vocabulary("code file files anything something everything stuff thing things change changes line")
 
 
 def _wanted_command(words: str) -> str:
@@ -100,7 +122,8 @@ def _wanted_command(words: str) -> str:
         program = (command.split() or [""])[0]
         known = program in PROGRAMS | _RUNNERS or program.startswith(_LOCAL)
         quoted = bool(match["code"]) and " " in command and not re.search(r"[(){}=<>$]|\.\w+$", program)
-        if (known or quoted) and stance(words, match.start(), match.end()) != "banned":
+        hyphened = re.fullmatch(r"[a-z]\w+-\w+", (match.groupdict().get("bare") or "").strip(" .,"))
+        if (known or quoted or hyphened) and stance(words, match.start(), match.end()) != "banned":
             return command
     return ""
 
@@ -143,7 +166,9 @@ def _deeds(clause: RuleClause) -> Iterator[Check]:
         without = re.search(r"(?i)\bwithout\b", clause.words[: match.start()])
         if not without and (clause.bans or stance(clause.words, match.start(), match.end()) == "banned"):
             branch = match.groupdict().get("branch")
-            arguments = (rf"(?:.*:)?{branch.lower()}\w*",) if branch else ()
+            arguments = (
+                (rf"^(?:\+?[\w./-]*:)?(?:refs/heads/)?{re.escape(branch.lower())}\w*$",) if branch else ()
+            )
             yield CommandCheck(arguments=arguments, **fields)  # type: ignore[arg-type]
             return
 
@@ -157,7 +182,7 @@ def _flagged(words: str, programs: tuple[str, ...], flags: list[tuple[int, int, 
         if missing := _WITHOUT.search(words[:start]):  # "never X without --flag"
             doubly = _NEVER.search(words[: missing.start()]) or _NEVER.search(words[end:])
             found = "wanted" if doubly else "banned"
-        (banned if found == "banned" else wanted).append(flag)
+        (banned if found in ("banned", "blamed") else wanted).append(flag)
     if banned and not (wanted and set(wanted) - set(banned)):
         return CommandCheck(programs=programs, forbidden_flags=_forms(banned))
     if banned:
@@ -189,10 +214,10 @@ def _coded(words: str) -> Iterator[tuple[str, str]]:
 
 def _ruled_out(words: str) -> Iterator[str]:
     yield from (program for program, found in _coded(words) if found == "banned")
-    for match in re.finditer(r"(?<![\w`\"'./-])[a-z][\w.-]*(?: [a-z][\w:-]*)?", words):
-        parts = match.group().split()
-        if parts[0] not in OBVIOUS_PROGRAMS:
+    for match in re.finditer(r"(?<![\w`\"'./-])[a-z][\w.-]*(?![\w`\"'])", words):
+        if match.group() not in OBVIOUS_PROGRAMS:
             continue
+        parts = words[match.start() :].split()[:4]
         named = _with_subcommand(parts)
         alone = " " not in named and not re.search(
             r"(?i)\b(?:run|use|call|execute|invoke|start|type|touch|command|via|with)\w*\b", words
@@ -203,7 +228,7 @@ def _ruled_out(words: str) -> Iterator[str]:
 
 def _with_subcommand(parts: list[str]) -> str:
     kept = parts[:1]
-    for word in parts[1:3]:
+    for word in parts[1:4]:
         plain = word.strip(",;:()→=")
         many = (
             kept == parts[:1]
@@ -228,7 +253,7 @@ def _programs(words: str, flag: int) -> Iterator[str]:
     if coded:
         yield from dict.fromkeys(coded)
         return
-    plain = re.sub(r"[`\"']", " ", words)
+    plain = re.sub(r"['’]s\b|[`\"']", " ", words)
     names = re.finditer(r"(?<![\w./-])[A-Za-z][\w.-]*", plain)
     near = [match for match in names if match.group().lower() in OBVIOUS_PROGRAMS]
     near.sort(key=lambda match: abs(match.start() - flag))
@@ -237,8 +262,13 @@ def _programs(words: str, flag: int) -> Iterator[str]:
             rest = plain[match.start() :].split()
             yield _with_subcommand([rest[0].lower().strip(",;:()"), *rest[1:3]])
             return
-    if shaped := _shaped(words):
+    if deed := _GIT_DEED.search(words):
+        yield f"git {deed['deed'].lower()}"
+    elif shaped := _shaped(words):
         yield shaped
+
+
+_GIT_DEED = compiled(r"\b(?:your|my|our|all|every|each|git) (?:git )?(?P<deed>commit|push|merge)(?:e?s)?\b")
 
 
 def _shaped(words: str) -> str:
@@ -246,6 +276,6 @@ def _shaped(words: str) -> str:
     for pattern in (_CALLED, _SHAPED):
         for match in pattern.finditer(words):
             named = _with_subcommand(match["program"].split())
-            if named.split()[0] not in _NO_PROGRAMS:
+            if named and named.split()[0] not in _NO_PROGRAMS:
                 return named
     return ""

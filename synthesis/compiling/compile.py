@@ -12,7 +12,7 @@ from agentx.synthesis.compiling.code import compile_code
 from agentx.synthesis.compiling.commands import compile_commands, compile_follow_up
 from agentx.synthesis.compiling.contents import compile_contents
 from agentx.synthesis.compiling.files import compile_files, compile_origins
-from agentx.synthesis.compiling.packages import compile_libraries, compile_packages
+from agentx.synthesis.compiling.packages import compile_libraries, compile_packages, compile_perhaps_libraries
 from agentx.synthesis.compiling.reading.rule import read_rule
 from agentx.synthesis.compiling.sizes import compile_sizes
 from agentx.synthesis.compiling.texts import compile_texts
@@ -30,6 +30,7 @@ _COMPILERS = (
     compile_code,
     compile_texts,
     compile_origins,
+    compile_perhaps_libraries,
 )
 """By kind of rule, from the most specific wording to the least."""
 

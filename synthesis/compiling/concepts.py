@@ -36,13 +36,14 @@ class Concepts(msgspec.Struct, frozen=True, kw_only=True):
         forbidden: What may not be written.
         required: What declarations must have; the finders find those without it.
         opposites: What is demanded, and the concept that takes its place otherwise.
-        texts: Words for marks and forms of text, and the regular expressions that find them.
+        texts: Words for marks and forms of text, the regular expressions that find them, and
+            the globs of the files that can have them; none for any text.
     """
 
     forbidden: tuple[Concept, ...]
     required: tuple[Concept, ...]
     opposites: tuple[tuple[re.Pattern[str], Concept], ...]
-    texts: tuple[tuple[re.Pattern[str], str], ...]
+    texts: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...]
 
 
 @cache
@@ -59,7 +60,10 @@ def concepts() -> Concepts:
         forbidden=forbidden,
         required=tuple(map(_concept, data["required"])),
         opposites=opposites,
-        texts=tuple((on_use(one["words"], re.IGNORECASE), one["pattern"]) for one in data["texts"]),
+        texts=tuple(
+            (on_use(one["words"], re.IGNORECASE), one["pattern"], tuple(one.get("files", "").split()))
+            for one in data["texts"]
+        ),
     )
 
 

@@ -25,7 +25,8 @@ _SECTION = compiled(
 _TOP = compiled(
     r"\b(?:at|on) the (?:very )?(?:top|beginning|start|head)\b|\b(?:very )?(?:first|1st) lines?\b"
     r"|\bline (?:1|one)\b|\b(?:starts?|begins?"
-    r"|opens?|starting|beginning|kicks? off)\b.{0,40}?\b(?:with|by|in)\b|\bheaders?\b|\btop of (?:each"
+    r"|opens?|starting|beginning|kicks? off)\b.{0,40}?\b(?:with|by|in)\b|\bheaders?\b|\b(?:below|under"
+    r"|after|following) the shebang\b|\bsecond line\b|\btop of (?:each"
     r"|every|all|any|the|your|our)\b|\bup top\b"
 )
 _FIRST_LINE = compiled(r"\b(?:very )?(?:first|1st) line\b|\bline (?:1|one)\b")
@@ -47,6 +48,13 @@ _CODE = "python javascript typescript tsx go rust java kotlin c cpp csharp ruby 
 _SOURCES = files_of(tuple(_CODE.split()))
 
 
+_LICENSE = compiled(
+    r"\b(?:licen[cs]e|copyright|licensing) (?:headers?|notices?|comments?|banners?|blurbs?)\b"
+)
+_LICENSE_HEADER = r"(?i)\A(?:.*\n){0,9}?.*(?:copyright|licen[sc]e|\(c\)|©|SPDX)"
+"""What a header about a licence has near its beginning, as long as its text is not known."""
+
+
 def compile_contents(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about what each file must contain."""
     where, words = where_of(reading), reading.words
@@ -59,7 +67,8 @@ def compile_contents(reading: RuleReading) -> tuple[Check, ...]:
         paths = where.paths or files_of(where.languages)
         paths = paths or (_SOURCES if re.search(r"(?i)\b(?:source|code)\b", words) else ())
         if paths and (check := _content(sentence)):
-            return (ContentCheck(paths=paths, exceptions=where.exceptions, doubt=where.doubt, **check),)
+            fields = {"paths": paths, "exceptions": where.exceptions, "doubt": where.doubt} | check
+            return (ContentCheck(**fields),)
     return ()
 
 
@@ -91,6 +100,8 @@ def _content(words: str) -> dict[str, Any] | None:
     if (match := _SPDX.search(words)) and _is_demanded(words, *match.span()):
         text = match.group() if match["name"] else "SPDX-License-Identifier"
         return {"patterns": (_first_line(text),)} if _FIRST_LINE.search(words) else {"header": text}
+    if _LICENSE.search(words):
+        return {"patterns": (_LICENSE_HEADER,), "doubt": "which header the rule means"}
     top, bottom = _TOP.search(words), _BOTTOM.search(words)
     if not top and not bottom:
         return None

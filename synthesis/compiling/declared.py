@@ -44,18 +44,27 @@ _FILE_NAMES = compiled(
     r"|chapters?|drafts?|scripts?"
     r"|migrations?|pages?|documents?|recordings?|exports?|reports?|images?|episodes?|components?|modules?"
     r"|tests?|folders?)\b[^.;]{0,40}?\b"
-    r"(?:nam(?:e|ed|es|ing)|called|case)|name (?:the |new |all |your )*(?:\w+ )?files?)\b"
+    r"(?:nam(?:e|ed|es|ing)|called|case)|name (?:the |new |all |your )*(?:\w+ ){0,2}?"
+    r"(?:files?|migrations?|scripts?|notes?|posts?|chapters?|drafts?|reports?"
+    r"|images?|tests?))\b"
 )
 _TEMPLATE = re.compile(
     r"[`\"'](?P<name>[^`\"'\s/]{3,60})[`\"']"
-    r"|(?<![\w/])(?P<bare>Y{4}-?M{2}-?D{2}[\w.<>{}*-]*|N{2,4}[-_][\w.<>{}*-]+)"
+    r"|(?<!\w)(?P<bare>Y{4}-?M{2}-?D{2}[\w.<>{}*-]*|N{2,4}[-_][\w.<>{}*-]+)"
 )
+_SUFFIXED = (r"\.md", r"\.mdx", r"\.txt", r"\.sql", r"\.csv", r"\.pdf", r"\.docx", r"\.xlsx")
 _HOLES = (
     (r"YYYY|yyyy", r"\\d{4}"),
     (r"MM|DD|HH|mm|dd|SS", r"\\d{2}"),
     (r"N{2,6}|#{2,6}|X{3,6}", r"\\d+"),
     (r"\\?<[\w -]+\\?>|\\\{[\w -]+\\\}|\\\*|\\\[[\w -]+\\\]|…|\\\.\\\.\\\.", r"[\\w.-]+"),
-    (r"\b(?:slug|title|name|topic|short-title|description)\b", r"[\\w.-]+"),
+    (
+        (
+            r"(?<![A-Za-z])(?:(?:some|your|the|my|short|post)-)?(?:slug|title|name|topic|short-title"
+            r"|description)\b"
+        ),
+        r"[\\w.-]+",
+    ),
 )
 """Parts of a file name that vary, escaped, and the regular expression of what takes their place."""
 
@@ -71,7 +80,8 @@ def compile_names(reading: RuleReading, where: Where) -> Iterator[Check]:
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
         form, found = _form(words)
-        if _FILE_NAMES.search(words) and (named := _template(words) or form):
+        named = _template(words)
+        if (named.endswith(_SUFFIXED) or _FILE_NAMES.search(words)) and (named := named or form):
             yield _file_names(where, named if found != "banned" else rf"(?!{named}).*")
             return
         kinds = list(_kinds(words))
@@ -107,7 +117,7 @@ def _form(words: str) -> tuple[str, str]:
 def _template(words: str) -> str:
     """Return the regular expression of a file name written as a template ("YYYY-MM-DD-title.md")."""
     for match in _TEMPLATE.finditer(words):
-        text = match["name"] or match["bare"]
+        text = (match["name"] or match["bare"]).rstrip(".")
         pattern = re.escape(text).replace(r"\-", "-")
         for hole, put in _HOLES:
             pattern = re.sub(hole, put, pattern)
@@ -118,13 +128,21 @@ def _template(words: str) -> str:
 
 def _file_names(where: Where, form: str) -> PathCheck:
     whole = form if form.startswith("(?!") or re.search(r"\\\.\w+$", form) else rf"(?:{form})(?:\.[\w.-]+)?"
-    paths = where.paths or files_of(where.languages)
+    paths = tuple(dict.fromkeys(filter(None, map(_folder, where.paths)))) or files_of(where.languages)
     return PathCheck(
         paths=paths,
         exceptions=where.exceptions,
         name=rf"{whole}|README.*|[A-Z]+\.md|[._]\w.*",
         doubt=where.doubt,
     )
+
+
+def _folder(glob: str) -> str:
+    """Return a glob, and for a template its folder; empty if it has none."""
+    folder, _, name = glob.rpartition("/")
+    if not _TEMPLATE.fullmatch(name):
+        return glob
+    return "" if folder == "**" else f"{folder}/**"
 
 
 def _kinds(words: str) -> Iterator[tuple[tuple[str, str, str, dict[str, Any]], ...]]:
@@ -177,7 +195,7 @@ _FUNCTIONS = compiled(
     r"|methods?|tests?)\b"
 )
 _ENDPOINT = compiled(
-    r"\b(?:endpoints?|routes?|(?:route |request )?handlers?|controller (?:methods?"
+    r"(?<!\bin )\b(?:endpoints?|routes?|(?:route |request )?handlers?|controller (?:methods?"
     r"|actions?)|actions?|mappings?)\b"
 )
 _CLASSES = compiled(
@@ -192,6 +210,8 @@ _CLASS_MARKS: tuple[tuple[str, str, str], ...] = (
 
 def compile_marks(reading: RuleReading, where: Where) -> Iterator[Check]:
     """Yield the check of a decorator or annotation that declarations must have."""
+    if reading.unplaced and not where.paths:
+        return
     for start, end in sentences_of(reading.words):
         words = reading.words[start:end]
         marks = [one for one in mentions_of(words, coded=True) if one.form == "annotation"]
@@ -273,7 +293,7 @@ _CALLED = compiled(
     r"\b(?:every|each|all|any) [`\"']?(?P<each>fetch|open|request|subprocess\.\w+|requests\.\w+"
     r"|[a-z]\w*\.\w+)[`\"']?(?= (?:gets?|needs?|has|must|takes?|wants?)\b)"
     r"|\b(?:calls? (?:to|of|on)|calling|call) [`\"']?(?P<to>[A-Za-z_][\w.]*)[`\"']?(?:\(\))?"
-    r"|[`\"']?(?<!\w)(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
+    r"|[`\"']?(?<![\w'’])(?<!n['’])(?P<calls>(?!(?:every|each|all|any|the|an?|no|that|this|your|our|api|new"
     r"|single)\b)[A-Za-z_][\w.]*)(?:\(\))?[`\"']? calls?\b"
     r"|[`\"']?(?P<call>[A-Za-z_][\w.]*)\((?:\.\.\.)?\)[`\"']?"
 )

@@ -1,10 +1,10 @@
 """Compiles rules about files: which may not be written or deleted, and where files may be written."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
-from agentx.synthesis.compiling.reading.places import MARK, masked
+from agentx.synthesis.compiling.reading.places import MARK, globs_in, masked
 from agentx.synthesis.compiling.reading.rule import RuleClause, RuleReading
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.words import STOP_WORDS, stem, vocabulary
@@ -31,7 +31,7 @@ _GENERIC = STOP_WORDS | vocabulary(
     going
     go's let's touch stay stays keep keeps read reading fine free welcome happy unless root level top hey
     ok project repo repository codebase workspace my our something
-    goes lands land belongs belong
+    goes lands land belongs belong dare raw
     """
 )
 """Words that name no thing of their own beside a marked one."""
@@ -96,6 +96,7 @@ _SHIELDED = compiled(
                 rf" (?:\w+ly |all |now |both |already |still |considered |to be |to stay )*{_SAFE}"
             ),
             rf"{MARK}{_NEAR}\b(?:stays?|remains?|keeps?|left|kept|be) (?:\w+ )?{_AS_IS}",
+            rf"\b(?:leave|leaving) (?:the |our )?{MARK} (?:\w+ )?(?:to|for) {_WHO}",
             rf"\b(?:leave|let|keep)\b [^,;]{{0,40}}?{MARK}[^,;]{{0,24}}?\b(?:be\b(?! )|{_AS_IS}|read-only)",
             r"\b(?:hands|fingers|paws|mitts) (?:\w+ )?(?:off|out of|away from)\b",
             r"\b(?:stay|keep|stays|steer) (?:well |far )?(?:out|away|off|clear) (?:of|from)\b",
@@ -116,7 +117,10 @@ _SHIELDED = compiled(
 )
 """Says that files stay as they are, or that only others may change them."""
 
-_WEAKLY = compiled(rf"{MARK}{_NEAR}\b(?:{_MADE})")
+_WEAKLY = compiled(
+    rf"{MARK}{_NEAR}\b(?:{_MADE}|gets? (?:replaced|overwritten|regenerated|wiped))"
+    rf"|\b(?:re)?generates? (?:\w+ ){{0,3}}{MARK}"
+)
 """Says where files come from, so that a change by hand would perhaps be lost."""
 
 _REFERRED = compiled(
@@ -144,11 +148,16 @@ _INSIDE = compiled(
 
 def compile_files(reading: RuleReading) -> tuple[Check, ...]:
     """Return the checks of a rule about files."""
+    if rest := _rest_of(reading):
+        return (rest,)
     named: tuple[str, ...] = ()
+    found: list[PathCheck] = []
     for number, clause in enumerate(reading.clauses):
         words = masked(clause.words) if clause.globs else _REFERRED.sub(MARK, clause.words)
         if only := _only_in(clause, words, reading, clause.globs or named):
             return (only,)
+        if found and not clause.globs:
+            continue
         later = next((one.globs for one in reading.clauses[number + 1 :] if one.globs), ())
         globs = clause.globs or named or (later if MARK not in words else ())
         actions = _forbidden(words, names=bool(clause.globs))
@@ -157,9 +166,60 @@ def compile_files(reading: RuleReading) -> tuple[Check, ...]:
                 actions = ("change", "delete")
             elif "create" in actions and "delete" not in actions and _is_folder(globs):
                 actions = ("create",)
-            return (PathCheck(paths=globs, actions=actions, exceptions=reading.exceptions),)
+            below = ("/*/**",) if all(re.match(r"/\*[^/]*$", glob) for glob in globs) else ()
+            found.append(PathCheck(paths=globs, actions=actions, exceptions=(*reading.exceptions, *below)))
         named = clause.globs or named
-    return ()
+    return tuple(found) or tuple(_kept_as_is(reading))
+
+
+_REST = compiled(
+    r"\b(?:(?:everything|anything|everywhere|anywhere) else|all (?:the )?other(?:s| \w+)|the (?:whole )?rest"
+    r"|(?:any|every|the) other (?:folders?|packages?|director(?:y|ies)|files?|modules?))\b"
+)
+_OURS = compiled(
+    r"\b(?:only|ours|yours|(?:is|are) where (?:you|we)|(?:you|we) (?:can|may|should)|your (?:playground"
+    r"|territory|area|job"
+    r"|folder)|free to|fine|ok(?:ay)?|allowed)\b"
+)
+
+
+def _rest_of(reading: RuleReading) -> PathCheck | None:
+    """Return the check of a rule that protects all but some files ("a/ is yours, everything else is not")."""
+    match = _REST.search(reading.words)
+    before = reading.words[: match.start()] if match else ""
+    allowed = globs_in(before)
+    if not match or not allowed or not _OURS.search(before) or globs_in(reading.words[match.end() :]):
+        return None
+    after = f"{MARK} {masked(reading.words[match.end() :])}"
+    if not (_SHIELDED.search(after) or _negated(_tokens(after), names=False) or _NOT_YOURS.search(after)):
+        return None
+    return PathCheck(paths=_EVERYWHERE, exceptions=(*allowed, *reading.exceptions), actions=_ALL)
+
+
+_NOT_YOURS = compiled(
+    r"\b(?:not|n['’]t) (?:\w+ )?(?:touch|write|edit|change)\w*\b|\bother owners?\b|\boff limits\b"
+    r"|\bread[- ]only\b"
+    r"|\b(?:not|n['’]t|none of) your\b|\bno concern\b"
+)
+_STAYS = compiled(
+    rf"\b(?:stays?|remains?|is|are|was|were|kept|left|leave|keep)\b [^.;]{{0,30}}?(?:{_AS_IS}|{_SAFE})"
+    r"|\bnot (?:a|one|even a|a single) (?:comma|word|byte|letter|line|character|pixel|thing|bit|iota)\b"
+    r"|\b(?:ha(?:s|ve) no business|(?:do|does)(?:n['’]t| not) belong|nothing (?:goes|changes)) (?:in )?"
+    r"(?:it|there|them|those)\b"
+)
+
+
+def _kept_as_is(reading: RuleReading) -> Iterator[PathCheck]:
+    """Yield the check of a rule that names files once, and says elsewhere that they stay as they are."""
+    named = [clause for clause in reading.clauses if clause.globs]
+    if not named or not _STAYS.search(reading.words):
+        return
+    said = _STAYS.search(reading.words)
+    first = reading.words.find(named[0].words)
+    for clause in named[1:]:  # a place for something else
+        if said and reading.words.find(clause.words) < said.start() and first >= 0:
+            return
+    yield PathCheck(paths=named[0].globs, actions=_ALL, exceptions=reading.exceptions)
 
 
 def _is_folder(globs: Sequence[str]) -> bool:
@@ -199,7 +259,7 @@ def _negated(words: list[str], *, names: bool) -> tuple[FileAction, ...]:
                 _is_generic([following]) or following == "," or stem(following) in _stems(_VERBS)
             ):
                 break
-        if names and _is_unwanted(words[at + 1 :]):
+        if names and word.lower() != "none" and _is_unwanted(words[at + 1 :]):
             return ("create", "change")
     return ()
 
@@ -242,7 +302,7 @@ def _only_in(clause: RuleClause, words: str, reading: RuleReading, globs: Sequen
     plain = [word for word in _tokens(words) if word not in ",:()"]
     known = _GENERIC | {"outside", "output", "outputs", "draft", "drafts", "result", "results", "suggestions"}
     if not all(
-        word == MARK or word.lower() in known or stem(word) in _stems(f"{_VERBS} {_PLACING}")
+        word == MARK or word.lower() in known or stem(word.lower()) in _stems(f"{_VERBS} {_PLACING}")
         for word in plain
     ):
         return None

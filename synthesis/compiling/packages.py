@@ -7,10 +7,11 @@ from agentx.synthesis.compiling.reading.places import is_path
 from agentx.synthesis.compiling.reading.rule import RuleReading
 from agentx.synthesis.compiling.reading.stance import stance
 from agentx.synthesis.compiling.reading.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
+from agentx.synthesis.compiling.reading.where import where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.enforcement.packages.manifests import is_manifest
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary
-from agentx.synthesis.memory.checks import Check, CommandCheck, DependencyCheck, DependencyPlace
+from agentx.synthesis.memory.checks import Check, CommandCheck, DependencyCheck, DependencyPlace, TextCheck
 
 _THING = (
     r"(?:dependenc(?:y|ies)|packages?|librar(?:y|ies)|gems?|crates?|modules?|third[- ]party (?:code"
@@ -46,7 +47,7 @@ _WORDS = vocabulary(
 )
 _NAMES = "|".join(sorted(map(re.escape, MANAGERS), key=len, reverse=True))
 _MANAGER = compiled(rf"(?<![\w./@-])[`\"']?(?P<name>{_NAMES})\b[`\"']?(?![./-]\w)")
-_SCRIPTS = compiled(r"^ (?:run|test|audit|publish|build|start|exec|pack|version|link)\b")
+_SCRIPTS = compiled(r"^ (?:run|test|audit|publish|unpublish|deprecate|build|start|exec|pack|version|link)\b")
 _INSTALLS = compiled(
     r"\b(?:install\w*|add(?:s|ed|ing)?|manag\w+|packages?|dependenc\w+|lock ?files?|deps|librar\w+|only"
     r"|always|instead"
@@ -68,10 +69,12 @@ def _other_installers(reading: RuleReading) -> Iterator[Check]:
     wanted = ""
     for match in _MANAGER.finditer(reading.words):
         name = match["name"].lower()
+        if _SCRIPTS.match(reading.words[match.end() :]):
+            continue
         found = stance(reading.words, match.start(), match.end())
         if found in ("banned", "blamed") or _OVER.search(reading.words[: match.start()]):
             banned[name] = None
-        elif not wanted and not _SCRIPTS.match(reading.words[match.end() :]):
+        elif not wanted:
             wanted = name
     if not (wanted or banned) or not _INSTALLS.search(reading.words) or _is_closed(reading):
         return
@@ -92,7 +95,10 @@ _BY_HAND = compiled(
 
 def _pins(reading: RuleReading) -> Iterator[Check]:
     for clause in reading.clauses:
-        if _LATEST.search(clause.words):
+        latest = re.search(r"(?i)(?<![\w-])(?:`?:|`)latest\b", clause.words)
+        if _LATEST.search(clause.words) or (
+            latest and stance(clause.words, *latest.span()) in ("banned", "blamed")
+        ):
             docker = re.search(r"(?i)\bdocker\w*|\bimages?\b|\btags?\b|`?:latest", reading.words)
             yield DependencyCheck(
                 packages=("*",),
@@ -107,7 +113,9 @@ def _pins(reading: RuleReading) -> Iterator[Check]:
             rf"|\bactions?\b|\bimages?\b",
             clause.words,
         ):
-            if re.search(r"(?i)\bgithub actions?\b|\bsha\b|\bcommit\b", clause.words):
+            if re.search(r"(?i)\bactions?\b", clause.words):
+                if re.search(r"(?i)\bsha\b|\bcommit\b|\bhash(?:es)?\b", reading.words):
+                    yield TextCheck(patterns=(_TAGGED_ACTION,), paths=(".github/**",), places=("files",))
                 return
             yield DependencyCheck(
                 packages=("*",),
@@ -118,6 +126,9 @@ def _pins(reading: RuleReading) -> Iterator[Check]:
             )
             return
 
+
+_TAGGED_ACTION = r"^\s*-?\s*uses:\s*(?!\./|docker:)[^@\s]+@(?![0-9a-f]{40}\b)\S+"
+"""A GitHub action that is not pinned to a commit."""
 
 _CLOSED = compiled(
     rf"\b{_THING}(?: list| set| tree)?(?:\W+\w+){{0,3}}? (?:is|are|stays?|remains?) (?:\w+ )?(?:frozen"
@@ -136,7 +147,10 @@ _ADDED = compiled(
 def _is_closed(reading: RuleReading) -> bool:
     """Return whether a rule forbids new packages."""
     if match := _NONE.search(reading.words):
-        return not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
+        tool = _MANAGER.search(match.group()) and not re.search(
+            r"(?i)\b(?:new|more|any|extra)\b", match.group()
+        )
+        return not tool and not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
     return bool(_CLOSED.search(reading.words)) or any(
         is_manifest(glob.removeprefix("**/")) and _ADDED.search(clause.words)
         for clause in reading.clauses
@@ -166,15 +180,31 @@ def _ecosystems(words: str) -> tuple[str, ...]:
 
 def compile_libraries(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of libraries that are ruled out, wherever their names are in the sentence."""
+    return tuple(check for check in _libraries(reading) if not check.doubt)
+
+
+def compile_perhaps_libraries(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the check of names that are perhaps those of libraries; for rules that mean nothing else."""
+    return _libraries(reading)
+
+
+def _libraries(reading: RuleReading) -> tuple[Check, ...]:
+    where = where_of(reading)
     if reading.unplaced:
         return ()
+    if (path := _IMPORTED_PATH.search(reading.words)) and stance(
+        reading.words, *path.span("path")
+    ) == "banned":
+        return (_no_import_of(path["path"].rstrip("/."), reading),)
     banned: dict[str, None] = {}
-    wanted = ""
+    wanted, blamed = "", False
     for start, end, name in _candidates(reading.words):
         only = _ONLY_IT.match(reading.words[end:])
         found = "wanted" if only else stance(reading.words, start, end)
         if found == "banned":
             banned[name] = None
+        elif found == "blamed" and name.lower() in LIBRARIES:
+            banned[name], blamed = None, True
         elif found == "wanted" and not wanted:
             wanted = name
     if not banned or _NO_LIBRARY.search(reading.words):
@@ -185,13 +215,38 @@ def compile_libraries(reading: RuleReading) -> tuple[Check, ...]:
         return ()
     check = DependencyCheck(
         packages=tuple(banned),
-        paths=reading.globs,
-        exceptions=reading.exceptions,
+        paths=where.paths or reading.globs,
+        exceptions=where.exceptions,
         instead=wanted,
         ecosystems=_ecosystems(reading.words) if re.search(r"(?i)gem\b|crate|npm", reading.words) else (),
-        doubt="" if sure else f"whether “{next(iter(banned))}” means the package of that name",
+        doubt="whether the rule forbids it, or only reports of it"
+        if blamed
+        else ""
+        if sure
+        else f"whether “{next(iter(banned))}” means the package of that name",
     )
     return (check,)
+
+
+_IMPORTED_PATH = compiled(
+    r"\bimport\w* (?:\w+ ){0,2}?(?:from )?(?:the )?[`\"']?(?P<path>[a-z@][\w@-]*(?:/[\w-]+)+/?)(?!\w|\.\w)"
+)
+
+
+def _no_import_of(path: str, reading: RuleReading) -> TextCheck:
+    """Return the check of imports from a folder, in any language."""
+    name = r"[/.\\:]+".join(map(re.escape, path.split("/")))
+    line = (
+        rf"^\s*(?:import|from|use|using|#\s*include|export|const|let|var|require\w*)\b[^\n]*(?<!\w){name}\b"
+    )
+    listed = rf"^\s*(?:\w+\s+)?\"[^\"\n]*(?<!\w){name}\b[^\"\n]*\"\s*$"
+    own = (f"{path}/**", f"**/{path}/**")
+    return TextCheck(
+        patterns=(line, listed),
+        paths=tuple(one for one in reading.globs if one not in own),
+        exceptions=(*own, *reading.exceptions),
+        places=("files",),
+    )
 
 
 _ONLY_IT = compiled(r"^[`\"']? (?:only|exclusively|is (?:what|the only|our))\b")
@@ -212,6 +267,12 @@ _SLOT = compiled(
     r"|migrat\w+ (?:to|from|off))\s+(?:(?:the|an?|any|either|that|our|plain|raw|old|good old)\s+)*"
 )
 _SUBJECT = compiled(r"(?:^|[.;!?:]\s+|,\s+(?:so|and|but)\s+|\s[-–—]\s)(?:and |so |the |please,? )*")
+_IS_SUBJECT = compiled(
+    r"[`\"'@\w./-]+(?:(?:,| and| or| nor|, and|, or|,? not| over) [`\"'@\w./-]+)*(?=\W*$|[,.;:!?]"
+    r"|\s+(?:is|are|was|were|must|should|shall|may|can|cannot|has|have|gets?|stays?|goes|does|doesn['’]t"
+    r"|isn['’]t"
+    r"|aren['’]t|mustn['’]t|and|or|only|not|never|no|over|instead|in|from|for|because|broke|out)\b)"
+)
 _PIECE = compiled(
     r"(?P<quote>[`\"']?)(?P<name>@?[A-Za-z][\w-]*(?:[./][\w-]+)*)(?P=quote)(?![\w(/])(?!\.\w)(?!['’]\w)"
 )
@@ -221,7 +282,8 @@ _JOINED = compiled(r"\s*(?:,\s*(?:and|or|nor)?|and|or|nor|/)\s+(?:the\s+)?")
 def _candidates(words: str) -> Iterator[tuple[int, int, str]]:
     """Yield the names that can be packages: after the verbs of dependencies, and well-known ones anywhere."""
     seen: set[int] = set()
-    slots = (*_SLOT.finditer(words), *(_SUBJECT.finditer(words) if _IS_PACKAGE.search(words) else ()))
+    subjects = _SUBJECT.finditer(words) if _IS_PACKAGE.search(words) else ()
+    slots = (*_SLOT.finditer(words), *(one for one in subjects if _IS_SUBJECT.match(words, one.end())))
     for slot in slots:
         at = slot.end()
         while match := _PIECE.match(words, at):

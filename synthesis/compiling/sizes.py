@@ -7,7 +7,7 @@ from agentx.synthesis.compiling.reading.rule import RuleReading
 from agentx.synthesis.compiling.reading.stance import sentences_of
 from agentx.synthesis.compiling.reading.where import Where, where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
-from agentx.synthesis.memory.checks import Check, Measured, SizeCheck, Unit
+from agentx.synthesis.memory.checks import Check, CommandCheck, Measured, SizeCheck, Unit
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -67,6 +67,11 @@ _NOT_MEASURED = compiled(
     r"|headlines?|names?"
     r"|captions?|alt|meta|docstrings?|comments?|headings?)\b"
 )
+_SUBJECT = compiled(
+    r"\bcommits?\b.{0,30}?\b(?:subjects?|titles?|summar(?:y|ies)|first lines?"
+    r"|messages?)\b|\b(?:subjects?"
+    r"|titles?|first) (?:lines? )?(?:of )?(?:\w+ ){0,2}?commits?\b"
+)
 _WORDS_A_PAGE = 500
 
 
@@ -79,6 +84,11 @@ def compile_sizes(reading: RuleReading) -> tuple[Check, ...]:
     if not amount or where.open or _AT_LEAST.search(words):
         return ()
     unit, number = _unit(amount["unit"].lower()), _number(amount["number"].lower())
+    if unit == "characters" and number and _SUBJECT.search(words):
+        longer = number + 1 - bool(_BELOW.search(words))
+        first_line = rf"^(?:--message=)?(?=[^\n]*\s)(?!-)[^\n]{{{longer},}}(?<![.\n])(?:\n|\Z)"
+        doubt = "whether the text is the subject of the commit"
+        return (CommandCheck(programs=("git commit",), arguments=(first_line,), doubt=doubt),)
     measured = _measured(words, amount, where)
     if not measured or not number:
         return ()

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+import msgspec
+
 from agentx.synthesis.compiling.concepts import concepts
 from agentx.synthesis.compiling.reading.mentions import Mention, is_coded, mentions_of
 from agentx.synthesis.compiling.reading.places import is_path
@@ -36,6 +38,27 @@ _MESSAGES = compiled(
     r"\b(?:commit|error|log|status) (?:messages?|subjects?)\b|\bcommits?\b|\bpull requests?\b|\bprs?\b"
     r"|\bbranch(?:es)?\b"
 )
+_OR_FILES = compiled(
+    r"\b(?:or|and) (?:in )?(?:the |our |any )?(?:code|files?|docs|documentation"
+    r"|comments?|source)\b"
+)
+_SAID = (
+    compiled(
+        r"\b(?:say|spell|call (?:it|them|him|her)) (?:the )?\w+(?: \w+)?,? (?:and )?(?:not|never"
+        r"|instead of"
+        r"|rather than) (?:the )?(?P<list>[A-Za-z-]{3,})(?=[,.;!?]|$| in\b)"
+    ),
+    compiled(
+        r"(?-i:(?P<list>[A-Z][\w&-]+(?: [A-Z][\w&-]+)*(?:(?:, | and | or |, and "
+        r"|, or )[A-Z][\w&-]+(?: [A-Z][\w&-]+)*)+))"
+        r" (?:must|may|should|can|shall|do|does|are|is)(?:n['’]t| not| never)[^.;]{0,20}?\b(?:appear"
+        r"|show up|turn up|occur"
+        r"|crop up|named?|mentioned)\b"
+    ),
+    compiled(r"\b(?:stop|don['’]t|never|not) call(?:ing)? me (?P<list>[a-z]+)\b"),
+)
+"""Words that may not be written, told by what is said about them."""
+
 _FORMS = compiled(
     r"\bany forms?\b|\b(?:any|all|every) (?:of )?(?:its |their )?(?:other )?forms?\b|\bderivatives?\b"
     r"|\bvariants? of\b"
@@ -55,6 +78,7 @@ _BARE_WORDS = compiled(
 )
 _SECRET = compiled(
     r"(?<![\w-])[`\"']?(?P<prefix>[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]+)*[_-]?)(?:\.{3}|…|\*+|x{3,})(?!\w)"
+    r"|\b(?:start|begin)\w* with [`\"']?(?P<begins>[A-Za-z]{2,8}[_-])(?!\w)"
 )
 _SECRETS = compiled(r"\b(?:credentials?|secrets?|keys?|tokens?|passwords?|ids?)\b")
 _OPENS = compiled(r"\b(?:start|begin|open|opening|lead|kick)\w*\b")
@@ -68,18 +92,24 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about text."""
     where = where_of(reading)
     words = reading.words
-    if where.open or (not where.paths and _MESSAGES.search(words)):
+    if where.open or (not where.paths and _MESSAGES.search(words) and not _OR_FILES.search(words)):
         return ()
+    if check := _wanted_edge(words):
+        return (check,)
     phrases, patterns, blamed = _phrases(words, where), [], False
-    for start, end, pattern in _forms(words):
+    usual: dict[str, None] = {}
+    for start, end, pattern, files in _forms(words):
         if (found := stance(words, start, end)) in ("banned", "blamed"):
             patterns.append(pattern)
+            usual |= dict.fromkeys(files)
             blamed |= found == "blamed"
     if _SECRETS.search(words):
-        found_ones = (one["prefix"] for one in _SECRET.finditer(words))
+        found_ones = (one["prefix"] or one["begins"] for one in _SECRET.finditer(words))
         patterns += [rf"\b{re.escape(one)}[A-Za-z0-9]{{8,}}" for one in found_ones]
     if not phrases and not patterns:
         return ()
+    if usual and not where.paths and not phrases:
+        where = msgspec.structs.replace(where, paths=tuple(usual))
     places = _places(words, where)
     if phrases and _FORMS.search(words):
         patterns += [rf"(?i)\b{re.escape(one.removesuffix('e').removesuffix('y'))}\w*" for one in phrases]
@@ -97,6 +127,36 @@ def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
             doubt=where.doubt or ("whether the rule forbids it, or only reports of it" if blamed else ""),
         ),
     )
+
+
+_WANTED_EDGE = compiled(
+    r"\b(?P<edge>start|begin|open|end|close|finish|sign)s?\b (?:off )?(?:(?:every|each|all|any|your|the"
+    r"|my|of|final)\s)*"
+    r"(?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies))\s(?:\w+\s){0,2}?(?:with|by|in"
+    r"|on) (?:either )?"
+    r"(?:the (?:word|line|phrase|sentence)s? )?(?P<what>[^.;!?]+)"
+    r"|\b(?:every|each|all|any|your) (?:\w+ )?(?:answers?|repl(?:y|ies)|responses?|messages?|summar(?:y|ies))"
+    r" (?:must|should|has to|have to|needs? to|always) ?(?P<edge2>start|begin|open|end|close"
+    r"|finish)s? (?:with|by|in|on)"
+    r" (?:either )?(?:the (?:word|line|phrase|sentence)s? )?(?P<what2>[^.;!?]+)"
+)
+_WANTED_WORDS = compiled(r"[`\"'](?P<quoted>[^`\"']{2,60})[`\"']|(?-i:\b(?P<capitals>[A-Z][A-Z]+)\b)")
+
+
+def _wanted_edge(words: str) -> TextCheck | None:
+    """Return the check of words with which each answer must begin or end."""
+    match = _WANTED_EDGE.search(words)
+    if not match or stance(words, *match.span()) == "banned":
+        return None
+    found = [
+        one["quoted"] or one["capitals"] for one in _WANTED_WORDS.finditer(match["what"] or match["what2"])
+    ]
+    wanted = "|".join(re.escape(one.strip()) for one in found)
+    if not wanted:
+        return None
+    begins = (match["edge"] or match["edge2"]).lower() in ("start", "begin", "open")
+    pattern = rf"\A(?!\W*(?:{wanted})(?!\w))\s*\S+" if begins else rf"\A(?![\s\S]*(?:{wanted})\W*\Z)\s*\S+"
+    return TextCheck(patterns=(pattern,), places=("answers",))
 
 
 def _places(words: str, where: Where) -> tuple[Place, ...]:
@@ -135,6 +195,8 @@ def _phrases(words: str, where: Where) -> list[str]:
         for match in _BARE_WORDS.finditer(sentence):
             if _meant(words, start + match.start("list"), start + match.end("list")):
                 found |= dict.fromkeys(re.split(r", (?:and |or )?| and | or ", match["list"]))
+        for match in (match for pattern in _SAID for match in pattern.finditer(sentence)):
+            found |= dict.fromkeys(re.split(r", (?:and |or )?| and | or ", match["list"]))
     return list(found)
 
 
@@ -163,17 +225,22 @@ def _meant(words: str, start: int, end: int) -> bool:
 # --- characters and other forms ---
 
 
-def _forms(words: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the position and the regular expression of each form of text that words name."""
+def _forms(words: str) -> Iterator[tuple[int, int, str, tuple[str, ...]]]:
+    """Yield the position, the regular expression and the usual files of each form of text that words name."""
     taken: list[tuple[int, int]] = []
-    for names, pattern in concepts().texts:
+    for names, pattern, files in concepts().texts:
         for match in names.finditer(words):
             if not any(start < match.end() and match.start() < end for start, end in taken):
                 taken.append(match.span())
-                yield *match.span(), pattern
+                yield *match.span(), pattern, files
     for start, end, character in _characters(words):
-        if not any(first < end and start < last for first, last in taken):
-            yield start, end, re.escape(character)
+        if not _IDIOM.search(words[:start]) and not any(
+            first < end and start < last for first, last in taken
+        ):
+            yield start, end, re.escape(character), ()
+
+
+_IDIOM = compiled(r"\bnot (?:a|one|even a|a single) $")
 
 
 def _characters(words: str) -> Iterator[tuple[int, int, str]]:

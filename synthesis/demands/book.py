@@ -251,7 +251,11 @@ class Book:
                 trust="user",
                 answers=self._answers(evidence) if rejection.certainty == "candidate" else None,
                 status=rejection.certainty,
-                detail=RejectionDetail(idea=rejection.idea or rejection.text, reason=rejection.reason),
+                detail=RejectionDetail(
+                    idea=rejection.idea or rejection.text,
+                    reason=rejection.reason,
+                    checks=compile_checks(rejection.text, "must_not", Scope()),
+                ),
             )
         )
 

@@ -76,7 +76,7 @@ def unreadable(pattern: str, language: str) -> str:
 def _languages(check: StructureCheck, path: str) -> str:
     """Return the language in which the check reads a file; empty if it is not about such files."""
     language = language_of(path)
-    wanted = {language, _DIALECTS.get(language, language)}
+    wanted = {language, _DIALECTS.get(language, language), "c" if path.casefold().endswith(".h") else ""}
     if check.languages:
         return language if wanted & set(check.languages) else ""
     if not check.patterns:

@@ -429,7 +429,6 @@ PERHAPS = "The user may have allowed it."
         ("I prefer no requirements.txt", "prefer", None),
         ("If the build fails, never touch Cargo.lock", "must_not", None),
         ("Never create .env files; .env.example is fine", "must_not", None),
-        ("Never commit to release/2.x", "must_not", None),
         ("Never mention the names of customers", "must_not", None),
         ("Never use the phrases below", "must_not", None),
         ('Never say "it failed; try again"', "must_not", forbid_text(("it failed; try again",))),

@@ -22,8 +22,10 @@ _BARE = re.compile(
     rf"(?<![\w.@/$`\"'-])(?:(?P<call>\.?{_NAME}(?:(?:\.|::|->){_NAME})*!?)\((?:(?:\.{{3}}|…)?\)|(?=\s|$))"
     rf"|(?P<macro>{_MACROS})(?!\w)"
     rf"|(?P<dotted>{_NAME}(?:(?:\.|::|->){_NAME})+)(?![\w/@-])"
+    rf"|(?P<shebang>\#!/[\w./ -]*\w)|(?P<backslash>\\[a-z]{{2,30}})(?![\w\\])"
+    rf"|(?<=\s)(?P<literal>-[A-Z]{{3,}})\b"
     rf"|(?P<member>\.[a-z]\w*[A-Z]\w*)"
-    rf"|(?P<annotation>@[A-Za-z][\w.]*\w)(?![/@\w])"
+    rf"|(?P<annotation>@(?!v\d)[A-Za-z][\w.]*\w)(?![/@\w])"
     rf"|(?P<directive>#(?:define|pragma|region|ifdef|ifndef|undef|nullable)\b)"
     rf"|(?P<camel>[a-z]+[a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*)(?![\w/.-]\w)"
     rf"|(?P<snake>[A-Za-z]+(?:_[A-Za-z0-9]+)+)(?![\w/.-]\w))"
@@ -33,7 +35,7 @@ _FILE_ENDS = vocabulary(
     """
     py js ts tsx jsx md go rs java toml yaml yml json sql html css scss txt sh rb lock mod sum xml csv
     xlsx docx ini cfg proto graphql php cs kt kts tf c h cpp tex bib gradle env pdf rst ipynb prisma
-    properties bak com org net io dev app example local swift vue svelte g e
+    properties bak tfstate com org net io dev app example local swift vue svelte g e
     """
 )
 _PRODUCTS = vocabulary(
@@ -106,6 +108,8 @@ def is_coded(words: str) -> bool:
 def _quoted(words: str, *, coded: bool) -> Iterator[Mention]:
     for match in _QUOTED.finditer(words):
         text = next(filter(None, match.groups())).strip()
+        if not text:
+            continue
         code = bool(match["code"])
         yield Mention(
             start=match.start(),
@@ -155,6 +159,8 @@ def _bare(match: re.Match[str], *, coded: bool) -> Mention | None:
         coded = coded and bool(_AS_CODE.match(match.string[match.end() :]))
     if kind == "known" and text in _COMMON_WORDS and not coded:
         return None
+    if kind in ("shebang", "backslash", "literal"):
+        return Mention(start=match.start(), end=match.end(), text=text, form="snippet")
     form = "annotation" if kind == "annotation" else "call" if kind in ("call", "known") else "name"
     return Mention(start=match.start(), end=match.end(), text=text.rstrip("."), form=form)
 

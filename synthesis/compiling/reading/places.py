@@ -7,6 +7,7 @@ from functools import cache
 
 from agentx.synthesis.compiling.reading.tables import FILE_KINDS, LANGUAGES
 from agentx.synthesis.demands.tables.vocabulary import compiled
+from agentx.synthesis.enforcement.syntax_trees import LANGUAGES as LANGUAGE_OF
 from agentx.synthesis.language.words import vocabulary
 
 MARK = "▮"
@@ -17,7 +18,9 @@ _PATH = compiled(
     r"(?<![\w@/:.])(?P<quote>[\"'`])(?P<quoted>[^\"`'\n]{0,60}[/.][^\"`'\n\s/][^\"`'\n]{0,60}"
     r"|[^\"`'\n]{2,60}/"
     r"|[A-Z]\w+file)(?P=quote)"
-    rf"|(?<![\w@/:.<`-])(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])|/?\.?(?:{_SEGMENT}/){{1,12}}"
+    rf"|(?<![\w@/:.<`!-])(?<!#!/)(?P<bare>/?\.?(?:{_SEGMENT}/){{1,12}}{_SEGMENT}(?<![.])"
+    rf"|/?\.?(?:{_SEGMENT}/){{1,12}}"
+    r"|\.env(?:\.\w+)+"
     r"|\*?\.(?P<only>[a-z][a-z0-9]{0,9}(?:\.[a-z]{1,5})?)(?=s?\b(?![\w(]))"
     r"|\.(?:env|git[a-z]+|github|gitlab|docker|vscode|idea|circleci|husky|\w+rc\b|editorconfig|ssh"
     r"|aws)[\w.-]*(?<!\.)"
@@ -42,7 +45,7 @@ _NO_PATH = compiled(
 _MORE_EXTENSIONS = vocabulary(
     "md lock mod sum env prisma tfvars bak log cfg conf ini toml docx xlsx pptx odt ods asset unity tscn tres"
     " plist pbxproj ipynb parquet gpkg blend psd fig rmd qmd tex bib proto graphql gradle properties"
-    " sqlite db"
+    " sqlite db tfstate"
     " golden snap storyboard xib po pot arb strings resx dbc kicad_pcb kicad_sch svd ld cmake mk example bank"
 )
 _NAMED = compiled(
@@ -62,6 +65,7 @@ _TOP = compiled(
     r"|project|workspace))?(?: (?:folder"
     r"|directory))?\b"
 )
+_CODE = frozenset(suffix[1:] for suffix in LANGUAGE_OF)
 _PLAIN_WORDS = vocabulary("run do as id is in it at if go so us me my no on or to we max min any all set get")
 
 
@@ -88,7 +92,8 @@ def _languages() -> dict[str, tuple[str, ...]]:
 
 
 _KIND = compiled(
-    r"(?<![\w./-])(?P<name>[A-Za-z][\w#+-]*)[ -](?:files?|scripts?|modules?|sources?|code|documents?|docs?"
+    r"(?<![\w./-])(?P<name>[A-Za-z][\w#+-]*)[ -](?:files?|scripts?|modules?|sources?|code|documents?"
+    r"|docs?|exports?"
     r"|templates?|manuscripts?|pages?)\b(?! (?:folder|directory|dir|review)\b)"
     r"|(?<=\bno )(?P<bare>[A-Za-z]\w+)(?= (?:goes|go|lands?|belongs?|in|into|at|to|under)\b)"
 )
@@ -171,7 +176,8 @@ def _by_name(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 def _is_language(match: re.Match[str]) -> bool:
     """Return whether a name of a language, which may be an ordinary word, means the language."""
     name = match["name"] or match["bare"]
-    known = f"*.{name.lower()}" in _languages()[name.lower()] or languages_in(match.group())
+    shaped = re.search(r"[A-Z].*[A-Z]", name)
+    known = shaped or f"*.{name.lower()}" in _languages()[name.lower()] or languages_in(match.group())
     return bool(known) or (match.start() > 0 and not name.islower())
 
 
@@ -194,6 +200,11 @@ def languages_in(words: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_IMPORTED = compiled(
+    r"\b(?:log|logs|logging|(?:us|import)(?:e|es|ing)?|via|prefer|import|depend on)(?: with)? [`\"']?$"
+)
+
+
 def named_paths(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield where words name a path, where that ends, and its globs."""
     for match in _PATH.finditer(words):
@@ -201,6 +212,10 @@ def named_paths(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         if folder := match["called"] or match["titled"] or match["folder"]:
             group = next(name for name in ("called", "titled", "folder") if match[name])
             yield match.start(group), match.end(), (f"{folder}/**", f"**/{folder}/**")
+        elif (
+            name and _IMPORTED.search(words[: match.start()]) and re.fullmatch(r"[\w@.-]+(?:/[\w-]+)+", name)
+        ):
+            continue  # a package
         elif name and not _NO_PATH.match(name) and "://" not in name and _is_meant(match, name):
             yield match.start(), match.end(), globs_of(name)
 
@@ -214,7 +229,7 @@ def _is_meant(match: re.Match[str], name: str) -> bool:
         match.string[match.end() : match.end() + 6],
     )
     told = match["only"] and (re.search(r"\ban? $", around[0]) or re.match(r"\s+files?", around[1]))
-    return not extension or bool(told) or extension.lower() in extensions()
+    return not extension or bool(told) or extension.lower() in extensions() | {"in", *_CODE}
 
 
 def is_path(name: str) -> bool:
@@ -238,6 +253,11 @@ def globs_of(name: str) -> tuple[str, ...]:
     """
     name = name.removeprefix("./").lstrip("/").rstrip(".,")
     if name.startswith(".") and "/" not in name:
+        if (
+            re.fullmatch(r"\.\w{1,4}\.\w{1,5}", name)
+            and name.rpartition(".")[2].lower() in extensions() | _CODE
+        ):
+            return (f"**/*{name}",)
         if name[1:].lower().partition(".")[0] in extensions() - {"env"}:
             return (f"**/*{name}",)
         return (name, f"**/{name}")

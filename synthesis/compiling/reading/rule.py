@@ -14,6 +14,7 @@ from agentx.synthesis.memory.items import Scope
 
 _CLAUSES = compiled(
     r"(?<=[^\s.])[.!?]+\s+(?=(?-i:[^a-z])|[`\"'])|\s*[;!?]+\s+|\s+[-–—]{1,2}\s+"
+    r"|,\s+(?:and |but )?(?=(?:never|not) (?:in|into|under|to)\b)"
     r"|,?\s+(?:(?<!nobody )(?<!no one )(?<!nothing )but(?! (?:me|us|i"
     r"|humans?|people)\b)|because|since"
     r"|otherwise"
@@ -25,7 +26,8 @@ _CLAUSES = compiled(
 _BAN = compiled(
     r"\b(?:never|no|not|none|nothing|don'?t|mustn'?t|shouldn'?t|can'?t|cannot|won'?t|isn'?t|aren'?t|avoid"
     r"|stop|quit|forbid\w*|banned|prohibited|off[ -]limits|refrain|without|hands off|stay out|stay away"
-    r"|keep out|leave|frozen|read[- ]only|untouched|taboo|no-go|ditch|closed|disallowed|verboten|steer"
+    r"|keep out|leave|frozen|read[- ]only|untouched|taboo|no-go|skip|omit|ditch|closed|disallowed"
+    r"|verboten|steer"
     r" clear)\b"
 )
 _DEMAND = compiled(
@@ -55,7 +57,7 @@ _AND = compiled(r"\s*(?:,|and|or|&|,? and|,? or)\s*(?:the |in |under )*")
 _EXCEPTION = compiled(
     r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
     r"|aside from|as long as"
-    r"|(?:is|are) (?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
+    r"|(?:is|are) (?!not |never |no )(?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only| in [`\"']?[\w.-]*[/.]\w*)"
     r"|only (?:when|if)|if (?:i|we|the|there|it|possible|you can)\b|too (?:many|often)|more than (?:needed"
     r"|necessary)|where (?:possible|sensible)|when (?:possible|needed|necessary|in doubt)|by default"
     r"|ideally|preferably|try to|think|consider|weigh)\b"
@@ -88,7 +90,7 @@ _EVERYWHERE = vocabulary(
     file files code codebase repo repository project projects monorepo workspace answer answers reply
     replies response responses app application place form forms way favour favor this here source sources
     production production-ready committed general summary summaries text texts writing document documents
-    particular case circumstances me us future now commands command chat anything everything tree module
+    particular case circumstances me us future now there commands command chat anything everything tree module
     modules script scripts python function functions class classes package firmware reason reasons
     """
 )
@@ -168,7 +170,7 @@ def read_rule(text: str, modality: str, scope: Scope) -> RuleReading:
     whole = " ".join(text.replace("’", "'").replace("“", '"').replace("”", '"').split())
     words = _TESTS.sub(" ", whole)
     exceptions = TEST_FILES if words != whole else ()
-    cases, rest = words, _PASSED.sub(" ", words).strip()
+    cases, rest = words, _PASSED.sub(_unless_it_rules, words).strip()
     words = rest if len(rest) < len(words) and rest else words
     spared: tuple[str, ...] = ()
     for match in _SPARED.finditer(words):
@@ -197,6 +199,15 @@ def read_rule(text: str, modality: str, scope: Scope) -> RuleReading:
         approvable=bool(_APPROVAL.search(words)),
         modality=modality,
     )
+
+
+_NAMES = re.compile(r"(?<!\w)[`\"']\w|\w/|\.\w")
+
+
+def _unless_it_rules(match: re.Match[str]) -> str:
+    """Return a sentence that begins with a case, if what follows the case forbids something."""
+    _, _, rest = match.group().partition(",")
+    return match.group() if _BAN.search(rest) and _NAMES.search(rest) else " "
 
 
 def _is_unknown(place: re.Match[str]) -> bool:

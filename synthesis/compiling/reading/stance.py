@@ -11,7 +11,7 @@ from agentx.synthesis.demands.tables.vocabulary import compiled
 
 Stance = Literal["banned", "wanted", "allowed", "blamed", ""]
 
-_SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])[)\"'`]?\s+(?=[\"'`(]?\S)|\s*…\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])(?:[)\"'`]\s+(?=[^a-z\s])|\s+(?=[\"'`(]?\S))|\s*…\s+|\n+")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|fig|mr|mrs|ms|dr|prof|st)|\s\w)\.$", re.IGNORECASE
 )
@@ -29,6 +29,7 @@ _TURN = compiled(
     rf"(?:{_DOER}{_ORDER}\b|(?:and |but |so )?(?:we|it|they|i|you|he|she|that|which|there|what|who|the"
     r"|let|our|my|this|these|those|one|some(?:one|body))(?:'\w+)?\b)"
     r"|\b(?:but|except|because|since|otherwise|instead|so that|which|who|whose)\b(?! of\b)"
+    r"|,\s+(?:a |an |the )?(?:plain|simple|just|only|normal)\b"
     r"|\band (?:only )?(?:the|an?) |\((?=[`\"']?[\w.-]+[`\"']? (?:is|are|only)\b)"
 )
 """Where a new statement begins in a sentence, so that a negation before it no longer counts."""
@@ -40,7 +41,7 @@ _NEGATION = compiled(
     r"|outlaw\w*|disallow\w*"
     r"|drop\w*|ditch\w*|lose|kill\w*|purg\w+|strip\w*|skip\w*|omit\w*|refrain\w*|resist\w*|(?:steer|stay"
     r"|keep|stand)s?"
-    r" (?:well )?(?:clear|away|off)|get(?:ting)? rid|instead of|rather than|over|in place of|leav(?:e"
+    r" (?:well )?(?:clear|away|off)|g[eo]t(?:ting)? rid|instead of|rather than|over|in place of|leav(?:e"
     r"|ing) (?:out|off)"
     r"|hands off|enough|hat(?:e|ing)|dislike|allergic|tired of|sick of|fed up|refus\w+|reject\w*"
     r"|spare (?:me|us)|zero"
@@ -72,7 +73,8 @@ _NO_AFTER = compiled(
     rf"(?:\b(?:is|are|be|'s|'re|was|were|remains?|stays?|counts? as|go(?:es)?)\s+{_GONE}"
     r"|\b(?:must|may|should|can|shall|will|do|does|did|is|are|has|have|would|could)(?:\s+not|n'?t)\b"
     r"|\bcannot\b|\b(?:must|may|should|can|shall|will|are|is)?\s*never\b"
-    r"|\bha(?:s|ve|d) (?:absolutely )?no (?:place|business|home|room|right|reason|part)\b|\bno longer\b"
+    r"|\bha(?:s|ve|d) (?:absolutely )?no (?:\w+ (?:in|at|on|here|there)\b|place|business|home|room|right"
+    r"|reason|part)\b|\bno longer\b"
     r"|\b(?:has|have) nothing to do in\b|\bends? up nowhere\b"
     r"|\bgets? (?:an? )?(?:hard |firm |clear |flat )*no\b|\b(?:stay|keep|go|belong|leave|come)s?\s+(?:out"
     r"|elsewhere"
@@ -85,15 +87,18 @@ _KEEPS = compiled(r"\b(?:keep|leave|get|want|take|leaving|keeping)\b[^.;]*$")
 _YES_AFTER = compiled(
     r"\b(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|welcome|what we use|preferred|the way|enough"
     r"|good|exempt|great"
-    r"|our (?:way|standard|default)|how we)\b|\b(?:instead|fits?|works?|please)\b|\b(?:can do|may)\b"
+    r"|our (?:way|standard|default)|how we)\b|\bdo(?:es)? the job\b|\b(?:instead|fits?|works?|please)\b"
+    r"|\b(?:can do|may)\b"
 )
 _WINDOW_END = compiled(
     r"[;:]|\s[-–—]+\s|,\s+(?:we|it|they|i|you|that|use|because|since|so|but|and|please|the|pick|go"
     r"|instead|one|he|she)\b"
+    r"|,\s+(?:never|not) (?:on|in|to|at|for|with|inside|under)\b"
     r"|,\s+(?:don['’]?t|do not)\b|\b(?:because|since|but|so|which|unless)\b|\band (?:use|we|i|it|you|the)\b"
 )
 _BLAME = compiled(
-    r"\b(?:crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
+    r"\b(?:(?:is|was) (?:exactly |precisely )?(?:how|why)\b|clash\w*|makes? (?:us|me|it|them) look"
+    r"|crash\w*|burn\w*|bit(?:ten)?|bites?|broke\w*|break\w*|leak\w*|hurt\w*|hang\w*|hung|hid(?:es?"
     r"|den)?|fail\w*"
     r"|stale|bugs?|nightmare|pain\w*|mess\w*|took .{0,30}down|lost|los(?:e|es|ing)|cost(?:s|ed)? us|wrong"
     r"|bloat\w*|slow\w*"
@@ -102,6 +107,7 @@ _BLAME = compiled(
     r"|blow\w*|blew|trouble|problems?|incident|flak\w*|unsafe|danger\w*|confus\w*|spam\w*|noise|noisy"
     r"|useless|robot\w*)\b"
 )
+_ELSE = compiled(r"\b(?:or )?(?:else|otherwise)\b")
 _CHOSEN = compiled(rf"\b(?:{_ORDER}|whichever|fits?|fine)\b")
 _BACK = compiled(
     rf"^(?:\W|\w+\W+){{0,14}}?\b(?:that|it|this|they|those|these|that one|them)(?:'s|'re)?\s+(?:(?:is|are"
@@ -136,6 +142,8 @@ def stance(words: str, start: int, end: int) -> Stance:
     number = next((n for n, (_, last) in enumerate(bounds) if start < last), len(bounds) - 1)
     first, last = bounds[number]
     before, after = words[first:start], words[end:last]
+    if _OR_NOTHING.match(after):
+        return "wanted"
     found = _before(before)
     window = after[: match.start()] if (match := _WINDOW_END.search(after)) else after
     if _NEXT.search(before) and _IS_IT.search(window):
@@ -148,14 +156,37 @@ def stance(words: str, start: int, end: int) -> Stance:
     if found == "wanted":
         return "wanted"
     following = words[slice(*bounds[number + 1])] if number + 1 < len(bounds) else ""
+    if (window.rstrip("`\"')").endswith("?") and _REFUSED.match(following)) or _is_taken_up(after, following):
+        return "banned"
     back = _BACK.search(after)
     if (back and not _CHOSEN.search(back.group())) or _BACK.search(following):
         return "banned"
     if yes:
         return "allowed"
-    if _BLAME.search(after) or _CAUSE.search(before):
+    if _BLAME.search(_ELSE.split(after)[0]) or _CAUSE.search(before):
         return "blamed"
     return "wanted" if _DEMAND.search(before + after) else ""
+
+
+_REFUSED = compiled(r"\W*(?:no\b|not\b|never|nope|nowhere|nah|don['’]t|forget|out of the question)")
+_AGAIN = compiled(r"^\W*(?:it|they|that|those|these|this|both|neither)\b[^.;]{0,20}")
+_OR_NOTHING = compiled(r"^[^,.;]{0,30}\bor (?:nothing|bust)\b")
+_DONT_IT = compiled(
+    r"\W*(?:\w+ )?\b(?:don['’]t|do not|never|no more|stop|not) (?:ever |even )?(?:us\w+|do\w*|run\w*"
+    r"|add\w*|bring\w*"
+    r"|want\w*|need\w*|install\w*|call\w*|see\w*) (?:it|that|those|them|these|this)\b(?! to\b)"
+)
+_BUT_IT = compiled(r"\bbut (?:it|they|that|those|these|this)(?=\W)")
+
+
+def _is_taken_up(after: str, following: str) -> bool:
+    """Return whether a pronoun that means the thing is ruled out ("They don't belong in app/")."""
+    if _DONT_IT.search(after) or _DONT_IT.match(following):
+        return True
+    if (match := _BUT_IT.search(after)) and _NO_AFTER.match(after[match.end() :].lstrip()):
+        return True
+    match = _AGAIN.match(following)
+    return bool(match and (no := _NO_AFTER.search(following)) and no.start() <= match.end())
 
 
 def _before(before: str) -> Stance:

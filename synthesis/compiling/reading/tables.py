@@ -25,7 +25,7 @@ TEST_FILES = (
 )
 
 FILE_KINDS: dict[str, tuple[str, ...]] = {
-    r"(?:jupyter |ipython )?notebooks?": ("**/*.ipynb",),
+    r"(?:jupyter |ipython )notebooks?|notebooks": ("**/*.ipynb",),
     r"lock[- ]?files?": (
         "**/package-lock.json",
         "**/yarn.lock",
@@ -74,9 +74,12 @@ FILE_KINDS: dict[str, tuple[str, ...]] = {
     r"changelog": ("**/CHANGELOG*",),
     r"(?:the )?licen[cs]e file": ("**/LICENSE*",),
     r"readme(?: files?)?": ("**/README*",),
+    r"test files|(?:(?<=delete )|(?<=remove )|(?<=edit )|(?<=touch )|(?<=modify )|(?<=change )|(?<=existing )"
+    r"|(?<=delete any )|(?<=failing )|(?<=old ))(?:unit |integration )?tests": TEST_FILES,
     r"typescript (?:files?|modules?|code)": ("**/*.ts", "**/*.tsx"),
     r"javascript (?:files?|modules?|code)": ("**/*.js", "**/*.jsx", "**/*.mjs"),
     r"css files?|stylesheets?": ("**/*.css", "**/*.scss"),
+    r"(?:shell|bash) (?:scripts?|files?)": ("**/*.sh", "**/*.bash"),
 }
 """By the name of a kind of file, its globs."""
 
@@ -100,10 +103,12 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "ruby|rails": ("ruby",),
     "swift": ("swift",),
     r"c\+\+": ("cpp",),
-    r"c(?= (?:code|files?|sources?))|firmware|embedded": ("c", "cpp"),
+    r"c(?= (?:code|files?|sources?))|firmware|embedded|arduino": ("c", "cpp"),
+    "unity": ("csharp",),
     "scala": ("scala",),
     "lua": ("lua",),
     "elixir": ("elixir",),
+    r"(?:bash|shell)(?= (?:scripts?|files?|code))": ("bash",),
 }
 """By the name of a language or framework, the names of ast-grep."""
 
@@ -210,7 +215,7 @@ DECLARATIONS: dict[str, tuple[Shape, ...]] = {
         ("ruby", "class", "name", {}),
         ("cpp", "class_specifier", "name", {}),
     ),
-    r"exceptions?|errors?(?: class(?:es)?| types?)": (
+    r"(?<!no )(?<!without )(?<!any )exceptions?|errors?(?: class(?:es)?| types?)": (
         ("python", "class_definition", "name", {"regex": r"^class\s+\w+\([^)]*(?:Exception|Error)\b"}),
         (
             "java csharp php",
@@ -276,7 +281,13 @@ DECLARATIONS: dict[str, tuple[Shape, ...]] = {
 """By the name of a declaration: languages, the node kind, the field that has its name, and a further rule."""
 
 QUALIFIERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"\basync(?:hronous)? (?:methods?|functions?)\b", {"regex": r"(?m)^\s*(?:\w+\s+)*async\s"}),
+    (
+        (
+            r"\basync(?:hronous)? (?:methods?|functions?)\b|\b(?:methods?|functions?) (?:that (?:is"
+            r"|are) )?(?:declared |marked )?`?async\b"
+        ),
+        {"regex": r"(?m)^\s*(?:\w+\s+)*async\s"},
+    ),
     (
         r"\bprivate (?:\w+ )?(?:methods?|functions?|fields?|members?)\b",
         {"regex": r"(?m)^\s*(?:\w+\s+)*private\s"},
@@ -357,12 +368,49 @@ DEEDS: tuple[tuple[str, dict[str, tuple[str, ...]]], ...] = (
     (r"\brebas(?:e[sd]?|ing)\b", {"programs": ("git rebase",)}),
     (
         (
-            r"\bpush(?:es|ing|ed)? (?:\w+ ){0,3}?(?:to|on|onto) (?:the )?[`\"']?"
-            r"(?P<branch>main|master|production|prod|release|develop|trunk)\b"
+            r"\b(?:push|commit|merge)(?:es|s|t?ing|t?ed)? (?:\w+ ){0,3}?(?:to|on|onto|into) (?:the )?[`\"']?"
+            r"(?P<branch>(?:main|master|production|prod|release|develop|trunk)\b(?:/[\w.-]*\w)?)"
         ),
         {"programs": ("git push",)},
     ),
     (r"\b(?:git )?stash(?:ing|es)?\b(?=.*\bgit\b|$|ing)", {"programs": ("git stash",)}),
+    (
+        r"\bpush(?:ing)? (?:any |git )?tags\b",
+        {"programs": ("git push",), "forbidden_flags": ("--tags", "--follow-tags")},
+    ),
+    (
+        (
+            r"\b(?:run\w*|appl\w+|execut\w+|trigger\w*|start\w*) (?:any |the |our |new |pending )*(?:\w+ )?"
+            r"migrations?\b(?! (?:tests?|files?)\b)|\bmigrat(?:e|ing) the (?:\w+ )?database\b"
+        ),
+        {
+            "programs": (
+                *(f"{one}manage.py migrate" for one in ("", "python ", "python3 ", "uv run ", "poetry run ")),
+                *(
+                    f"{one}prisma {two}"
+                    for one in ("", "npx ", "pnpm ", "yarn ")
+                    for two in ("migrate", "db push")
+                ),
+                *(
+                    f"{one}{two}"
+                    for one in ("", "npx ")
+                    for two in ("knex migrate:latest", "sequelize db:migrate")
+                ),
+                *(f"{one}db:migrate" for one in ("rails ", "rake ", "bin/rails ", "bundle exec rails ")),
+                "alembic upgrade",
+                "flask db upgrade",
+                "php artisan migrate",
+                "dotnet ef database update",
+                "diesel migration run",
+                "sqlx migrate run",
+                "flyway migrate",
+                "liquibase update",
+                "goose up",
+                "npm run migrate",
+                "make migrate",
+            )
+        },
+    ),
     (r"\bsudo\b", {"programs": ("sudo",)}),
     (
         r"\brm -rf?\b|\brm -fr\b",

@@ -15,7 +15,8 @@ from agentx.synthesis.language.words import vocabulary
 _PERMITS = compiled(
     r"\b(?:can do|(?:is|are|'s) (?:\w+ )?(?:fine|ok(?:ay)?|allowed|exempt|excluded|excepted"
     r"|another (?:matter|story)"
-    r"|different|free|ignored|not affected|left alone)|may\b(?! not| never)|can (?:stay|keep|use|have|go"
+    r"|different|free|ignored|not affected|left alone)|may\b(?! not| never)|\b(?:you|they) can\b(?! not"
+    r"| only)|can (?:stay|keep|use|have|go"
     r"|do|be)|don'?t"
     r" (?:count|matter|apply)|do(?:es)? what(?:ever)? |where it (?:is|'s) fine|welcome|don'?t care"
     r"|knock yourself out"
@@ -85,6 +86,9 @@ _GENERIC = vocabulary(
 )
 
 
+UNCERTAIN_PLACE = "whether these are the files that the rule means"
+
+
 class Where(msgspec.Struct, frozen=True, kw_only=True):
     """Where a rule applies.
 
@@ -151,8 +155,10 @@ def where_of(reading: RuleReading) -> Where:
     if named:
         prose = all(re.search(r"\.\w+$", glob) and not language_of(glob) for glob in named)
         return Where(paths=named, exceptions=tuple(exceptions), languages=languages, prose=prose, open=open_)
+    if known := _known_place(words):
+        return Where(paths=known, exceptions=tuple(exceptions), languages=languages, open=open_)
     guessed = _guessed(words)
-    doubt = "whether these are the files that the rule means" if guessed else ""
+    doubt = UNCERTAIN_PLACE if guessed else ""
     return Where(paths=guessed, exceptions=tuple(exceptions), languages=languages, doubt=doubt, open=open_)
 
 
@@ -165,6 +171,25 @@ def _languages_of(paths: tuple[str, ...]) -> tuple[str, ...]:
 def files_of(languages: tuple[str, ...]) -> tuple[str, ...]:
     """Return the globs of the files of languages."""
     return tuple(f"**/*{suffix}" for suffix, language in LANGUAGES.items() if language in languages)
+
+
+_OF_TESTS = compiled(
+    r"(?:^|[.;:!?,] )(?:and |our |the |all |unit |integration |end-to-end |no )*"
+    r"(?:tests?|specs?|test (?:code|suites?))"
+    r" (?:must|should|may|can|shall|will|do|don['’]t|never|cannot|use|are|is|has|have|needs?)\b"
+    r"|(?<!neither )(?<!even )(?<!also )(?<!and )(?<!or )(?<!including )\b(?:in|inside|within) "
+    r"(?:any |our |the |all |unit |integration |your )*"
+    r"(?:tests?|specs?|test (?:code|suites?))\b"
+)
+_OF_DOCS = compiled(
+    r"\b(?:in|inside|within|from|to) (?:the |our |any |all )*(?:documentation|docs)(?!\w|[/.-]\w|/| fold)"
+)
+_DOCS = ("docs/**", "**/docs/**", "doc/**", "**/*.md", "**/*.rst", "**/*.adoc")
+
+
+def _known_place(words: str) -> tuple[str, ...]:
+    """Return the globs of tests or of the documentation, if a rule is about either."""
+    return TEST_FILES if _OF_TESTS.search(words) else _DOCS if _OF_DOCS.search(words) else ()
 
 
 def _guessed(words: str) -> tuple[str, ...]:
