@@ -67,5 +67,11 @@ def compile_checks(text: str, modality: Modality, scope: Scope) -> tuple[Check, 
     return ()
 
 
+def asking(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Return the checks of an idea that was ruled out in passing: they ask instead of denying."""
+    doubt = "whether this is what was ruled out"
+    return tuple(msgspec.structs.replace(check, doubt=check.doubt or doubt) for check in checks)
+
+
 def _approvable(check: Check) -> Check:
     return msgspec.structs.replace(check, doubt=check.doubt or "The user may have allowed it.")

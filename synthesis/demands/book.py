@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.storage.text import shorten
-from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.compiling.reading.rule import in_context
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
@@ -254,7 +254,7 @@ class Book:
                 detail=RejectionDetail(
                     idea=rejection.idea or rejection.text,
                     reason=rejection.reason,
-                    checks=compile_checks(rejection.text, "must_not", Scope()),
+                    checks=asking(compile_checks(rejection.text, "must_not", Scope())),
                 ),
             )
         )

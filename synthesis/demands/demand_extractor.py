@@ -13,7 +13,7 @@ import msgspec
 
 from agentx.storage.clock import stamp
 from agentx.storage.events.types import Event, UserMessageSent
-from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.demands.book import Book, from_user
 from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -53,7 +53,7 @@ def _with_checks_of_message(changes: Sequence[Change], text: str) -> tuple[Chang
         case ConstraintDetail(modality=modality) as detail:
             checks = compile_checks(text, modality, added.item.scope)
         case RejectionDetail() as detail:
-            checks = compile_checks(text, "must_not", added.item.scope)
+            checks = asking(compile_checks(text, "must_not", added.item.scope))
         case _:
             return tuple(changes)
     if not checks:
