@@ -87,6 +87,12 @@ _NAMED = re.compile(r"[A-Za-z][A-Za-z-]*")
 _PLACED = compiled(r"\b(?:in|into|under|to|from|folder|called|named|inside) $")
 _MOST_LONG = 3
 
+_PICTURES = 0x2190
+"""First of the arrows and pictures of Unicode, whose names are also everyday words."""
+
+_IN_EVERY_TEXT = frozenset(",.:'\"()-_/=")
+"""Marks that no rule forbids altogether: what it says of them is about a use of them."""
+
 
 def compile_texts(reading: RuleReading) -> tuple[Check, ...]:
     """Return the check of a rule about text."""
@@ -266,6 +272,9 @@ def _character(names: list[str]) -> str:
             character = unicodedata.lookup(" ".join([*names[:-1], last]))
         except KeyError:
             continue
-        if unicodedata.category(character)[0] in "PS" and (len(names) > 1 or ord(character) < 0x2190):  # noqa: PLR2004 - arrows and pictures follow
+        if character in _IN_EVERY_TEXT:
+            continue
+        is_mark = unicodedata.category(character)[0] in "PS"
+        if is_mark and (len(names) > 1 or ord(character) < _PICTURES):
             return character
     return ""

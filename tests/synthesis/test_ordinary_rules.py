@@ -127,3 +127,14 @@ def test_the_only_rule_of_a_message_has_the_checks_of_the_whole_message(tmp_path
     with Workspace.create(tmp_path / "ws") as ws:
         ws.say(message)
         assert len(ws.engine.checked()) == 1
+
+
+def test_a_mark_that_every_text_has_is_never_forbidden_altogether():
+    for rule in (
+        "Thousands get a space, never a comma.",
+        "No comma before and.",
+        "no full stops at the end of headings",
+    ):
+        assert compile_checks(rule, "must_not", Scope()) == ()
+    (check,) = compile_checks("Never use em dashes", "must_not", Scope())
+    assert check.phrases == ("—",)
