@@ -25,6 +25,12 @@ SUMMARY_CHARACTERS = 100_000
 _REASON_CHARACTERS = 500
 _REASON_WORDS = 60
 
+_MOST_CUTS = 8
+"""Maximum number of times that an answer is continued after the provider's output limit cut it."""
+
+_GO_ON = "Your answer was cut by the output limit. Go on exactly where it stopped, without a word before."
+_CUT_CALL = "The call was cut by the output limit: write a long file in several smaller calls."
+
 
 class Tools(Protocol):
     """The tools that an executor may call, and the record of its thoughts."""
@@ -52,6 +58,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         steps: Number of model calls.
         usage: Their tokens and costs.
         unanswered: It did not complete because no model answered. That says nothing about the work.
+        retryable: Whether a model may answer later.
     """
 
     status: RunStatus = "COMPLETED"
@@ -60,6 +67,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
     usage: Usage = Usage()
     unanswered: bool = False
+    retryable: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +77,13 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
         prompt: The task.
         tools: The tools that it may call.
         time_limit_s: Time limit in seconds; 0 for none.
+        missing: Returns what a model's last answer lacks, as one reminder to it; empty for nothing.
     """
 
     prompt: str
     tools: Tools
     time_limit_s: float = 0.0
+    missing: Callable[[str], str] = lambda _answer: ""
 
 
 class Executor(Protocol):
@@ -99,7 +109,14 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
         reason = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
-        return Outcome(status="FAILED", reason=reason, unanswered=isinstance(error, ModelError))
+        is_model = isinstance(error, ModelError)
+        return Outcome(
+            status="FAILED",
+            reason=reason,
+            usage=error.usage if isinstance(error, ModelError) else Usage(),
+            unanswered=is_model,
+            retryable=isinstance(error, ModelError) and error.retryable,
+        )
 
 
 def _checked(outcome: Outcome) -> Outcome:
@@ -156,6 +173,7 @@ class ModelLoop(msgspec.Struct, frozen=True):
             limits = msgspec.structs.replace(limits, max_time_s=assignment.time_limit_s)
         bounds = RunLimiter(limits, self.advice)
         chat = [ChatMessage("system", assignment.prompt), ChatMessage("user", "Begin.")]
+        begun, cuts, reminded = "", 0, False
         try:
             while True:
                 bounds.begin_step()
@@ -166,13 +184,22 @@ class ModelLoop(msgspec.Struct, frozen=True):
                 bounds.spend(reply.usage)
                 chat.append(ChatMessage("assistant", reply.text, reply.tool_calls))
                 if not reply.tool_calls:
-                    return Outcome(summary=reply.text, steps=bounds.steps, usage=bounds.usage)
+                    begun, cuts = begun + reply.text, cuts + reply.cut_off
+                    if cuts > _MOST_CUTS:
+                        raise ExecutorFailed(f"The answer was longer than {cuts} times the output limit.")
+                    lacks = "" if reminded or reply.cut_off else assignment.missing(begun)
+                    if not (reply.cut_off or lacks):
+                        return Outcome(summary=begun, steps=bounds.steps, usage=bounds.usage)
+                    chat.append(ChatMessage("user", lacks or _GO_ON))
+                    begun, reminded = ("", True) if lacks else (begun, reminded)
+                    continue
                 if reply.text:
                     assignment.tools.say(reply.text)
                 for call in reply.tool_calls:
                     bounds.check_repeats(call.name, call.arguments)
                     result = assignment.tools.call(call.name, call.arguments)
-                    chat.append(ChatMessage("tool", result.output, tool_call_id=call.id))
+                    cut = f" {_CUT_CALL}" if reply.cut_off and result.status != "SUCCEEDED" else ""
+                    chat.append(ChatMessage("tool", f"{result.output}{cut}", tool_call_id=call.id))
         except RunStops as stop:
             return Outcome(status=stop.status, reason=stop.reason, steps=bounds.steps, usage=bounds.usage)
 

@@ -6,6 +6,7 @@ working one has ended and its usage is known.
 """
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -50,6 +51,18 @@ class Allowance:
     def begin(self, progress: Progress) -> None:
         """Start counting from earlier usage; the caller keeps ``progress`` up to date."""
         self._progress, self._sent = progress, progress.dispatches
+
+    def rest(self, seconds: float) -> bool:
+        """Wait; return whether the pipeline was stopped meanwhile."""
+        end = time.monotonic() + seconds
+        while not self._stopped() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_UP_S))
+        return self._stopped()
+
+    def follow(self, plan: Plan) -> None:
+        """Count for another plan of the same pipeline from now on."""
+        self._plan = plan
+        self.__dict__.pop("_estimator", None)
 
     def reached(self) -> str:
         """Return the limit that is reached, as a phrase; empty for none."""

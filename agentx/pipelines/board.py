@@ -13,8 +13,8 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
 _REOPENED = "Some steps must be repeated: run `agentx pipeline run FILE`."
 
-Mark = Literal["waiting", "running", "proved", "again", "asks", "failed"]
-"""``again``: must be repeated; ``asks``: waits for the user's approval."""
+Mark = Literal["waiting", "running", "proved", "again", "asks", "failed", "left-out"]
+"""``again``: must be repeated; ``asks``: waits for approval; ``left-out``: there is no such step."""
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step"}):
@@ -25,6 +25,9 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
         role: The role that works on it, or would.
         since: Start of the current work, as UTC time in ISO 8601.
         reason: Why it failed, or what it asks.
+        calls: The calls that wait for approval: the arguments of ``agentx approve``.
+        shown: Content ids of the files that a person is asked to approve, by path.
+        before: Content ids of those that they decided on before.
     """
 
     key: str
@@ -33,21 +36,26 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step
     role: str = ""
     since: str = ""
     reason: str = ""
+    calls: tuple[str, ...] = ()
+    shown: dict[str, str] = {}
+    before: dict[str, str] = {}
 
 
-class BoardRow(msgspec.Struct, frozen=True):
+class BoardRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stage.
 
     Attributes:
         for_each: The items that it is repeated for; empty where it runs once.
         loop: The loop that contains it.
         cells: In the order of the items.
+        open: The name of its items where they are not known yet.
     """
 
     stage: str
     for_each: str
     loop: str
     cells: tuple[Cell, ...]
+    open: str = ""
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +64,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         status: How its last run ended; ``RUNNING`` while it runs, empty where it was never started.
             ``REOPENED`` where it was completed and a step must now be repeated.
-        items: Keys of the items of each name.
+        items: Keys of the items of each name, or of each combination of names.
         proved: Number of proved steps, out of ``steps``.
         dispatches: Number of agents sent, in all runs.
         retries: Number of dispatches whose work was not accepted.
@@ -93,7 +101,7 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         started_at=progress.started_at,
         ended_at=progress.ended_at,
         rows=rows,
-        items={name: tuple(item.id for item in items) for name, items in plan.items.items()},
+        items=_columns(plan),
         proved=proved,
         steps=len(plan.steps),
         dispatches=progress.dispatches,
@@ -106,13 +114,31 @@ def board_of(plan: Plan, progress: Progress) -> Board:
 def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
     schedule = Schedule(plan, progress)
     sent = {one.key: one for one in progress.running.values()}
+    columns = _columns(plan)
     for entry in plan.pipeline.stages:
         loop = entry.loop if isinstance(entry, Loop) else ""
-        items = [item.id for item in plan.items[entry.for_each]] if entry.for_each else [""]
+        name = entry.for_each.name if entry.for_each else ""
         for stage in entry.stages if isinstance(entry, Loop) else (entry,):
-            steps = [plan.steps[key_of(stage.id, item)] for item in items]
-            cells = tuple(_cell(step, progress, schedule, sent.get(step.key)) for step in steps)
-            yield BoardRow(stage.id, entry.for_each, loop, cells)
+            if stage.id in plan.open:
+                yield BoardRow(stage.id, name, loop, (), plan.open[stage.id].items)
+                continue
+            keys = [key_of(stage.id, item) for item in columns.get(name, ("",))]
+            steps = ((key, plan.steps.get(key)) for key in keys)
+            cells = tuple(
+                _cell(step, progress, schedule, sent.get(key)) if step else Cell(key, "left-out")
+                for key, step in steps
+            )
+            yield BoardRow(stage.id, name, loop, cells)
+
+
+def _columns(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the known items by name, and of the combinations that stages are repeated for."""
+    found = {name: dict.fromkeys(item.id for item in items) for name, items in plan.items.items()}
+    for entry in plan.pipeline.stages:
+        if entry.for_each and entry.name in plan.each:
+            keys = dict.fromkeys(item.id for item in plan.each[entry.name] if item)
+            found[entry.for_each.name] = found.get(entry.for_each.name, {}) | keys
+    return {name: tuple(keys) for name, keys in found.items()}
 
 
 def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None) -> Cell:
@@ -121,7 +147,11 @@ def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None)
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
     if key in progress.waiting:
-        return Cell(key, "asks", number, role, reason="waiting for your approval")
+        waits = progress.running.get(progress.waiting[key])
+        asks, shown = (waits.asks, waits.shown) if waits else ([], {})
+        told = f"waiting for you: agentx approve {asks[0]}" if asks else "approved: run the pipeline"
+        before = progress.seen.get(key, {})
+        return Cell(key, "asks", number, role, reason=told, calls=tuple(asks), shown=shown, before=before)
     if sent is not None:
         return Cell(key, "running", sent.round, role, sent.at)
     loop = schedule.plan.loops.get(step.loop)

@@ -1,13 +1,15 @@
 """The forecast of a pipeline before it runs: each dispatch with its token budget, and the total costs."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.pointed_files import Files, PointerMissing
-from agentx.synthesis.model.litellm_client import price_of
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.model.litellm_client import price_of, window_of
+from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model, is_by_person
 from agentx.synthesis.pipelines.dispatching.estimates import Budget, Estimator
 
 CALLS = 2
@@ -65,8 +67,8 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
         least: Usage if every review passes at once.
         most: Usage if every loop runs all its rounds. Retries after faulty output come on top.
         prices: By model.
-        missing: Files that a role reads, that do not exist, and that no role writes. The pipeline does not
-            start without them.
+        missing: What the pipeline does not start without, one sentence each: files that a role reads, that do
+            not exist, and that no role writes; limits that the model has; a price for a limit of the cost.
     """
 
     planned: tuple[Planned, ...]
@@ -106,14 +108,46 @@ def outlook_of(
         least=_takes(planned, prices, lambda _: 1),
         most=_takes(planned, prices, lambda one: one.rounds),
         prices=prices,
-        missing=tuple(missing(plan, files, done, made=made)),
+        missing=(
+            *missing(plan, files, done, made=made),
+            *model_faults(plan, lambda role: role.model or model or "?"),
+        ),
     )
+
+
+def model_faults(plan: Plan, name_of: Callable[[Role], str]) -> Iterator[str]:
+    """Yield a sentence for each limit that a model does not allow, or that cannot be kept.
+
+    An agent type with a larger window or output than its model; a limit of the cost without a price.
+    ``name_of`` returns the name of the model that plays a role; ``?`` where it is not known.
+    """
+    models: defaultdict[str, dict[str, AgentType]] = defaultdict(dict)
+    for role in plan.pipeline.roles.values():
+        if is_by_model(role):
+            models[name_of(role)][role.agent] = plan.agent(role)
+    for model, declared in models.items():
+        if model == "?" or model.startswith("script:"):
+            continue
+        limit = plan.pipeline.limits.max_cost_usd
+        if limit and price_in(plan, model) is None:
+            yield (
+                f"`limits.max_cost_usd` is ${limit:,.2f}, but the price of {model} is not known: "
+                "add `price` to the pipeline's file."
+            )
+        known = window_of(model)
+        for name, agent in declared.items() if known else ():
+            for key, most in zip(("window", "output"), known or (), strict=True):
+                if getattr(agent, key) > most:
+                    yield (
+                        f"Agent type {name} has `{key}: {getattr(agent, key):,}` tokens, but {model} has "
+                        f"{most:,}: set `agents.{name}.{key}` in the pipeline's file."
+                    )
 
 
 def _planned(plan: Plan, estimator: Estimator, model: str, done: Collection[str]) -> Iterator[Planned]:
     for key, step in plan.steps.items():
         role = plan.role(step)
-        if key in done or is_by_engine(role):
+        if key in done or is_by_engine(role) or is_by_person(role):
             continue
         rounds = plan.loops[step.loop].at_most if step.loop else 1
         player = (role.model or model or "?") if is_by_model(role) else ""

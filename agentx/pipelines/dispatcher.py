@@ -4,9 +4,12 @@ Each dispatch is a run in the history. Its events name the files that the agent 
 ends with a proof of the step, or with the reason why there is none.
 """
 
+import contextlib
+import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from hashlib import blake2b
 from itertools import count, takewhile
 from pathlib import Path
@@ -18,8 +21,11 @@ from agentx.directing.configured import program_environ
 from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.pointed_files import PYTHON, Files
+from agentx.pipelines.costs import price_in
+from agentx.pipelines.person_steps import PersonSteps
+from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
+from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
@@ -28,16 +34,24 @@ from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Dispatched, GivenFile
 from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
-from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Read, Role
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    Step,
+    WriteFile,
+    is_by_engine,
+    is_by_model,
+    is_by_person,
+)
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
-from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.dispatching.prompt import Sending, on_demand, tell
 from agentx.synthesis.pipelines.proving.markdown import sections
 from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
@@ -55,24 +69,40 @@ REASON_CHARACTERS = 1_500
 
 _CHARACTERS_PER_TOKEN = 3
 
+_FIRST_PAUSE_S = 1.0
+"""Wait before a model that could not be reached is tried again; it doubles each time."""
+
 _LISTED_BYTES, _LEFT_OUT_BYTES = 8_000, 2_000
 """Bytes in the event for the list of files that an agent was given, and for those left out."""
 
 
-class Came(msgspec.Struct, frozen=True):
-    """The result of a dispatch.
+_OWN_DRAFT = "what was last written here: change it as asked"
+
+_DIFF_LINES = 200
+"""Maximum number of lines of changes that a reviewer is shown."""
+
+_BLOCK = re.compile(r"(`{3,}|~{3,})[^\n]*\n(.*)\n\1[ \t]*", re.DOTALL)
+"""A text that is one block of code, as some models wrap a file."""
+
+_FENCES = re.compile(r"^(?:`{3,}|~{3,})(.*)$", re.MULTILINE)
+
+
+class TaskShare(msgspec.Struct, frozen=True):
+    """Which share of a step's task an agent gets.
 
     Attributes:
-        status: ``COMPLETED`` where the step is proved; ``INTERRUPTED`` where no model answered.
-        reason: Why it failed, or a note for the user.
-        final: Whether a retry is useless.
-        unsent: Not dispatched: the pipeline's limits are used up.
+        part: Number of the part, out of ``parts``; 0 for a whole task.
+        paths: The files of the part, of those that the task is split over.
+        joins: Whether it joins the parts.
     """
 
-    status: RunStatus
-    reason: str = ""
-    final: bool = False
-    unsent: bool = False
+    part: int = 0
+    parts: int = 0
+    paths: tuple[str, ...] = ()
+    joins: bool = False
+
+
+WHOLE = TaskShare()
 
 
 class DispatchView:
@@ -93,21 +123,24 @@ class DispatchView:
 class Dispatcher:
     """Sends agents for the steps of one pipeline; thread-safe.
 
-    Source trees and programs are looked up in ``folder``, that of the pipeline's file. ``models`` returns the
-    model with a name; for an empty name, the configured one.
+    Programs are looked up in the folder of ``files``, that of the pipeline's file. ``models`` returns the
+    model with a name; for an empty name, the configured one. ``look`` returns what is wrong with the text of
+    a file, by its name, beyond its checks.
     """
 
     def __init__(
         self,
         engine: Engine,
         plan: Plan,
-        folder: Path,
+        files: Files,
         models: Callable[[str], ModelClient],
         allowance: Allowance,
+        look: Callable[[str, str], list[str]],
     ) -> None:
-        self.files = Files(engine.artifacts, plan, folder, engine.trust)
-        self.examiner = Examiner(engine, plan, self.files)
-        self._engine, self._plan, self._folder = engine, plan, folder
+        self.files, self._folder = files, files.folder
+        self.examiner = Examiner(engine, plan, files, look)
+        self._engine, self._plan = engine, plan
+        self._people = PersonSteps(engine, plan, files, self.examiner, self._start_for_person)
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
@@ -120,6 +153,8 @@ class Dispatcher:
             AgentXError: Not dispatched: what the step needs is missing or does not fit.
         """
         role, found = self._plan.role(due.step), self.examiner.findings(due.step)
+        if is_by_person(role):
+            return self._people.do(due, "")
         if not is_by_engine(role):
             return self._send(due, role, found, self._done_parts(due.step, made, parts or {}))
         came = self._fill_in(due, found)
@@ -130,7 +165,7 @@ class Dispatcher:
 
         ``own`` says whether agents of this pipeline wrote them, in this round.
         """
-        if not own and not all(write.rule.marker for write in due.step.writes):
+        if not due.step.writes or not (own or all(write.rule.marker for write in due.step.writes)):
             return False
         try:
             found = self.examiner.findings(due.step)
@@ -187,6 +222,8 @@ class Dispatcher:
         Returns:
             ``None`` where the run waits for no approval, so the step must be repeated.
         """
+        if is_by_person(self._plan.role(due.step)):
+            return self._people.do(due, run)
         pending = self._engine.snapshot().pending.values()
         calls = [one for one in pending if one.run == run and one.awaits_approval]
         if not calls:
@@ -232,7 +269,9 @@ class Dispatcher:
     def _send(self, due: Due, role: Role, found: Sequence[str], done: Sequence[tuple[str, int]]) -> Came:
         step, agent = due.step, self._plan.agent(role)
         writes = {write.path for write in step.writes}
-        files = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
+        pointed = [(read, file) for read in step.reads for file in self.files.of(read, writes)]
+        files = [(read, file) for read, file in pointed if not read.rule.lazy]
+        own = self._own_draft(due, {file.path for _, file in files})
         sending = Sending(
             step=step,
             round=due.round,
@@ -241,24 +280,79 @@ class Dispatcher:
             reason=due.reason,
             wish=due.wish,
             rules=tuple(rule(item) for item in self._engine.demands()),
+            on_demand=tuple(
+                on_demand(file.path, read.rule.purpose, file.text) for read, file in pointed if read.rule.lazy
+            ),
+            changes=self._changes(due, [file for _, file in files]),
         )
         fitted = fit(
-            [Candidate(read.rule, file.path, file.text, file.blob) for read, file in files],
+            [*own, *(Candidate(read.rule, file.path, file.text, file.blob) for read, file in files)],
             agent,
-            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare)
+            + sum(map(count_tokens, sending.changes.values())),
             about=task_words(role, step),
-            split=role.split,
+            split=role.split.over if role.split else "",
             item=item_of(step),
             done=done,
         )
-        whole = {file.path: file.text for _, file in files}
+        whole = {file.path: file.text for _, file in pointed} | {one.path: one.text for one in own}
         if not fitted.parts:
             return self._send_one(due, role, sending, fitted, whole)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
-            came = self._send_one(due, role, sending, fitted.part(number), whole, number, paths)
+            share = TaskShare(number, len(fitted.parts), tuple(paths))
+            came = self._send_one(due, role, sending, fitted.part(number), whole, share)
             if came.status != "COMPLETED":
                 return came
+        if role.split and role.split.join:
+            return self._have_joined(due, role, sending, len(fitted.parts))
         return self._join(due, len(fitted.parts), found)
+
+    def _own_draft(self, due: Due, given: Collection[str]) -> list[Candidate]:
+        """Return what was last written for a step that is done again, for the agent that writes it anew."""
+        if not (due.round > 1 or due.tries or due.wish) or not is_by_model(self._plan.role(due.step)):
+            return []
+        made = [file for write in due.step.writes if (file := self.files.text(write.path)) is not None]
+        names = {write.path: write.rule.file for write in due.step.writes}
+        return [
+            Candidate(
+                Read(file=names[file.path], purpose=_OWN_DRAFT, if_room=True), file.path, file.text, file.blob
+            )
+            for file in made
+            if file.path not in given
+        ]
+
+    def _changes(self, due: Due, files: Sequence[PointedText]) -> dict[str, str]:
+        """Return what changed in the files that a step judges since its last verdict, by path."""
+        found: dict[str, str] = {}
+        for file in files:
+            before = due.judged.get(file.path, file.blob)
+            if before == file.blob:
+                continue
+            with contextlib.suppress(ObjectDamaged):  # purged
+                old = self._engine.git.repo.read_blob(before).decode(errors="replace")
+                lines = list(unified_diff(old.splitlines(), file.text.splitlines(), n=1, lineterm=""))[2:]
+                if len(lines) <= _DIFF_LINES:  # otherwise it is another text
+                    found[file.path] = "\n".join(lines)
+        return found
+
+    def _have_joined(self, due: Due, role: Role, sending: Sending, parts: int) -> Came:
+        """Send an agent that joins the parts that others wrote."""
+        step, agent = due.step, self._plan.agent(role)
+        task = fill(role.split.join, step.values) if role.split else ""
+        sending = msgspec.structs.replace(sending, task=task)
+        paths = [_part_of(write.path, number) for write in step.writes for number in range(1, parts + 1)]
+        files = [file for path in paths if (file := self.files.text(path)) is not None]
+        rule = Read(file=step.writes[0].rule.file, purpose="a part to join")
+        fitted = fit(
+            [Candidate(rule, file.path, file.text, file.blob) for file in files],
+            agent,
+            prompt_tokens=count_tokens(tell(self._plan, sending).bare),
+            about=task,
+            item=item_of(step),
+        )
+        return self._send_one(
+            due, role, sending, fitted, {file.path: file.text for file in files}, TaskShare(joins=True)
+        )
 
     def _send_one(
         self,
@@ -267,14 +361,20 @@ class Dispatcher:
         sending: Sending,
         fitted: Fitted,
         whole: Mapping[str, str],
-        part: int = 0,
-        paths: Sequence[str] = (),
+        share: TaskShare = WHOLE,
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
-        writes = {write.path: _part_of(write.path, part) for write in step.writes} if part else {}
+        writes = {write.path: _part_of(write.path, share.part) for write in step.writes} if share.part else {}
         told = tell(
             self._plan,
-            msgspec.structs.replace(sending, given=fitted.given, left_out=fitted.left_out, writes=writes),
+            msgspec.structs.replace(
+                sending,
+                given=fitted.given,
+                left_out=fitted.left_out,
+                writes=writes,
+                part=share.part,
+                parts=share.parts,
+            ),
         )
         prompt = clean(told.whole)  # the model's provider must not see secrets of the files
         executor = self._executor(role, agent)
@@ -286,9 +386,10 @@ class Dispatcher:
                 return Came("LIMIT_REACHED", leave.refused, unsent=True)
             sent = msgspec.structs.replace(
                 self._sent(due, writes=tuple(own), agent=agent),
-                part=part,
-                through=paths[-1] if paths else "",
-                holds=len(paths),
+                part=share.part,
+                joins=share.joins,
+                through=share.paths[-1] if share.paths else "",
+                holds=len(share.paths),
                 reads=fitting(
                     (GivenFile(one.path, one.blob, one.tokens, one.cut) for one in fitted.given),
                     _LISTED_BYTES,
@@ -302,23 +403,52 @@ class Dispatcher:
             leave.sent = True
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
-            assignment = Assignment(prompt=prompt, tools=hands, time_limit_s=agent.max_time_s)
-            outcome = carry_out(executor, assignment)
+
+            def missing(answer: str) -> str:
+                """Return what a model that stops without its files is reminded of."""
+                left = hands.untouched
+                if hands.stopped or hands.waiting or not left:
+                    return ""
+                if len(own) == 1 and _file_in(answer, own[left[0]], left[0], strict=True, made=hands.made):
+                    return ""
+                whole = "or answer with its whole text alone, " if len(own) == 1 else ""
+                return f"{', '.join(left)} was not written. Use write_file, {whole}up to the last line."
+
+            assignment = Assignment(
+                prompt=prompt, tools=hands, time_limit_s=agent.max_time_s, missing=missing
+            )
+            outcome = self._priced(self._carry_out(executor, assignment), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
+            if hands.stopped:
+                return self._failed(run, outcome, (hands.stopped,), step.role, final=True)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
-                # An agent without tools, or one that does not use them, answers with the file itself. Where a
-                # marker says so, "Done." is not a file and must not replace one.
-                if is_by_model(role) and write.rule.marker:
-                    is_file = has_marker(outcome.summary, write.rule.marker, path)
-                else:
-                    is_file = bool(outcome.summary.strip()) and not hands.made
-                if is_file:
-                    hands.call("write_file", {"path": path, "content": outcome.summary.rstrip() + "\n"})
-            if part:
+                # An agent without tools, or one that does not use them, answers with the file itself.
+                if text := _file_in(outcome.summary, write, path, strict=is_by_model(role), made=hands.made):
+                    hands.call("write_file", {"path": path, "content": text.rstrip() + "\n"})
+            if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+
+    def _carry_out(self, executor: Executor, assignment: Assignment) -> Outcome:
+        """Have a prompt carried out; if the model cannot be reached, try again for a while."""
+        limit_s, pause_s = self._plan.pipeline.limits.model_wait_s, _FIRST_PAUSE_S
+        while True:
+            outcome = carry_out(executor, assignment)
+            if not outcome.retryable or limit_s <= 0 or self._allowance.rest(min(pause_s, limit_s)):
+                return outcome
+            limit_s -= pause_s
+            pause_s *= 2
+
+    def _priced(self, outcome: Outcome, model: str) -> Outcome:
+        """Return an outcome with its cost by the pipeline's price, if the model's provider gave none."""
+        used = outcome.usage
+        price = price_in(self._plan, model) if model and not used.cost_usd else None
+        if price is None or not (used.prompt_tokens or used.completion_tokens):
+            return outcome
+        cost = price.of(used.prompt_tokens, used.completion_tokens)
+        return msgspec.structs.replace(outcome, usage=msgspec.structs.replace(used, cost_usd=cost))
 
     def _executor(self, role: Role, agent: AgentType) -> Executor:
         if not is_by_model(role):
@@ -334,7 +464,9 @@ class Dispatcher:
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
-        return ModelLoop(self._models(role.model), limits, ADVICE)
+        model = self._models(role.model)
+        limited = getattr(model, "limited", None)  # scripted models have no limit
+        return ModelLoop(limited(agent.output) if limited else model, limits, ADVICE)
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 
@@ -349,6 +481,10 @@ class Dispatcher:
             writes=writes,
             until=stamp(datetime.now(UTC) + lasts, timespec="seconds"),
         )
+
+    def _start_for_person(self, due: Due) -> str:
+        task = fill(self._plan.role(due.step).task, due.step.values) or due.step.key
+        return self._take(task, BY_PERSON, self._sent(due, writes=()), ACTOR)
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
         started = RunStarted(
@@ -422,10 +558,13 @@ class Dispatcher:
             return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
         return self._end(run, "COMPLETED", "", outcome, hands.role)
 
-    def _failed(self, run: str, outcome: Outcome, wrong: Sequence[str], role: str) -> Came:
+    def _failed(
+        self, run: str, outcome: Outcome, wrong: Sequence[str], role: str, *, final: bool = False
+    ) -> Came:
         status: RunStatus = "LIMIT_REACHED" if outcome.status == "LIMIT_REACHED" else "FAILED"
         reason = " ".join([*([f"{outcome.reason.rstrip('.')}."] if outcome.reason else []), *wrong])
-        return self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
+        came = self._end(run, status, one_line(clean(reason))[:REASON_CHARACTERS], outcome, role)
+        return msgspec.structs.replace(came, final=final)
 
     def _end(self, run: str, status: RunStatus, reason: str, outcome: Outcome, role: str) -> Came:
         ended = _ended(status, reason, outcome)
@@ -469,6 +608,29 @@ def _asks(calls: Sequence[str]) -> str:
 
 def _unwritten(path: str) -> str:
     return f"{path} was not written."
+
+
+def _file_in(answer: str, write: WriteFile, path: str, *, strict: bool, made: int) -> str:
+    """Return the file that an answer is; empty if it is none.
+
+    Where a marker says so, "Done." is not a file and must not replace one. A file in a code block is taken
+    out of it.
+
+    Args:
+        answer: The answer.
+        write: The file that is missing.
+        path: Its path.
+        strict: Whether the marker decides, if there is one.
+        made: Number of tool calls; after one, an answer without a marker is not a file.
+    """
+    text = answer.strip()
+    if block := _BLOCK.fullmatch(text):
+        inner = _FENCES.findall(block[2])
+        # otherwise the answer begins with one block and ends with another
+        text = block[2].strip() if not inner or (len(inner) % 2 == 0 and inner[0].strip()) else text
+    if strict and write.rule.marker:
+        return text if has_marker(text, write.rule.marker, path) else ""
+    return text if not made else ""
 
 
 def _part_of(path: str, number: int) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from agentx.pipelines.pointed_files import PYTHON, Files, PointerMissing
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_program
 
 _TOLD = 6
 """Number of files that a message names; of more, it names the directory."""
@@ -67,9 +67,7 @@ def _needed(plan: Plan, done: Collection[str]) -> Iterator[tuple[str, str, ReadF
 def _programs(plan: Plan, files: Files, done: Collection[str]) -> list[str]:
     """Return a sentence for each program that plays a role and is not installed."""
     played = {step.role: plan.role(step) for key, step in plan.steps.items() if key not in done}
-    wanted = {
-        name: role.by[0] for name, role in played.items() if not (is_by_model(role) or is_by_engine(role))
-    }
+    wanted = {name: role.by[0] for name, role in played.items() if is_by_program(role)}
     return [
         f"The program {word} of role {name} was not found: install it, or fix `by` of the role."
         for name, word in wanted.items()

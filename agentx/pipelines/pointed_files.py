@@ -13,7 +13,8 @@ from agentx.storage.files import nofollow
 from agentx.storage.git.objects import blob_id
 from agentx.storage.text import decoded, is_binary
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile
+from agentx.synthesis.pipelines.definition.pipeline import Pipeline
+from agentx.synthesis.pipelines.definition.plan import ReadFile
 from agentx.synthesis.pipelines.running.replaced import in_force
 from agentx.trust.trust import Trust
 
@@ -53,11 +54,13 @@ class Files:
         Restricted: The pipeline has source trees, and the workspace is not trusted.
     """
 
-    def __init__(self, artifacts: Artifacts, plan: Plan, folder: Path, trust: Trust | None = None) -> None:
+    def __init__(
+        self, artifacts: Artifacts, pipeline: Pipeline, folder: Path, trust: Trust | None = None
+    ) -> None:
         self.artifacts = artifacts
         self.folder = folder
-        self._growing = {name for name, file in plan.pipeline.files.items() if file.sort == "append-only"}
-        self._trees = {name: (folder / path).resolve() for name, path in plan.pipeline.sources.items()}
+        self._growing = {name for name, file in pipeline.files.items() if file.sort == "append-only"}
+        self._trees = {name: (folder / path).resolve() for name, path in pipeline.sources.items()}
         if self._trees and trust is not None:
             trust.require("pipeline sources", "the pipeline would read its sources outside the workspace")
         for name, tree in self._trees.items():
@@ -79,7 +82,7 @@ class Files:
         """
         found: list[PointedText] = []
         for pattern in read.paths:
-            paths = list(self._matching(read.source, pattern)) if "*" in pattern else [pattern]
+            paths = list(self.matching(read.source, pattern)) if "*" in pattern else [pattern]
             texts = [one for path in paths if (one := self.text(path, read.source)) is not None]
             if not texts and not read.rule.optional and read.rule.file not in self._growing:
                 where = f"the source {read.source}" if read.source else "the artifacts"
@@ -118,7 +121,7 @@ class Files:
             raise PointerMissing(f"{source}:{path} leads out of {tree}.")
         return target
 
-    def _matching(self, source: str, pattern: str) -> list[str]:
+    def matching(self, source: str, pattern: str) -> list[str]:
         """Return the files that a pattern matches.
 
         Links to directories are not followed, so a walk always ends.

@@ -18,8 +18,9 @@ from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentThoughtProcess, Draft
+from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
-from agentx.storage.text import is_binary
+from agentx.storage.text import decoded, is_binary, one_line
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.storage_tools import FileText, Written
 from agentx.tools.toolset import Job, ToolResult, ToolSet
@@ -60,6 +61,14 @@ class Pointers(msgspec.Struct, frozen=True, kw_only=True):
     review: Callable[[str, str], list[str]] = lambda _path, _text: []
 
 
+class EndedWork(msgspec.Struct, frozen=True):
+    """The answer to an agent that gives up."""
+
+    def render(self) -> str:
+        """Return the answer as text."""
+        return "Noted. Your work ends here: answer with one short sentence."
+
+
 class FoundLines(msgspec.Struct, frozen=True):
     """Lines that contain the words of a search."""
 
@@ -95,8 +104,29 @@ def write_file(
     """Write one of the files that you are to write, whole."""
 
 
+def edit_file(
+    path: PathArgument,
+    old: Annotated[str, Field(description="Text that occurs once in the file; empty adds `new` at its end.")],
+    new: Annotated[str, Field(description="The text in its place.")],
+) -> None:
+    """Change a part of a file that you are to write, or add to its end."""
+
+
+def need(
+    path: Annotated[str, Field(max_length=200, description="The file, or what it would have to say.")],
+    why: Annotated[str, Field(max_length=500, description="What you cannot do without it.")],
+) -> None:
+    """Say that you lack a file. This ends your work; a person or an earlier stage sees it."""
+
+
+def blocked(
+    why: Annotated[str, Field(max_length=500, description="Why the task cannot be done as it is.")],
+) -> None:
+    """Say that the task cannot be done. This ends your work; a person sees it."""
+
+
 _DECLARED: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (read_file, search_files, write_file)
+    one.__name__: one for one in (read_file, search_files, write_file, edit_file, need, blocked)
 }
 
 
@@ -106,6 +136,7 @@ class PointerTools(ToolSet):
     Attributes:
         written: Paths that were written.
         asked: Paths of write calls that wait for approval.
+        stopped: Why the agent gave up, in its words; empty if it did not.
     """
 
     def __init__(
@@ -115,11 +146,18 @@ class PointerTools(ToolSet):
         self.pointers = pointers
         self.written: set[str] = set()
         self.asked: set[str] = set()
+        self.stopped = ""
         self._room = pointers.room
 
     def names(self) -> list[str]:
-        """Return the names of the three tools."""
-        return list(_DECLARED)
+        """Return the names of the tools that have a file to work on."""
+        files = {
+            "read_file": self.pointers.readable,
+            "search_files": self.pointers.readable,
+            "write_file": self.pointers.writable,
+            "edit_file": self.pointers.writable,
+        }
+        return [name for name in _DECLARED if files.get(name, True)]
 
     def declared(self, name: str) -> Callable[..., Any]:
         """Return the function whose signature declares a tool's parameters."""
@@ -131,12 +169,16 @@ class PointerTools(ToolSet):
             "read_file": self._read,
             "search_files": self._search,
             "write_file": self._write,
+            "edit_file": self._edit,
+            "need": self._need,
+            "blocked": self._blocked,
         }
         return bodies[name]
 
     def schemas(self) -> list[ToolSchema]:
         """Return the schemas for a model; each lists the paths that its tool accepts."""
-        paths = {"read_file": list(self.pointers.readable), "write_file": list(self.pointers.writable)}
+        own = list(self.pointers.writable)
+        paths = {"read_file": list(self.pointers.readable), "write_file": own, "edit_file": own}
         return [_with_paths(schema, paths.get(schema.name)) for schema in super().schemas()]
 
     def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
@@ -151,7 +193,8 @@ class PointerTools(ToolSet):
     def path_of(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """Return the writable file that a call would write; empty for none."""
         path = posixpath.normpath(str(arguments.get("path", "")))
-        return path if tool == write_file.__name__ and path in self.pointers.writable else ""
+        writes = tool in (write_file.__name__, edit_file.__name__)
+        return path if writes and path in self.pointers.writable else ""
 
     def _read(self, _tools: ToolSet, _job: Job, path: str, start_line: int, end_line: int | None) -> FileText:
         text = self.pointers.readable.get(path)
@@ -214,6 +257,24 @@ class PointerTools(ToolSet):
         self.written.add(place)
         return Written(paths=(place,), seq=job.event.seq if job.event else 0, summary=said)
 
+    def _edit(self, tools: ToolSet, job: Job, path: str, old: str, new: str) -> Written:
+        place = self.path_of(job.tool, {"path": path})
+        target = self.engine.artifacts.locate(place, follow=True) if place else None
+        text = decoded(nofollow.read(target)) if target is not None and nofollow.is_file(target) else ""
+        text = text or ""
+        if place and old and text.count(old) != 1:
+            many = "does not occur" if old not in text else f"occurs {text.count(old)} times"
+            raise UsageError(f"The text {old[:60]!r} {many} in {place}; give one that occurs once.")
+        return self._write(tools, job, path, text.replace(old, new) if old else text + new)
+
+    def _need(self, _tools: ToolSet, _job: Job, path: str, why: str) -> EndedWork:
+        self.stopped = one_line(f"It needs {path}: {why}")
+        return EndedWork()
+
+    def _blocked(self, _tools: ToolSet, _job: Job, why: str) -> EndedWork:
+        self.stopped = one_line(f"It is blocked: {why}")
+        return EndedWork()
+
     @property
     def _who(self) -> str:
         return f"Role {self.pointers.role} (stage {self.pointers.stage})"
@@ -234,6 +295,11 @@ class PointerHands:
         self.role = tools.pointers.role
         self.waiting: list[str] = []
         self.unmet: list[str] = []
+
+    @property
+    def stopped(self) -> str:
+        """Why the agent gave up; empty if it did not."""
+        return self._tools.stopped
 
     @property
     def untouched(self) -> list[str]:

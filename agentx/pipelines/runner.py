@@ -6,8 +6,8 @@ and dispatches without an end. The next run keeps the first, proves the second, 
 
 import signal
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -19,22 +19,37 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.dispatcher import Came, Dispatcher
+from agentx.pipelines.costs import model_faults
+from agentx.pipelines.dispatcher import Dispatcher
+from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
+from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.results import Came
+from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.work_queue import WorkQueue
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import FileRule, PipelineEnded, PipelineStarted, StageReopened
+from agentx.storage.events.pipeline_events import (
+    FileRule,
+    ItemsFound,
+    PipelineEnded,
+    PipelineStarted,
+    StageReopened,
+)
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.pipelines.definition.claims import rules_of
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model
-from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
+from agentx.synthesis.pipelines.definition.item_lists import ListInvalid
+from agentx.synthesis.pipelines.definition.pipeline import FoundItems
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_person
+from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
@@ -42,7 +57,7 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskP
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
 
-Status = Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+Status = Literal["COMPLETED", "PARTIAL", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
 
 
 _TOLD = 5
@@ -60,7 +75,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a pipeline's run ended.
 
     Attributes:
-        status: ``COMPLETED`` where all is proved.
+        status: ``COMPLETED`` where all is proved; ``PARTIAL`` where all is proved that was asked for.
         reason: One sentence for the user.
         proved: Number of proved steps, out of ``steps``.
         failed: Reasons, by step.
@@ -89,9 +104,11 @@ class Runner:
         models: Returns models by name; by default, those that are configured.
         jobs: Maximum number of agents that work at once.
         note: Called with messages for the user during the run.
+        variables: Values in place of those of the file; those of the last start remain.
 
     Attributes:
-        plan: The resolved content of the file.
+        plan: The resolved content of the file, with the items that are known.
+        variables: Values in place of those of the file, given now or at the last start.
 
     Raises:
         PipelineInvalid: The file does not define a valid pipeline.
@@ -105,25 +122,40 @@ class Runner:
         *,
         jobs: int = 1,
         note: Callable[[str], object] = str,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         pipeline, self._source = read(path)
-        self.plan: Plan = resolve(pipeline, self._source)
         self.name = pipeline.pipeline
         self._engine, self._path = engine, path.resolve()
+        progress = pipelines(engine).of(self.name)
+        kept = {name: value for name, value in progress.variables.items() if name in pipeline.variables}
+        self.variables = kept | dict(variables or {})
+        self._pipeline = with_variables(pipeline, self._source, self.variables)
+        self._files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
+        self._found = find_items(self._pipeline, self._files, progress.proved)
+        self.plan: Plan = resolve(self._pipeline, self._source, self._found.known)
         self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
         self._waiting: dict[str, str] = {}
         self._limit = self._unanswered = ""
         self._stopped = False
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
-        self._dispatcher = Dispatcher(engine, self.plan, self._path.parent, self._models, self._allowance)
+        self._dispatcher = self._new_dispatcher()
 
-    def run(self, *, retry: bool = False) -> Ended:
+    def _new_dispatcher(self) -> Dispatcher:
+        return Dispatcher(
+            self._engine, self.plan, self._files, self._models, self._allowance, self._list_faults
+        )
+
+    def run(self, *, retry: bool = False, only: Collection[str] = (), until: Collection[str] = ()) -> Ended:
         """Run the pipeline until all is proved, or nothing more can be done.
 
-        ``retry`` gives another chance to steps that have used up their tries.
+        ``retry`` gives another chance to steps that have used up their tries. ``only`` names stages and
+        loops, each as ``STAGE`` or ``STAGE:ITEM``, beyond which nothing is done. ``until`` names stages and
+        loops that are done with what they wait for.
 
         Raises:
+            UsageError: A stage or item in ``only`` or ``until`` is unknown.
             ModelError: No model is set for a role, or it cannot be used.
             PipelineStopped: A file was changed against its class; the user has to settle that first.
             WorkspaceBusy: Another run is in progress in this workspace.
@@ -133,15 +165,18 @@ class Runner:
             "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
+            wanted = Selection(only, until)
+            wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
             try:
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
-                schedule = Schedule(self.plan, tracker.progress)
                 self._write_log(tracker.progress)
-                self._work(schedule, tracker)
-                return self._end(schedule, tracker.progress)
+                with tracker.lock:
+                    queue = WorkQueue(self.plan, tracker.progress, wanted, self._jobs)
+                self._work(queue, tracker)
+                return self._end(queue.schedule, tracker.progress)
             except KeyboardInterrupt:
                 self._record_end(
                     "INTERRUPTED", "It was cut off; `agentx pipeline run FILE` goes on where it was."
@@ -164,13 +199,18 @@ class Runner:
         That is an unusable model, a change that people made to a file with a class, or a missing input that
         no role will write.
         """
-        for name in {role.model for role in self.plan.pipeline.roles.values() if is_by_model(role)}:
-            self._models(name)
+        roles = [role for role in self.plan.pipeline.roles.values() if is_by_model(role)]
+        names = {name: self._models(name).name for name in {role.model for role in roles}}
         self._engine.edits.scan()
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        if missed := missing(self.plan, self._dispatcher.files, done):
+        absent = missing(self.plan, self._files, done)
+        if missed := [
+            *self._found.missing,
+            *absent,
+            *model_faults(self.plan, lambda role: names[role.model]),
+        ]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
         definition = self._source.text
@@ -178,10 +218,26 @@ class Runner:
             name=self.name,
             definition=self._engine.write_path.body(definition),
             digest=blake2b(definition.encode(), digest_size=16).hexdigest(),
-            files=(*rules_of(self.plan), *self._own_rules()),
+            files=self._file_rules(),
             retry=retry,
+            variables=self.variables,
         )
-        self._engine.write_path.record([Draft(data=started, actor=self._engine.settings.actor)])
+        drafts = [Draft(data=started, actor=self._engine.settings.actor)]
+        if self._found.known:
+            drafts.append(Draft(data=self._items_found(), actor=ACTOR))
+        self._engine.write_path.record(drafts)
+
+    def _items_found(self) -> ItemsFound:
+        known = self._found.known
+        return ItemsFound(
+            pipeline=self.name,
+            items=as_body(self._engine, known),
+            counts={name: len(items) for name, items in known.items()},
+            files=self._file_rules(),
+        )
+
+    def _file_rules(self) -> tuple[FileRule, ...]:
+        return (*rules_of(self.plan), *self._own_rules())
 
     def _own_rules(self) -> Iterator[FileRule]:
         """Yield rules for files that only the user may change.
@@ -226,36 +282,68 @@ class Runner:
 
     # --- working --------------------------------------------------------------------------------------------
 
-    def _work(self, schedule: Schedule, tracker: Tracker) -> None:
-        waiting: deque[Due] = deque()
-        busy = 0
-        with Crew(self._jobs, lambda due: self._do(due, schedule, tracker)) as crew, self._stoppable(crew):
+    def _work(self, queue: WorkQueue, tracker: Tracker) -> None:
+        with (
+            Crew(self._jobs, lambda due: self._do(due, queue.schedule, tracker)) as crew,
+            self._stoppable(crew),
+        ):
             while True:
                 with tracker.lock:
-                    waiting.extend(schedule.ready())
-                while waiting and busy < self._jobs:
-                    self._limit = self._allowance.reached()
-                    if self._stopped or self._limit or self._unanswered:
-                        break
-                    crew.give(waiting.popleft())
-                    busy += 1
-                if not busy:
+                    while due := queue.next():
+                        self._limit = self._allowance.reached()
+                        if self._stopped or self._limit or self._unanswered:
+                            queue.give_back(due)
+                            break
+                        crew.give(due)
+                if queue.is_idle:
                     return
-                done = crew.next()
-                if done is None:
+                if (done := crew.next()) is None:
                     self._note(
                         "Stopping when the running agents are done; press Ctrl-C again to interrupt them."
                     )
                     continue
                 due, came = done
-                busy -= 1
-                if came.unsent:
-                    waiting.appendleft(due)
-                    continue
                 with tracker.lock:
-                    self._take(due, came, schedule)
+                    if came.unsent:
+                        queue.give_back(due)
+                        continue
+                    self._take(due, came)
+                    queue.over(due, came)
+                    if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
+                        queue.follow(self.plan)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
+
+    def _finds_items(self, step: Step, progress: Progress) -> bool:
+        """Read the lists of items that a step wrote; return whether the plan is another one now."""
+        lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
+        # a person may have changed what they approve
+        touched = step.writes or (step.reads if is_by_person(self.plan.role(step)) else ())
+        if lists.isdisjoint(one.rule.file for one in touched):
+            return False
+        found = find_items(self._pipeline, self._files, progress.proved, before=self._found.known)
+        if found.known == self._found.known:
+            return False
+        self._found = found
+        self.plan = resolve(self._pipeline, self._source, found.known)
+        self._allowance.follow(self.plan)
+        self._dispatcher = self._new_dispatcher()
+        self._engine.write_path.record([Draft(data=self._items_found(), actor=ACTOR)])
+        return True
+
+    def _list_faults(self, file: str, text: str) -> list[str]:
+        """Return why the pipeline cannot use a text as a list of items; empty where it can, or is not one."""
+        faults: list[str] = []
+        for name, given in self._pipeline.items.items():
+            if isinstance(given, FoundItems) and given.listed == file:
+                try:
+                    items = read_list(self._pipeline, self._files, given, text)
+                    resolve(self._pipeline, self._source, self._found.known | {name: items})
+                except PipelineInvalid as error:
+                    faults.append(f"The pipeline cannot use its items: {error}")
+                except ListInvalid as error:
+                    faults.append(str(error))
+        return faults
 
     @contextmanager
     def _stoppable(self, crew: Crew) -> Iterator[None]:
@@ -304,20 +392,13 @@ class Runner:
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
 
-    def _take(self, due: Due, came: Came, schedule: Schedule) -> None:
-        key = due.step.key
-        if came.status == "COMPLETED":
-            schedule.done(key)
-            if came.reason:
-                self._note(came.reason)
-        elif came.status in ("WAITING", "INTERRUPTED") or came.final:
-            if came.status == "WAITING":
-                self._waiting[key] = came.reason
-            elif came.status == "INTERRUPTED":
-                self._unanswered = came.reason
-            schedule.fail(key, came.reason)
-        else:
-            schedule.offer(key)
+    def _take(self, due: Due, came: Came) -> None:
+        if came.status == "COMPLETED" and came.reason:
+            self._note(came.reason)
+        elif came.status == "WAITING":
+            self._waiting[due.step.key] = came.reason
+        elif came.status == "INTERRUPTED" and not came.reopened:
+            self._unanswered = came.reason
 
     # --- ending ---------------------------------------------------------------------------------------------
 
@@ -343,6 +424,12 @@ class Runner:
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
             return "COMPLETED", ""
+        if schedule.is_done_so_far:
+            proved = sum(schedule.standing.get(key) == "done" for key in self.plan.steps)
+            return (
+                "PARTIAL",
+                f"All that was asked for is proved; {proved:,} of {len(self.plan.steps):,} steps in all.",
+            )
         if self._stopped:
             return "INTERRUPTED", "It was interrupted; `agentx pipeline run FILE` goes on where it was."
         if self._limit:
@@ -355,6 +442,8 @@ class Runner:
         failed = {key: why for key, why in schedule.failed.items() if key not in self._waiting}
         if self._waiting and not failed:
             return "WAITING", " ".join(self._waiting.values())
+        if not failed and (waits := schedule.waits_for()):
+            return "FAILED", f"Nothing could be done: {waits}."
         told = [f"{key}: {why}" for key, why in list(failed.items())[:_TOLD]]
         more = f" … and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
         return "FAILED", " ".join(told) + more

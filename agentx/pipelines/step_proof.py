@@ -4,7 +4,7 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import TypeVar
@@ -72,8 +72,10 @@ class Examined(msgspec.Struct, frozen=True):
 class Examiner:
     """Checks what was written."""
 
-    def __init__(self, engine: Engine, plan: Plan, files: Files) -> None:
-        self._engine, self._plan, self._files = engine, plan, files
+    def __init__(
+        self, engine: Engine, plan: Plan, files: Files, look: Callable[[str, str], list[str]]
+    ) -> None:
+        self._engine, self._plan, self._files, self._look = engine, plan, files, look
         self._markers = {one.path: one.rule.marker for step in plan.steps.values() for one in step.writes}
 
     def examine(self, step: Step, found: Sequence[str] = ()) -> Examined:
@@ -123,6 +125,10 @@ class Examiner:
         if path != write.path:
             return []
         found = [said for check in write.rule.checks for said in self.look(step, check, body, path)]
+        found += [
+            one_line(said if path in said else f"{path}: {said}")
+            for said in self._look(write.rule.file, text)
+        ]
         if write.rule.verdict and not verdict_of(text):
             found.append(f"{path} gives no verdict: it needs one line `Verdict: PASS` or `Verdict: FAIL`.")
         return found

@@ -5,7 +5,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.policy.file_policy import FileRuling, first_difference, is_person, rulings_on, sorter
 from agentx.storage.errors import UsageError
-from agentx.storage.events.pipeline_events import FileAmended, FileClass, PipelineStarted
+from agentx.storage.events.pipeline_events import FileAmended, FileClass, ItemsFound, PipelineStarted
 from agentx.storage.events.types import (
     ApprovalDecided,
     Draft,
@@ -108,7 +108,9 @@ class _Watched:
     def take(self, event: Event) -> None:
         """Fold one event."""
         data = event.data
-        if isinstance(data, PipelineStarted) and data.name == self.name:
+        named = data.name if isinstance(data, PipelineStarted) else ""
+        named = data.pipeline if isinstance(data, ItemsFound) else named
+        if isinstance(data, PipelineStarted | ItemsFound) and named == self.name:
             self.sort_of = sorter(data.files)
             for known in (self.last, self.broken):
                 for path in [path for path in known if not self.sort_of(path)]:

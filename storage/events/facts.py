@@ -5,6 +5,7 @@ from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIss
 from agentx.storage.events.pipeline_events import (
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
     StageProved,
@@ -57,6 +58,7 @@ FACTS: dict[str, type[Payload]] = {
         ScheduleRemoved,
         DuePassed,
         PipelineStarted,
+        ItemsFound,
         PipelineEnded,
         Dispatched,
         StageProved,

@@ -14,6 +14,9 @@ REASON_WORDS = 20
 LOOK_AT = "look at "
 """Prefix of a check's result that leaves a doubt, among the results of a stage."""
 
+APPROVE_STAGE = "approve_stage"
+"""The tool in whose name a pipeline asks a person to approve or do a stage."""
+
 FileClass = Literal["static", "append-only"]
 """How an existing file may change: only with the user's approval, or only by appending at its end."""
 
@@ -47,6 +50,7 @@ class PipelineStarted(Payload, frozen=True):
         digest: Hex blake2b-128 of that file.
         files: Files whose classes are enforced from now on, until the pipeline is started with others.
         retry: Whether items that used up their retries are tried again.
+        variables: Values that replace those of the definition, by name.
     """
 
     name: str
@@ -54,21 +58,43 @@ class PipelineStarted(Payload, frozen=True):
     digest: str = ""
     files: tuple[FileRule, ...] = ()
     retry: bool = False
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
 
     def _line(self, _event: Event, /) -> str:
         return f"Start pipeline {self.name}"
+
+
+class ItemsFound(Payload, frozen=True):
+    """The items of a pipeline that its definition does not list were found, for the first time or changed.
+
+    Attributes:
+        pipeline: Name of the pipeline.
+        items: All of them, as JSON: a list of maps for each name.
+        counts: Their number, by name.
+        files: As for a start; in place of the files named there.
+    """
+
+    pipeline: str
+    items: Body = Body("")
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    files: tuple[FileRule, ...] = ()
+
+    def _line(self, _event: Event, /) -> str:
+        found = ", ".join(f"{count:,} × {name}" for name, count in self.counts.items())
+        return f"Find the items of pipeline {self.pipeline}: {found}"
 
 
 class PipelineEnded(Payload, frozen=True):
     """A pipeline ended, or was stopped.
 
     Attributes:
-        status: ``COMPLETED`` if everything is proved; ``WAITING`` if the user's decision is needed.
+        status: ``COMPLETED`` if everything is proved; ``PARTIAL`` if all is proved that was asked for;
+            ``WAITING`` if the user's decision is needed.
         reason: One sentence for a human reader.
     """
 
     name: str
-    status: Literal["COMPLETED", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
+    status: Literal["COMPLETED", "PARTIAL", "FAILED", "LIMIT_REACHED", "INTERRUPTED", "WAITING"]
     reason: str = ""
 
     def _line(self, _event: Event, /) -> str:
@@ -109,6 +135,7 @@ class Dispatched(Payload, frozen=True):
         through: The last file of this part, among the files over which the task is split; the next part
             follows after it.
         holds: Number of these files in the part.
+        joins: Whether it joins the parts of a split task.
         role: Name of the role.
         reads: Files that it was given.
         left_out: Files that it may read but was not given for lack of space.
@@ -125,6 +152,7 @@ class Dispatched(Payload, frozen=True):
     part: int = 0
     through: str = ""
     holds: int = 0
+    joins: bool = False
     reads: tuple[GivenFile, ...] = ()
     left_out: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()

@@ -75,6 +75,7 @@ class LiteLLMClient:
         idle_s: Maximum pause within an answer that has begun, in seconds.
         backoff_s: Wait before the first retry, in seconds; it doubles each time.
         temperature: Sampling temperature; default: the provider's own.
+        max_tokens: Maximum number of tokens of an answer; 0 for the provider's own.
 
     >>> LiteLLMClient("openai/gpt-4o-mini", api_base="http://localhost:8000/v1").name
     'openai/gpt-4o-mini'
@@ -90,6 +91,7 @@ class LiteLLMClient:
         idle_s: float = 60.0,
         backoff_s: float = 0.5,
         temperature: float | None = None,
+        max_tokens: int = 0,
     ) -> None:
         self.name = name
         self._api_key = api_key or None
@@ -98,6 +100,13 @@ class LiteLLMClient:
         self._idle_s = idle_s
         self._backoff_s = backoff_s
         self.temperature = temperature
+        self.max_tokens = max_tokens
+
+    def limited(self, max_tokens: int) -> "LiteLLMClient":
+        """Return the same model with a limit for its answers."""
+        other = copy(self)
+        other.max_tokens = max_tokens
+        return other
 
     def tempered(self, temperature: float) -> "LiteLLMClient":
         """Return the same model at a temperature; a provider without this setting ignores it."""
@@ -147,6 +156,8 @@ class LiteLLMClient:
         }
         if self.temperature is not None:
             request["temperature"] = self.temperature
+        if self.max_tokens:
+            request["max_tokens"] = self.max_tokens
         if tools:
             request["tools"] = [
                 {"type": "function", "function": msgspec.structs.asdict(tool)} for tool in tools
@@ -234,6 +245,15 @@ def price_of(model: str) -> tuple[float, float] | None:
         return None
     prompt, output = (round(1_000.0 * float(one), 6) for one in each)
     return prompt, output
+
+
+def window_of(model: str) -> tuple[int, int] | None:
+    """Return the maximum input and output tokens of a model; ``None`` if unknown."""
+    try:
+        known = _litellm().get_model_info(model=model)
+        return int(known["max_input_tokens"]), int(known["max_output_tokens"])
+    except Exception:  # noqa: BLE001 -- as above; or the model has no such limits
+        return None
 
 
 def _litellm() -> Any:

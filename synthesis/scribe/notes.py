@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from agentx.storage.events.actor import Actor
+from agentx.storage.events.pipeline_events import APPROVE_STAGE
 from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
@@ -157,6 +158,8 @@ def _decided(ledger: Ledger, decided: ApprovalDecided, read: ReadBody) -> None:
     if decided.approved:
         if call is not None and by_person:
             end_refusals(ledger, call.tool, _whole(call, read))
+        return
+    if call is not None and call.tool == APPROVE_STAGE:  # its reason is for the next draft
         return
     tool, arguments = (call.tool, call.arguments) if call else ("", {})
     made = refused_call(tool, _whole(call, read)) if call else None

@@ -14,7 +14,7 @@ import msgspec
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, ReusePolicy
-from agentx.storage.events.pipeline_events import Dispatched, FileRule, PipelineStarted
+from agentx.storage.events.pipeline_events import Dispatched, FileRule, ItemsFound, PipelineStarted
 from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -474,6 +474,10 @@ def _start_pipeline(state: State, _event: Event, started: PipelineStarted) -> No
     state.files[started.name] = started.files
 
 
+def _find_items(state: State, _event: Event, found: ItemsFound) -> None:
+    state.files[found.pipeline] = found.files
+
+
 def _dispatch(state: State, event: Event, sent: Dispatched) -> None:
     for path in sent.writes:
         state.leases[path] = Lease(event.run, sent.role, sent.stage, sent.item, sent.until)
@@ -536,6 +540,7 @@ _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     ScheduleRemoved: _unschedule,
     DuePassed: _pass_due,
     PipelineStarted: _start_pipeline,
+    ItemsFound: _find_items,
     Dispatched: _dispatch,
     Recognized: _recognize,
     Interacted: _interact,

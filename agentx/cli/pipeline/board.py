@@ -1,8 +1,9 @@
 """The state of a pipeline in a terminal: a grid of stages by items if it fits, otherwise counts."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from difflib import unified_diff
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -20,6 +21,7 @@ _MARKS: dict[Mark, tuple[str, str]] = {
     "again": ("↻", "yellow"),
     "asks": ("?", "bold yellow"),
     "failed": ("✗", "bold red"),
+    "left-out": (" ", "dim"),
 }
 _MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed")
 _STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
@@ -33,13 +35,28 @@ _NAMED = 6
 
 _REASON_WORDS = 40
 
+_ASKS_SHOWN, _LINES_SHOWN = 3, 12
+"""Maximum number of approvals shown in full, and of changed lines of a file."""
 
-def shown(board: Board, width: int, now: datetime) -> Group:
-    """Return the state of a pipeline at a time in UTC, within a width in columns."""
+_DIFF_HEADS = ("---", "+++", "@@")
+
+ReadBlob = Callable[[str], str]
+
+
+def shown(board: Board, width: int, now: datetime, read: ReadBlob | None = None) -> Group:
+    """Return the state of a pipeline at a time in UTC, within a width in columns.
+
+    ``read`` returns the text of a content id, for the changes that a person is asked to approve.
+    """
     names = min(max(len(name) for row in board.rows for name in (row.stage, row.for_each)), _NAME_COLUMNS) + 1
     parts: list[RenderableType] = [*_heading(board, width, now), Text()]
-    for for_each, rows in groupby(board.rows, key=lambda row: row.for_each):
-        items = board.items.get(for_each, ("",))
+    if read is not None:
+        parts += _asked(board, read)
+    for (for_each, missing), rows in groupby(board.rows, key=lambda row: (row.for_each, row.open)):
+        if missing:
+            parts.append(_not_known(list(rows), for_each, missing, names))
+            continue
+        items = board.items[for_each] if for_each else ("",)
         wide = max(_CELL_COLUMNS, *(len(item) + 1 for item in items))
         if names + wide * len(items) <= width:
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
@@ -48,6 +65,27 @@ def shown(board: Board, width: int, now: datetime) -> Group:
     if named := list(_named(board, now)):
         parts += [Text(), facts(named)]
     return Group(*parts)
+
+
+def _asked(board: Board, read: ReadBlob) -> Iterator[RenderableType]:
+    """Yield what a person is asked to approve: how, and what changed since they last did."""
+    cells = [cell for row in board.rows for cell in row.cells if cell.calls]
+    for cell in cells[:_ASKS_SHOWN]:
+        yield Text.assemble(("? ", "bold yellow"), (cell.key, "bold"), f"  agentx approve {cell.calls[0]}")
+        for path, blob in cell.shown.items():
+            if cell.before.get(path) == blob:
+                continue
+            old, new = (read(one).splitlines() if one else [] for one in (cell.before.get(path, ""), blob))
+            yield Text(f"  {plain(path)}{'' if path in cell.before else '  new'}", "dim")
+            lines = unified_diff(old, new, n=0, lineterm="")
+            changed = [line for line in lines if not line.startswith(_DIFF_HEADS)]
+            for line in changed[:_LINES_SHOWN]:
+                yield Text(f"  {plain(line)}", "green" if line.startswith("+") else "red")
+            if len(changed) > _LINES_SHOWN:
+                yield Text(f"  … and {len(changed) - _LINES_SHOWN:,} more lines", "dim")
+        yield Text()
+    if len(cells) > _ASKS_SHOWN:
+        yield Text(f"and {len(cells) - _ASKS_SHOWN:,} more wait for you: agentx approve\n", "yellow")
 
 
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
@@ -114,6 +152,16 @@ def _grid(
         made.add_row(Text(for_each, "dim"), *(Text(item, "dim") for item in items))
     for row in rows:
         made.add_row(_name(row, names), *(_cell(cell, now) for cell in row.cells))
+    return made
+
+
+def _not_known(rows: list[BoardRow], for_each: str, missing: str, names: int) -> Table:
+    """Return stages whose items are not known yet."""
+    made = _table(names)
+    made.add_column()
+    made.add_row(Text(for_each, "dim"), Text(f"{missing}: not known yet", "dim"))
+    for row in rows:
+        made.add_row(_name(row, names), Text("·", "bright_black"))
     return made
 
 

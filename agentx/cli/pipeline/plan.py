@@ -17,16 +17,17 @@ from agentx.config import Config
 from agentx.core.layout import NotAWorkspace, find_root
 from agentx.engine import models
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
-from agentx.pipelines.matrix import Access, Matrix, RoleRow, matrix_of
+from agentx.pipelines.found_items import find_items
+from agentx.pipelines.matrix import Access, Matrix, RoleRow, all_stages, matrix_of
 from agentx.pipelines.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
-from agentx.storage.text import plain
-from agentx.synthesis.pipelines.definition.faults import hint
-from agentx.synthesis.pipelines.definition.pipeline import Bounds
+from agentx.storage.text import encodable, plain
+from agentx.synthesis.pipelines.definition.faults import Source, hint
+from agentx.synthesis.pipelines.definition.pipeline import Bounds, Pipeline
 from agentx.synthesis.pipelines.definition.plan import Plan
-from agentx.synthesis.pipelines.definition.reading import read
+from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.dispatching.estimates import Budget
 from agentx.synthesis.pipelines.running.due_steps import Schedule
@@ -52,6 +53,27 @@ _NOTHING = Text("·", "bright_black")
 _PATH_COLUMNS = 24
 """Minimum width of paths beside the matrix."""
 
+Variables = Annotated[
+    list[str] | None,
+    typer.Option("--var", metavar="NAME=VALUE", show_default=False, help="Value of a variable; repeatable."),
+]
+
+
+def variables_of(words: list[str] | None) -> dict[str, str]:
+    """Return variables from ``NAME=VALUE`` words.
+
+    Raises:
+        UsageError: A word has no ``=``.
+    """
+    made = {}
+    for word in words or ():
+        name, equals, value = encodable(word).partition("=")
+        if not equals:
+            raise UsageError(f"`--var` takes NAME=VALUE, not {word!r}.")
+        made[name.strip()] = value
+    return made
+
+
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="The pipeline, a YAML file.")]
 
 
@@ -67,21 +89,24 @@ def show_plan(
     model: Annotated[
         str, typer.Option(metavar="NAME", help="Model of roles that name none, for the price.")
     ] = "",
+    variables: Variables = None,
 ) -> None:
     """Dry run: show who reads and writes what, the tokens of each dispatch, and the cost.
 
     In a workspace, existing files are counted and finished steps left out; elsewhere all is estimated.
     """
-    plan = planned(file)
+    pipeline, source = read(file)
+    pipeline = with_variables(pipeline, source, variables_of(variables))
     with (
-        _looked_up(terminal, plan, file.resolve().parent) as (files, done, configured),
+        _looked_up(terminal, pipeline, source, file.resolve().parent) as (plan, files, done, configured),
         terminal.busy("Counting …"),
     ):
         outlook = outlook_of(plan, files, model or configured, done or (), made=done is not None)
     if step:
         _show_one(terminal, outlook, step)
     elif terminal.json:
-        terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook})
+        open_ = {name: one.items for name, one in plan.open.items()}
+        terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook, "open": open_})
     else:
         terminal.show(*_parts(plan, outlook, terminal.out.width))
     if outlook.missing or any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
@@ -89,20 +114,29 @@ def show_plan(
 
 
 @contextlib.contextmanager
-def _looked_up(terminal: Terminal, plan: Plan, folder: Path) -> Iterator[tuple[Files, set[str] | None, str]]:
-    """Yield the existing files, the proved steps (``None`` without a workspace), and the configured model."""
+def _looked_up(
+    terminal: Terminal, pipeline: Pipeline, source: Source, folder: Path
+) -> Iterator[tuple[Plan, Files, set[str] | None, str]]:
+    """Yield the plan with the items that are known, the existing files, the proved steps, and the model.
+
+    The proved steps are ``None`` without a workspace; the model is the configured one.
+    """
     try:
         find_root(terminal.directory)
     except NotAWorkspace:
         with tempfile.TemporaryDirectory() as nothing:
             artifacts = Artifacts(Path(nothing), Config().limits.max_file_bytes)
-            yield Files(artifacts, plan, folder), None, terminal.settings.model
+            files = Files(artifacts, pipeline, folder)
+            found = find_items(pipeline, files, (), made=False)
+            yield resolve(pipeline, source, found.known), files, None, terminal.settings.model
         return
     with opened(terminal) as ws:
-        schedule = Schedule(plan, pipelines(ws.engine).of(plan.pipeline.pipeline))
+        progress = pipelines(ws.engine).of(pipeline.pipeline)
+        files = Files(ws.engine.artifacts, pipeline, folder, ws.engine.trust)
+        plan = resolve(pipeline, source, find_items(pipeline, files, progress.proved).known)
+        schedule = Schedule(plan, progress)
         done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
-        files = Files(ws.engine.artifacts, plan, folder, ws.engine.trust)
-        yield files, done, models.model_name(ws.engine)
+        yield plan, files, done, models.model_name(ws.engine)
 
 
 # --- all of it ----------------------------------------------------------------------------------------------
@@ -114,6 +148,8 @@ def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]
     steps = f"{outlook.steps:,} step{'s' * (outlook.steps != 1)}"
     yield Text(plain(plan.pipeline.title or plan.pipeline.pipeline), "bold")
     yield Text(" · ".join([*items, steps, *proved]), "dim")
+    for missing, stages in _open_stages(plan):
+        yield Text(f"{missing} is not known yet, so these stages are not in the plan: {stages}", "yellow")
     yield from _headed("Who reads and writes what", _by_role(matrix_of(plan.pipeline)))
     rows: list[tuple[str | Text, ...]] = []
     for one, count in _largest(outlook):
@@ -131,6 +167,16 @@ def _parts(plan: Plan, outlook: Outlook, width: int) -> Iterator[RenderableType]
         yield Text()
         yield facts(remarks)
     yield from _headed("What it takes in all", facts(_costs(outlook, plan.pipeline.limits)))
+
+
+def _open_stages(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the items that are not known yet, each with the stages that wait for them."""
+    for missing in dict.fromkeys(one.items for one in plan.open.values()):
+        named = [stage.id for stage in all_stages(plan.pipeline)]
+        yield (
+            missing,
+            ", ".join(name for name in named if name in plan.open and plan.open[name].items == missing),
+        )
 
 
 def _headed(title: str, body: RenderableType) -> Iterator[RenderableType]:
@@ -187,6 +233,7 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
     )
     if any(one.model for one in outlook.planned):
         yield "tokens", f"about {shown} shown to models, {written} written by them"
+        yield "", Text(f"{_shared(outlook):.0%} of a prompt is a beginning that its stage shares", "dim")
         yield "cost", _cost(outlook)
     else:
         yield "tokens", "none: no model is used"
@@ -199,6 +246,12 @@ def _costs(outlook: Outlook, limits: Bounds) -> Iterator[tuple[str, str | Text]]
     ]
     if any(bounds):
         yield "it stops at", ", ".join(bound for bound in bounds if bound)
+
+
+def _shared(outlook: Outlook) -> float:
+    """Return the share of prompts that the dispatches of a stage have in common at their beginning."""
+    budgets = [one.budget for one in outlook.planned if one.model]
+    return sum(one.shared for one in budgets) / max(sum(one.prompt + one.reads for one in budgets), 1)
 
 
 def _between(least: str, most: str) -> str:

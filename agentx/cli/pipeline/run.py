@@ -17,18 +17,22 @@ from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import opened
-from agentx.cli.pipeline.board import shown
+from agentx.cli.pipeline.board import ReadBlob, shown
+from agentx.cli.pipeline.plan import Variables, variables_of
 from agentx.cli.terminal import Terminal
 from agentx.cli.work.run import EXIT
 from agentx.engine import models
 from agentx.pipelines.board import Board, board_of
+from agentx.pipelines.found_items import from_text
 from agentx.pipelines.runner import Runner
-from agentx.pipelines.tracked import Tracker
+from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
+from agentx.storage.git.objects import ObjectDamaged
 from agentx.synthesis.pipelines.definition.plan import Plan
-from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.reading import parse, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress
 from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
@@ -50,10 +54,22 @@ def run_pipeline(
         str,
         typer.Option(metavar="NAME", help="Model of roles that name none: PROVIDER/NAME, or script:FILE."),
     ] = "",
+    variables: Variables = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STAGE[:ITEM]", show_default=False, help="Do this stage or loop only; repeatable."
+        ),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STAGE", show_default=False, help="Do this and what it waits for; repeatable."),
+    ] = None,
     *,
     retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
     """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
+    given = variables_of(variables)
     with opened(terminal, look=True) as ws:
         runner = Runner(
             ws.engine,
@@ -61,20 +77,27 @@ def run_pipeline(
             lambda name: models.model(ws.engine, name or model),
             jobs=jobs,
             note=terminal.note,
+            variables=given,
         )
+        if kept := [f"{name}={value}" for name, value in runner.variables.items() if name not in given]:
+            terminal.note(f"With {', '.join(kept)}, as it was started; `--var` gives other values.")
         tracker = Tracker(ws.engine, runner.name)
-        look = functools.partial(_seen, runner.plan, tracker)
+
+        def look() -> Board:
+            with tracker.lock:
+                return board_of(runner.plan, tracker.progress)
+
         ws.engine.indexer.start()
         try:
             with ws.watching(), _watched(terminal, look):
-                ended = runner.run(retry=retry)
+                ended = runner.run(retry=retry, only=only or (), until=until or ())
         finally:
             tracker.close()
-        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC)))
+        terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC), _reader(ws)))
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
-    if EXIT[ended.status]:
+    if ended.status != "PARTIAL" and EXIT[ended.status]:
         raise typer.Exit(EXIT[ended.status])
 
 
@@ -115,9 +138,12 @@ def show_status(
             nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
             terminal.result({"pipelines": []}, Text(nothing, "dim"))
             return
-        plan = started_plan(ws, name)
-        tracker = Tracker(ws.engine, plan.pipeline.pipeline)
-        look = functools.partial(_seen, plan, tracker)
+        tracker = Tracker(ws.engine, started_plan(ws, name).pipeline.pipeline)
+
+        def look() -> Board:
+            with tracker.lock:
+                return board_of(_plan_of(ws, tracker.progress), tracker.progress)
+
         with _watched(terminal, look) if follow else contextlib.nullcontext():
             while follow and tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine):
                 time.sleep(1 / _LOOKS_PER_SECOND)
@@ -127,13 +153,18 @@ def show_status(
             nobody = msgspec.structs.replace(
                 tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
             )
-            board = board_of(plan, nobody)
-        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC)))
+            board = board_of(_plan_of(ws, nobody), nobody)
+        terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC), _reader(ws)))
 
 
-def _seen(plan: Plan, tracker: Tracker) -> Board:
-    with tracker.lock:
-        return board_of(plan, tracker.progress)
+def _reader(ws: Workspace) -> ReadBlob:
+    def read(blob: str) -> str:
+        try:
+            return ws.engine.git.repo.read_blob(blob).decode(errors="replace")
+        except ObjectDamaged:  # purged
+            return ""
+
+    return read
 
 
 def started_plan(ws: Workspace, name: str = "") -> Plan:
@@ -142,14 +173,22 @@ def started_plan(ws: Workspace, name: str = "") -> Plan:
     Raises:
         UsageError: It was never started here.
     """
-    found = None
-    names = dict[str, None]()
-    for event in ws.events():
-        if isinstance(event.data, PipelineStarted):
-            names[event.data.name] = None
-            if name in ("", event.data.name):
-                found = event.data
-    if found is None:
-        known = f"; there are: {', '.join(names)}" if names else " yet: `agentx pipeline run FILE` starts one"
-        raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{known}.")
-    return resolve(*parse(ws.read_body(found.definition), f"{found.name} as it was started"))
+    known = pipelines(ws.engine).known
+    started = [one for one in known.values() if one.started_at and name in ("", one.name)]
+    if not started:
+        names = ", ".join(one.name for one in known.values() if one.started_at)
+        there = f"; there are: {names}" if names else " yet: `agentx pipeline run FILE` starts one"
+        raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{there}.")
+    return _plan_of(ws, max(started, key=lambda one: one.started_at))
+
+
+def _plan_of(ws: Workspace, progress: Progress) -> Plan:
+    """Return the plan of a started pipeline, with the items that were found so far."""
+    texts = [ws.read_body(body) for body in (progress.definition, progress.items)]
+    return _resolved(progress.name, *texts, tuple(progress.variables.items()))
+
+
+@functools.lru_cache(maxsize=1)
+def _resolved(name: str, definition: str, items: str, variables: tuple[tuple[str, str], ...]) -> Plan:
+    pipeline, source = parse(definition, f"{name} as it was started")
+    return resolve(with_variables(pipeline, source, dict(variables)), source, from_text(items))

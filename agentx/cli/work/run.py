@@ -28,7 +28,7 @@ from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
 from agentx.policy.unknown_outcomes import settle, unknown
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events.pipeline_events import PipelineStarted
+from agentx.storage.events.pipeline_events import APPROVE_STAGE, PipelineStarted, key_of
 from agentx.storage.events.types import Event, RunStatus
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
@@ -339,5 +339,10 @@ def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
 
 
 def _described(call: PendingCall) -> str:
+    if call.tool == APPROVE_STAGE:
+        key = key_of(str(call.arguments.get("stage", "")), str(call.arguments.get("item", "")))
+        return plain(
+            f"{call.call_id}: stage {key}, {', '.join(call.arguments.get('files', ()))}".rstrip(", ")
+        )
     arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
     return plain(f"{call.call_id} {call.tool}({arguments})")

@@ -14,8 +14,14 @@ from agentx.pipelines.board import Board, BoardRow, Mark
 from agentx.pipelines.drawing.layers import Box, Layout, arranged
 from agentx.pipelines.drawing.text_width import text_width
 from agentx.pipelines.matrix import all_stages, shown_path
-from agentx.synthesis.pipelines.definition.pipeline import Loop, Pipeline, Role, Stage
-from agentx.synthesis.pipelines.definition.plan import Plan, agent_types, is_by_engine, is_by_model
+from agentx.synthesis.pipelines.definition.pipeline import Loop, Pipeline, Role, Stage, StageOrLoop
+from agentx.synthesis.pipelines.definition.plan import (
+    Plan,
+    agent_types,
+    is_by_engine,
+    is_by_model,
+    is_by_person,
+)
 
 _PAD = 14
 _MARGIN = 32
@@ -97,23 +103,24 @@ class _Picture:
             lines.append(_Line(_stands(self.rows[stage.id]), "stands"))
         return [_Line(stage.id, "name"), _Line(_who(stage.role, role), "soft"), *lines]
 
-    def _count(self, for_each: str) -> int:
-        return len(self.plan.items[for_each]) if for_each else 1
+    def _is_many(self, entry: StageOrLoop) -> bool:
+        """Return whether a stage or loop has several items, or items that are not known yet."""
+        return entry.for_each is not None and len(self.plan.each.get(entry.name, "??")) > 1
 
-    def _stack(self, for_each: str) -> float:
+    def _stack(self, entry: StageOrLoop) -> float:
         """Return the extra height of a stack's lower cards, in pixels."""
-        return 2 * _STACK if self._count(for_each) > 1 else 0
+        return 2 * _STACK if self._is_many(entry) else 0
 
     def _stage_box(self, stage: Stage) -> Box:
         lines = len(self.cards[stage.id]) + len(self._reads(stage))
-        return Box(stage.id, self.width, 2 * _PAD + 17 * lines, self._stack(stage.for_each))
+        return Box(stage.id, self.width, 2 * _PAD + 17 * lines, self._stack(stage))
 
     def _loop_box(self, loop: Loop) -> Box:
         inside = arranged(map(self._stage_box, loop.stages), {one.id: set(one.after) for one in loop.stages})
         head = max(text_width(text, 12) for text in _loop_lines(loop))
-        count = text_width(self._counted(loop.for_each), 12) + 3 * _PAD if loop.for_each else 0
+        count = text_width(self._counted(loop), 12) + 3 * _PAD if loop.for_each else 0
         width = max(inside.width + 2 * _PAD, head + count + 2 * _PAD)
-        return Box(loop.loop, width, inside.height + 3 * _PAD + 34, self._stack(loop.for_each), inside)
+        return Box(loop.loop, width, inside.height + 3 * _PAD + 34, self._stack(loop), inside)
 
     def _reads(self, stage: Stage) -> list[str]:
         """Return the names of the files that a stage reads, in at most two lines."""
@@ -141,7 +148,7 @@ class _Picture:
         returns = list(self._returns())
         lanes = 18 * len(returns) + (10 if returns else 0)
         foot = ["← reads   → writes   + grows when the stage is done"]
-        if any(self._count(entry.for_each) > 1 for entry in self.pipeline.stages):
+        if any(map(self._is_many, self.pipeline.stages)):
             foot[0] += "   a stack: once for each item"
         foot += ["A dashed line: waits for the item before."] if returns else []
         texts = [text_width(text, size) for text, size, _ in [*head, *((text, 11.5, "") for text in foot)]]
@@ -207,10 +214,10 @@ class _Picture:
         y = box.y + _PAD + 12
         name, who, *paths = self.cards[stage.id]
         for line in (name, who, *(_Line(text, "soft") for text in self._reads(stage)), *paths):
-            room = box.width - 2 * _PAD - (self._pill_width(stage.for_each) if line is name else 0)
+            room = box.width - 2 * _PAD - (self._pill_width(stage) if line is name else 0)
             yield _text(box.x + _PAD, y, line.cut(room), line.sort)
             y += 17
-        yield from self._pill(box, stage.for_each)
+        yield from self._pill(box, stage)
         yield "</g>"
 
     def _drawn_loop(self, box: Box, loop: Loop) -> Iterator[str]:
@@ -218,7 +225,7 @@ class _Picture:
         yield from _cards(box, "frame dashed")
         for number, text in enumerate(_loop_lines(loop)):
             yield _text(box.x + _PAD, box.y + _PAD + 12 + 17 * number, text, "soft" if number else "loop")
-        yield from self._pill(box, loop.for_each)
+        yield from self._pill(box, loop)
         if box.inside is not None:
             left = box.x + (box.width - box.inside.width) / 2
             yield f'<g transform="translate({left:.1f},{box.y + 2 * _PAD + 34:.1f})">'
@@ -227,31 +234,34 @@ class _Picture:
             yield "</g>"
         yield "</g>"
 
-    def _counted(self, for_each: str) -> str:
-        return f"×{self._count(for_each)} {for_each}"
+    def _counted(self, entry: StageOrLoop) -> str:
+        items = self.plan.each.get(entry.name)
+        count = f"×{len(items)}" if items else "for each"
+        return f"{count} {entry.for_each.name}" if entry.for_each else ""
 
-    def _pill_width(self, for_each: str) -> float:
-        return text_width(self._counted(for_each), 11.5) + 22 if for_each else 0
+    def _pill_width(self, entry: StageOrLoop) -> float:
+        return text_width(self._counted(entry), 11.5) + 22 if entry.for_each else 0
 
-    def _pill(self, box: Box, for_each: str) -> Iterator[str]:
-        if for_each:
-            width = self._pill_width(for_each) - 6
+    def _pill(self, box: Box, entry: StageOrLoop) -> Iterator[str]:
+        if entry.for_each:
+            width = self._pill_width(entry) - 6
             x = box.x + box.width - width - 8
             place = f'x="{x:.1f}" y="{box.y + 9:.1f}" width="{width:.1f}" height="20"'
             yield f'<rect class="pill" {place} rx="10"/>'
             place = f'text-anchor="middle" x="{x + width / 2:.1f}" y="{box.y + 23:.1f}"'
-            yield f'<text class="count" {place}>{escape(self._counted(for_each))}</text>'
+            yield f'<text class="count" {place}>{escape(self._counted(entry))}</text>'
 
     def _kind(self, role: Role) -> str:
         if is_by_model(role):
             return "reader" if agent_types(self.pipeline)[role.agent].read_only else "model"
-        return "engine" if is_by_engine(role) else "program"
+        return "engine" if is_by_engine(role) else "person" if is_by_person(role) else "program"
 
     def _returns(self) -> Iterator[tuple[str, str]]:
         """Yield for each entry that waits for the previous item: what it waits for, and its own name."""
         for entry in self.pipeline.stages:
-            name = entry.loop if isinstance(entry, Loop) else entry.id
-            yield from ((self.owners.get(one, one), name) for one in entry.after_previous)
+            if entry.after_previous is not None:
+                named = entry.after_previous.stages or (entry.name,)
+                yield from ((self.owners.get(one, one), entry.name) for one in named)
 
     def _return(self, layout: Layout, ends: tuple[str, str], number: int) -> str:
         """Draw a dashed line that leaves below, runs up beside all boxes, and enters from above."""

@@ -72,7 +72,8 @@ class _Claims:
                 steps = self.plan.loops[need].steps if need in self.plan.loops else (need,)
                 bits[need] = 0
                 for one in steps:
-                    bits[need] |= before[one] | (1 << self.number[one])
+                    if one in before:  # otherwise its items are not known yet
+                        bits[need] |= before[one] | (1 << self.number[one])
             return bits[need]
 
         for key, step in self.plan.steps.items():

@@ -10,12 +10,14 @@ from agentx.synthesis.pipelines.definition.faults import Faults, Place, hint
 from agentx.synthesis.pipelines.definition.pipeline import (
     BY_ENGINE,
     BY_MODEL,
+    BY_PERSON,
     Append,
     Check,
+    FoundItems,
     Pipeline,
     Role,
 )
-from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_text
+from agentx.synthesis.pipelines.definition.plan import agent_types, is_by_engine, is_by_person, is_by_text
 from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
 
 OWN_NAMES = (
@@ -27,16 +29,26 @@ OWN_NAMES = (
 _MISTYPED = 0.75
 """Similarity (difflib, 1 is equal) from which a word is taken for a misspelling of another."""
 
-OWN_KEYS = ("number", "first", "last", "of")
-"""Keys of an item that the engine fills in."""
-
 IN_CONTENT = frozenset(("files", "round", "found"))
 """Names that the engine defines in the ``content`` of its roles."""
 
 IN_PROMPTS = frozenset(
     (
         *("role", "name", "project", "item", "task", "reads", "left_out", "forbidden", "writes", "standards"),
-        *("held", "markers", "round", "found", "doubts", "tries", "reason", "rules", "wish"),
+        *(
+            "held",
+            "markers",
+            "round",
+            "found",
+            "doubts",
+            "tries",
+            "reason",
+            "rules",
+            "wish",
+            "part",
+            "parts",
+            "on_demand",
+        ),
     )
 )
 """Names that the engine defines in a role's own ``prompt``."""
@@ -67,10 +79,18 @@ class _Rules:
         for name in pipeline.variables.keys() & pipeline.items.keys():
             self.add(("variables", name), f"{name!r} is also the name of items; choose another name")
         for name, given in pipeline.items.items():
-            for number, one in enumerate(given if isinstance(given, list) else []):
-                for key in one.keys() & OWN_KEYS:
-                    what = f"{key!r} of an item is set by the engine; remove it"
-                    self.add(("items", name, number, key), what)
+            if not isinstance(given, FoundItems):
+                continue
+            if given.source and given.source not in pipeline.sources:
+                what = f"the source {given.source!r} is not defined under `sources`"
+                self.add(("items", name, "source"), what + hint(given.source, pipeline.sources))
+            if given.listed and self.is_file(
+                given.listed, ("items", name, "from"), f"items {name} come from"
+            ):
+                path = pipeline.files[given.listed].path.strip()
+                if "{" in path or "*" in path or "\n" in path:
+                    what = f"items {name} come from {given.listed}, which must be a single file, not {path}"
+                    self.add(("items", name, "from"), what)
 
     def files(self) -> None:
         pipeline = self.pipeline
@@ -99,7 +119,9 @@ class _Rules:
         elif types[role.agent].read_only and not is_by_engine(role):
             self.read_only(name, role)
         if not "".join(role.by).strip():
-            self.add((*place, "by"), f"role {name} has an empty `by`; use `model`, `engine` or a program")
+            self.add(
+                (*place, "by"), f"role {name} has an empty `by`; use `model`, `engine`, `person` or a program"
+            )
         elif meant := self.meant(role):
             what = f"role {name} is played by {role.by[0]!r}, which is not a known program"
             self.add((*place, "by"), f"{what}; did you mean {meant}?")
@@ -116,10 +138,10 @@ class _Rules:
                 self.append(name, role, append, (*place, "appends", number))
 
     def meant(self, role: Role) -> str:
-        """Return ``model`` or ``engine`` if ``by`` is a misspelling of it and not a program; else empty."""
-        word = role.by[0]
-        near = get_close_matches(word.strip().casefold(), (BY_MODEL, BY_ENGINE), 1, _MISTYPED)
-        if len(role.by) != 1 or word in (BY_MODEL, BY_ENGINE) or not near:
+        """Return the player if ``by`` is a misspelling of one and not a program; else empty."""
+        word, players = role.by[0], (BY_MODEL, BY_ENGINE, BY_PERSON)
+        near = get_close_matches(word.strip().casefold(), players, 1, _MISTYPED)
+        if len(role.by) != 1 or word in players or not near:
             return ""
         return "" if shutil.which(word) or (self.folder / word).is_file() else near[0]
 
@@ -133,6 +155,9 @@ class _Rules:
 
     def writes(self, name: str, role: Role) -> None:
         place: Place = ("roles", name, "writes")
+        if not role.writes and not (is_by_person(role) and role.reads):
+            what = "only a person approves what it reads" if role.reads else "it has nothing to do"
+            self.add(place, f"role {name} writes nothing, and {what}; let it write a file")
         self.once(name, "writes", [write.file for write in role.writes])
         for number, write in enumerate(role.writes):
             if self.pipeline.files[write.file].source:
@@ -148,13 +173,17 @@ class _Rules:
     def reads(self, name: str, role: Role) -> None:
         reads = [one.file for one in role.reads]
         self.once(name, "reads", reads)
+        for number, one in enumerate(role.reads):
+            if one.lazy and (is_by_text(role) or is_by_engine(role)):
+                what = f"role {name} has no tool to read {one.file} with; remove `lazy`"
+                self.add(("roles", name, "reads", number, "lazy"), what)
         for number, denied in enumerate(role.does_not_read):
             if denied.file in reads and "{" not in self.pipeline.files[denied.file].path:
                 what = f"role {name} lists {denied.file} under both `reads` and `does_not_read`"
                 self.add(("roles", name, "does_not_read", number), what)
-        if role.split and role.split not in reads:
-            what = f"role {name} is split over {role.split!r}, which it does not read"
-            self.add(("roles", name, "split"), what + hint(role.split, reads))
+        if role.split and role.split.over not in reads:
+            what = f"role {name} is split over {role.split.over!r}, which it does not read"
+            self.add(("roles", name, "split"), what + hint(role.split.over, reads))
 
     def once(self, name: str, part: str, files: Sequence[str]) -> None:
         for number, file in enumerate(files):
@@ -191,7 +220,7 @@ class _Rules:
         except TemplateInvalid as error:
             self.add(place, f"role {name}: {error}")
             return set()
-        values = {"title", *self.pipeline.variables, *self.pipeline.items}
+        values = {"title", "items", "plan", *self.pipeline.variables, *self.pipeline.items}
         for one in sorted({first for first, _ in named}):
             if one not in given | values:
                 what = f"role {name} uses the unknown value {one!r} in a template"

@@ -1,11 +1,14 @@
 """The order of a pipeline: which stages and loops wait for which, without cycles."""
 
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 import msgspec
 
 from agentx.synthesis.pipelines.definition.faults import Faults, Place, hint
-from agentx.synthesis.pipelines.definition.pipeline import Loop, Pipeline, Stage
+from agentx.synthesis.pipelines.definition.pipeline import FoundItems, Loop, Pipeline, Stage
+from agentx.synthesis.pipelines.templates import TemplateInvalid, names_in
 
 
 class Flat(msgspec.Struct, frozen=True):
@@ -16,9 +19,19 @@ class Flat(msgspec.Struct, frozen=True):
     place: Place
 
     @property
-    def for_each(self) -> str:
-        """The kind of items that it is repeated for; empty for none."""
-        return self.loop.for_each if self.loop else self.stage.for_each
+    def owner(self) -> Stage | Loop:
+        """What is repeated and waits for others: its loop, or the stage itself."""
+        return self.loop or self.stage
+
+    @property
+    def unit(self) -> str:
+        """The name of its owner."""
+        return self.owner.name
+
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The kinds of items that it is repeated for; empty for none."""
+        return _over(self.owner)
 
     @property
     def inside(self) -> set[str]:
@@ -41,12 +54,43 @@ class Order:
         self.stages: dict[str, Flat] = {}
         self.loops: dict[str, Loop] = {}
         self.places: dict[str, Place] = {}
+        self._named: dict[str, set[str]] = {}
         for number, entry in enumerate(pipeline.stages):
             self._enter(entry, ("stages", number))
 
-    def each(self, name: str) -> str:
-        """Return the kind of items that a stage or loop is repeated for; empty for none."""
-        return self.loops[name].for_each if name in self.loops else self.stages[name].for_each
+    def over(self, name: str) -> tuple[str, ...]:
+        """Return the kinds of items that a stage or loop is repeated for; empty for none."""
+        return _over(self.loops[name]) if name in self.loops else self.stages[name].over
+
+    def unit(self, name: str) -> str:
+        """Return the name of the loop that contains a stage, or the name itself."""
+        return self.stages[name].unit if name in self.stages else name
+
+    def writers(self, items: str) -> list[str]:
+        """Return the stages that write the list of some items."""
+        given = self.pipeline.items[items]
+        return [
+            name
+            for name, flat in self.stages.items()
+            for write in self.pipeline.roles[flat.stage.role].writes
+            if isinstance(given, FoundItems) and write.file == given.listed
+        ]
+
+    def items_of(self, name: str) -> tuple[str, ...]:
+        """Return the kinds of items that a stage needs: it is repeated for them, or names their list."""
+        flat = self.stages[name]
+        return tuple(dict.fromkeys((*flat.over, *self._named_items(flat.stage.role))))
+
+    def _named_items(self, name: str) -> set[str]:
+        """Return the kinds of items whose list a role's texts use, as in ``items.chapter``."""
+        if name not in self._named:
+            named = {
+                pair for text in _texts(self.pipeline.roles[name].model_dump()) for pair in _names_in(text)
+            }
+            self._named[name] = {
+                key for first, key in named if first == "items" and key in self.pipeline.items
+            }
+        return self._named[name]
 
     def _enter(self, entry: Stage | Loop, place: Place) -> None:
         if isinstance(entry, Stage):
@@ -56,7 +100,7 @@ class Order:
         self.loops[entry.loop] = entry
         for number, stage in enumerate(entry.stages):
             inner: Place = (*place, "stages", number)
-            for key in ("for_each", "after_previous"):
+            for key in ("for_each", "when", "after_previous"):
                 if getattr(stage, key):
                     what = f"stage {stage.id} is part of loop {entry.loop}; set `{key}` on the loop"
                     self.add((*inner, key), what)
@@ -100,20 +144,35 @@ class Order:
             self.add(place, f"{ends}, but role {found[0][0]} writes it only for the {found[0][1].only} item")
 
     def _look_at_waits(self, who: str, given: Stage | Loop, place: Place, flat: Flat | None = None) -> None:
-        for_each = flat.for_each if flat else given.for_each
-        if given.for_each and given.for_each not in self.pipeline.items:
-            what = f"{who} is repeated for each {given.for_each!r}, but there are no such items"
-            self.add((*place, "for_each"), what + hint(given.for_each, self.pipeline.items))
-            return
+        for name in _over(given):
+            if name not in self.pipeline.items:
+                what = f"{who} is repeated for each {name!r}, but there are no such items"
+                self.add((*place, "for_each"), what + hint(name, self.pipeline.items))
+                return
+        if len(set(_over(given))) < len(_over(given)):
+            self.add((*place, "for_each"), f"{who} is repeated for each of the same items twice")
         loop = flat.loop if flat else None
-        for key in ("after", "after_previous"):
-            for name in getattr(given, key):
-                why = self._objection(name, loop)
-                if not why and key == "after_previous" and (not for_each or self.each(name) != for_each):
-                    why = "but they are not both repeated for each of the same items"
-                if why:
-                    before = " of the previous item" if key == "after_previous" else ""
-                    self.add((*place, key), f"{who} waits for {name!r}{before}, {why}")
+        for name in given.after:
+            if why := self._objection(name, loop):
+                self.add((*place, "after"), f"{who} waits for {name!r}, {why}")
+        if given.after_previous is not None and loop is None:
+            self._look_at_previous(who, given, (*place, "after_previous"))
+
+    def _look_at_previous(self, who: str, given: Stage | Loop, place: Place) -> None:
+        previous, over = given.after_previous, _over(given)
+        if not over:
+            self.add(place, f"{who} waits for the previous item, but runs once; set `for_each`")
+            return
+        for name in previous.stages if previous else ():
+            why = self._objection(name, None)
+            if not why and set(self.over(name)) != set(over):
+                why = "but they are not both repeated for each of the same items"
+            if why:
+                self.add(place, f"{who} waits for {name!r} of the previous item, {why}")
+        for word in previous.by if previous else ():
+            if word.partition(".")[0] not in over:
+                what = f"{who} has a chain for each {word!r}, which is not among its items"
+                self.add((*place, "by"), what + hint(word, over))
 
     def _objection(self, name: str, loop: Loop | None) -> str:
         """Return why a stage or loop cannot wait for another; empty if it can."""
@@ -130,9 +189,25 @@ class Order:
         """Record dependency cycles."""
         for name, loop in self.loops.items():
             self._look_for_circle({one.id: one.after for one in loop.stages}, f" in loop {name}")
+        self._look_at_lists()
         graph = {name: loop.after for name, loop in self.loops.items()}
         graph |= {name: flat.stage.after for name, flat in self.stages.items() if flat.loop is None}
+        for name, flat in self.stages.items():
+            listing = (self.unit(one) for items in self.items_of(name) for one in self.writers(items))
+            graph[flat.unit] = (*graph[flat.unit], *listing)
         self._look_for_circle(graph, "")
+
+    def _look_at_lists(self) -> None:
+        """Check that each list of items is written by one stage that runs once."""
+        for name, given in self.pipeline.items.items():
+            writers = self.writers(name)
+            listed = given.listed if isinstance(given, FoundItems) else ""
+            if len(writers) > 1:
+                what = f"items {name} come from {listed}, which {' and '.join(writers)} write; one stage must"
+                self.add(("items", name, "from"), what)
+            elif writers and self.over(writers[0]):
+                what = f"items {name} come from {listed}, which stage {writers[0]} writes for each of its"
+                self.add(("items", name, "from"), f"{what} items; a stage that runs once must")
 
     def _look_for_circle(self, graph: dict[str, tuple[str, ...]], where: str) -> None:
         try:
@@ -145,3 +220,23 @@ class Order:
 
     def _who(self, name: str) -> str:
         return f"role {self.stages[name].stage.role}" if name in self.stages else "a loop"
+
+
+def _over(owner: Stage | Loop) -> tuple[str, ...]:
+    return owner.for_each.over if owner.for_each else ()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in nested lists and maps."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _names_in(text: str) -> frozenset[tuple[str, str]]:
+    try:
+        return names_in(text)
+    except TemplateInvalid:  # reported where the template is filled in
+        return frozenset()

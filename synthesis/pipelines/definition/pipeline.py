@@ -23,12 +23,16 @@ BY_MODEL = "model"
 BY_ENGINE = "engine"
 """``by`` of a role played by the engine: its files are filled from what it reads, without an agent."""
 
+BY_PERSON = "person"
+"""``by`` of a role that a person plays: approves what it reads, or writes its files."""
+
 
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
 
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Name, ...])]
+Words = Annotated[tuple[Word, ...], BeforeValidator(_listed, json_schema_input_type=Word | tuple[Word, ...])]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
 """One text, or a list of texts."""
 
@@ -133,6 +137,8 @@ class Read(PipelinePart):
     """With `fit: recent`: number of whole sections."""
     if_room: bool = False
     """Given only if there is room."""
+    lazy: bool = False
+    """Named with its size and first heading; the agent reads it with a tool when it needs it."""
     optional: bool = False
     """It may not exist yet."""
     checks: tuple[Check, ...] = ()
@@ -192,6 +198,19 @@ AllDenied = Annotated[
 ]
 
 
+class Split(PipelinePart):
+    """How the task of a role is split, if what it reads does not fit."""
+
+    over: Name
+    """A file of many, among those that it reads; each part gets some of them."""
+    join: str = ""
+    """The task of an agent that joins the parts; without one, they are put one after the other."""
+
+
+def _split(value: Any) -> Any:
+    return {"over": value} if isinstance(value, str) and value else value
+
+
 class Role(PipelinePart):
     """An agent's part in a pipeline: its instructions, what it reads, what it writes."""
 
@@ -202,7 +221,7 @@ class Role(PipelinePart):
     agent: str = "general-purpose"
     """Agent type: `explore`, `general-purpose`, or one under `agents`."""
     by: Texts = (BY_MODEL,)
-    """`model`, `engine` (fills templates), or a program with arguments."""
+    """`model`, `engine` (fills templates), `person`, or a program with arguments."""
     speaks: Literal["text", "jsonl"] = "text"
     """The program's protocol: `text` (stdin, stdout) or `jsonl`."""
     model: str = ""
@@ -215,16 +234,59 @@ class Role(PipelinePart):
     """The only files that it sees."""
     does_not_read: AllDenied = ()
     """Files that its prompt forbids."""
-    writes: tuple[Write, ...] = Field(min_length=1)
-    """The only files that it writes."""
+    writes: tuple[Write, ...] = ()
+    """The only files that it writes; none only for `by: person`, who then approves what it reads."""
     appends: tuple[Append, ...] = ()
     """What the engine adds to long-term memory."""
     standards: Texts = ()
     """Standards of quality."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of dispatches for a step."""
-    split: str = ""
+    split: Annotated[Split | None, BeforeValidator(_split, json_schema_input_type=Name | Split)] = None
     """A file of many that the task may be split over."""
+
+
+class ForEach(PipelinePart):
+    """The items that a stage is repeated for: one kind, or every combination of several kinds."""
+
+    over: Words = Field(min_length=1)
+    """Names under `items`."""
+    exclude: tuple[dict[Word, Texts], ...] = ()
+    """Combinations to leave out: ids by name; a name that is missing means all of its items."""
+    include: tuple[dict[Word, Texts], ...] = ()
+    """Of these, combinations to keep."""
+
+    @property
+    def name(self) -> str:
+        """Its items in words: ``doc × lang``."""
+        return " × ".join(self.over)
+
+
+def _over(value: Any) -> Any:
+    return {"over": value} if value and isinstance(value, str | list | tuple) else value
+
+
+Each = Annotated[
+    ForEach | None, BeforeValidator(_over, json_schema_input_type=Word | tuple[Word, ...] | ForEach)
+]
+
+
+class Previous(PipelinePart):
+    """What a stage waits for, of the item before."""
+
+    stages: Names = ()
+    """Stages to wait for; by default, the stage itself."""
+    by: Texts = ()
+    """A chain for each of these items (`lang`) or values of items (`chapter.part`)."""
+
+
+def _stages(value: Any) -> Any:
+    return {"stages": value} if value and isinstance(value, str | list | tuple) else value
+
+
+AfterPrevious = Annotated[
+    Previous | None, BeforeValidator(_stages, json_schema_input_type=Name | tuple[Name, ...] | Previous)
+]
 
 
 class Stage(PipelinePart):
@@ -234,12 +296,21 @@ class Stage(PipelinePart):
     """Name."""
     role: Name
     """Name under `roles`."""
-    for_each: str = ""
+    for_each: Each = None
     """Run for each of these items."""
+    when: str = ""
+    """A template; the stage is left out where it is empty, `false`, `no` or `0`."""
     after: Names = ()
     """Stages to wait for."""
-    after_previous: Names = ()
+    after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
+    jobs: int = Field(default=0, ge=0, le=64)
+    """Maximum number of its agents at once; 0 means as many as the run allows."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for `after` of others."""
+        return self.id
 
 
 class Until(PipelinePart):
@@ -260,14 +331,21 @@ class Loop(PipelinePart):
     """Maximum number of rounds."""
     otherwise: Literal["fail", "go-on"] = "fail"
     """After the last round without a PASS: `fail` or `go-on`."""
-    for_each: str = ""
+    for_each: Each = None
     """Run for each of these items."""
+    when: str = ""
+    """A template; the loop is left out where it is empty, `false`, `no` or `0`."""
     after: Names = ()
     """Stages to wait for."""
-    after_previous: Names = ()
+    after_previous: AfterPrevious = None
     """Stages to wait for, for the previous item."""
     stages: tuple[Stage, ...] = Field(min_length=1)
     """The stages of each round."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for `after` of others."""
+        return self.loop
 
 
 class Bounds(PipelinePart):
@@ -279,6 +357,8 @@ class Bounds(PipelinePart):
     """US dollars."""
     max_dispatches: int = Field(default=0, ge=0)
     """Dispatches."""
+    model_wait_s: float = Field(default=60.0, ge=0)
+    """Seconds to try again when a model cannot be reached."""
 
 
 class Price(PipelinePart):
@@ -294,14 +374,48 @@ def _kind(value: Any) -> str:
     return "Loop" if isinstance(value, Loop) or (isinstance(value, dict) and "loop" in value) else "Stage"
 
 
+class FoundItems(PipelinePart):
+    """Items that are found in the workspace: files, or what a file lists."""
+
+    glob: str = ""
+    """A pattern of paths; each file that it matches is an item."""
+    source: str = ""
+    """With `glob`: a name under `sources`, for files outside the artifacts."""
+    listed: str = Field(default="", alias="from")
+    """A file that lists them, by name: JSON, YAML, CSV or a list in Markdown. A stage may write it."""
+    section: str = ""
+    """With `from`: the heading of the list, in a Markdown file."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "FoundItems":
+        if bool(self.glob) == bool(self.listed):
+            raise ValueError("give either `glob` or `from`")
+        if (self.source and not self.glob) or (self.section and not self.listed):
+            raise ValueError("`source` belongs to `glob`, and `section` to `from`")
+        return self
+
+
 def _counted(value: Any) -> str:
+    if isinstance(value, dict | FoundItems):
+        return "found"
     return "number" if isinstance(value, str | int) and value != "" else "list"
+
+
+def _with_id(value: Any) -> Any:
+    return {"id": value} if isinstance(value, str) and value else value
+
+
+ItemValues = Annotated[
+    dict[Word, Any], BeforeValidator(_with_id, json_schema_input_type=str | dict[Word, Any])
+]
+"""An item: its `id`, and values for templates."""
 
 
 StageOrLoop = Annotated[Annotated[Loop, Tag("Loop")] | Annotated[Stage, Tag("Stage")], Discriminator(_kind)]
 Items = Annotated[
-    Annotated[Annotated[list[dict[Word, Any]], Field(min_length=1, max_length=MAX_ITEMS)], Tag("list")]
-    | Annotated[Annotated[int, Field(ge=1, le=MAX_ITEMS)], Tag("number")],
+    Annotated[Annotated[list[ItemValues], Field(min_length=1, max_length=MAX_ITEMS)], Tag("list")]
+    | Annotated[Annotated[int, Field(ge=1, le=MAX_ITEMS)], Tag("number")]
+    | Annotated[FoundItems, Tag("found")],
     Discriminator(_counted),
 ]
 
@@ -329,7 +443,7 @@ class Pipeline(PipelinePart):
     sources: dict[Name, str] = {}
     """Read-only trees outside the artifacts: paths relative to this file."""
     items: dict[Word, Items] = {}
-    """Items that stages run for, such as chapters: a list of maps with an `id`, or a number."""
+    """Items that stages run for, such as chapters: a list, a number, or where they are found."""
     agents: Annotated[dict[Name, AgentType], BeforeValidator(_with_ours)] = {}
     """Agent types, added or overridden."""
     files: dict[Name, File]

@@ -8,6 +8,7 @@ from agentx.synthesis.pipelines.definition.pipeline import (
     AGENTS,
     BY_ENGINE,
     BY_MODEL,
+    BY_PERSON,
     AgentType,
     Append,
     NotRead,
@@ -19,17 +20,25 @@ from agentx.synthesis.pipelines.definition.pipeline import (
 
 
 class Item(msgspec.Struct, frozen=True):
-    """An item that stages are repeated for.
+    """An item that stages are repeated for, or a combination of items.
 
     Attributes:
-        id: Its key.
+        id: Its key; of a combination, the keys of its parts with commas between them.
         number: Its place, from 1.
-        values: Its values for templates, including ``id``, ``number``, ``first`` and ``last``.
+        parts: Its values for templates by the name of the items, including ``id``, ``number``, ``first`` and
+            ``last``. A single item has one part.
+        first: Whether it is the first of its items. ``last`` says the same of the last.
     """
 
     id: str
     number: int
-    values: dict[str, Any]
+    parts: dict[str, dict[str, Any]]
+    first: bool = False
+    last: bool = False
+
+    def matches(self, word: str) -> bool:
+        """Return whether a word names it: its key, or the key of one of its parts."""
+        return word == self.id or any(part["id"] == word for part in self.parts.values())
 
 
 class ReadFile(msgspec.Struct, frozen=True):
@@ -69,6 +78,7 @@ class Step(msgspec.Struct, frozen=True):
         loop: Key of the loop that contains it, ``revise[03]``; empty for none.
         inside: Keys of the steps of the same loop that are done before it in each round.
         values: Values for its templates.
+        of: Its item; ``None`` for a stage that is done once.
         forbidden: Files that its role must not read, and why.
     """
 
@@ -84,6 +94,7 @@ class Step(msgspec.Struct, frozen=True):
     appends: tuple[AppendFile, ...]
     values: dict[str, Any]
     forbidden: tuple[NotRead, ...] = ()
+    of: Item | None = None
 
 
 class LoopStep(msgspec.Struct, frozen=True):
@@ -105,13 +116,28 @@ class LoopStep(msgspec.Struct, frozen=True):
     verdict: str
 
 
+class OpenStage(msgspec.Struct, frozen=True):
+    """A stage or loop whose steps are not known yet.
+
+    Attributes:
+        items: Name of the items that are missing.
+        needs: Keys of the steps and loops that must be done before; ``write[*]`` is all of an open stage.
+    """
+
+    items: str
+    needs: tuple[str, ...]
+
+
 class Plan(msgspec.Struct, frozen=True):
     """A fully resolved pipeline.
 
     Attributes:
+        items: The known items, by name.
         steps: By key, in topological order.
         loops: By key.
         paths: All paths of each file that roles name, by the file's name.
+        each: For each stage and loop, the items that it is repeated for; (``None``,) where it runs once.
+        open: The stages and loops whose steps are not known yet, by name.
     """
 
     pipeline: Pipeline
@@ -119,6 +145,8 @@ class Plan(msgspec.Struct, frozen=True):
     steps: dict[str, Step]
     loops: dict[str, LoopStep]
     paths: dict[str, tuple[str, ...]]
+    each: dict[str, tuple[Item | None, ...]] = {}
+    open: dict[str, OpenStage] = {}
 
     def role(self, step: Step) -> Role:
         """Return the role of a step."""
@@ -144,6 +172,16 @@ def is_by_engine(role: Role) -> bool:
     return role.by == (BY_ENGINE,)
 
 
+def is_by_person(role: Role) -> bool:
+    """Return whether a person plays a role."""
+    return role.by == (BY_PERSON,)
+
+
+def is_by_program(role: Role) -> bool:
+    """Return whether a program plays a role."""
+    return not (is_by_model(role) or is_by_engine(role) or is_by_person(role))
+
+
 def is_by_text(role: Role) -> bool:
     """Return whether a program without tools plays a role: its output is its file."""
-    return role.speaks == "text" and not is_by_model(role) and not is_by_engine(role)
+    return role.speaks == "text" and is_by_program(role)

@@ -1,6 +1,6 @@
 """Parse a pipeline's file from YAML, with a line number for every fault."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,20 @@ def read(path: Path) -> tuple[Pipeline, Source]:
     if len(data) > MAX_BYTES:
         raise PipelineInvalid(str(path), [Fault(0, "", f"the file is larger than {MAX_BYTES:,} bytes.")])
     return parse(text, str(path))
+
+
+def with_variables(pipeline: Pipeline, source: Source, given: Mapping[str, str]) -> Pipeline:
+    """Return a pipeline with other values for some of its variables.
+
+    Raises:
+        PipelineInvalid: It has no such variable.
+    """
+    faults = Faults(source)
+    for name in given:
+        if name not in pipeline.variables:
+            faults.add(("variables",), f"there is no variable {name!r}{hint(name, pipeline.variables)}")
+    faults.stop()
+    return pipeline.model_copy(update={"variables": pipeline.variables | dict(given)})
 
 
 def parse(text: str, path: str = "pipeline.yaml") -> tuple[Pipeline, Source]:

@@ -42,7 +42,7 @@ def shape_at(place: tuple[str | int, ...]) -> Shape:
     return next((one for shape in shapes for one in _branches(shape) if one.get("properties")), {})
 
 
-BRANCHES = ("Loop", "Stage", "list", "number")
+BRANCHES = ("Loop", "Stage", "list", "number", "found")
 """Tags of unions in :mod:`agentx.synthesis.pipelines.definition.pipeline`."""
 
 

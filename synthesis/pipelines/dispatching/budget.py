@@ -148,8 +148,10 @@ def fit(
 
 def item_of(step: Step) -> dict[str, Any]:
     """Return the values of a step's item; empty for a stage that is done once."""
-    values = (one for one in step.values.values() if isinstance(one, dict) and one.get("id") == step.item)
-    return next(values, {}) if step.item else {}
+    if step.of is None:
+        return {}
+    values = {key: one for part in reversed(step.of.parts.values()) for key, one in part.items()}
+    return values | {"id": step.item, "number": step.of.number}
 
 
 def task_words(role: Role, step: Step) -> str:

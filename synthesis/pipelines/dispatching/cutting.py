@@ -60,6 +60,7 @@ class Given(msgspec.Struct, frozen=True):
         whole_tokens: Tokens that the complete file would need.
         cut: What was cut, in words; empty if it is complete.
         blob: Git blob id of the complete file.
+        file: Its name under ``files``.
     """
 
     path: str
@@ -69,6 +70,7 @@ class Given(msgspec.Struct, frozen=True):
     whole_tokens: int
     cut: str = ""
     blob: str = ""
+    file: str = ""
 
 
 def fenced(given: Given) -> str:
@@ -208,7 +210,8 @@ class Cuttable:
         return around + (2 if text[:1].isspace() else 0)
 
     def _given(self, text: str, tokens: int, cut: str) -> Given:
-        return Given(self.one.path, self.rule.purpose, text, tokens, self.whole_tokens, cut, self.one.blob)
+        one, rule = self.one, self.rule
+        return Given(one.path, rule.purpose, text, tokens, self.whole_tokens, cut, one.blob, rule.file)
 
 
 class Opened:

@@ -7,17 +7,18 @@ there is such a check, a section for each item done before. The result comes fro
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.pipelines.definition.checks import number_of_words
+from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Read
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_engine
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.passages import sections_of, tokens_of
-from agentx.synthesis.pipelines.dispatching.prompt import Sending, tell
+from agentx.synthesis.pipelines.dispatching.prompt import PROTOCOL, Sending, has_shared_beginning, tell
 from agentx.synthesis.pipelines.templates import fill
 
 TOKENS_PER_WORD = 1.35
@@ -61,6 +62,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         rows: The files that it is given.
         left_out: Secondary files that do not fit, each with the reason.
         parts: Number of parts of the task; 1 if it is not split.
+        shared: Tokens at its beginning that all dispatches of the stage have in common.
         reads: All files; for a split task, those of the largest part.
         prompt: The rest of the prompt.
         system: The provider's own prompt.
@@ -71,6 +73,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[EstimateRow, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     parts: int = 1
+    shared: int = 0
     reads: int
     prompt: int
     system: int
@@ -124,6 +127,7 @@ class Estimator:
         self._place = {key: n for n, key in enumerate(plan.steps)}
         self._writers: dict[str, Step] = {}
         self._appends: defaultdict[str, list[tuple[Step, str]]] = defaultdict(list)
+        self._patterns: dict[str, list[str]] = {}
         self._texts: dict[tuple[str, str], Mapping[str, str]] = {}
         for step in plan.steps.values():
             for write in step.writes:
@@ -140,20 +144,26 @@ class Estimator:
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
         prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
-        paths = ((read, path) for read in step.reads for path in read.paths)
+        paths = ((read, path) for read in step.reads for path in read.paths if not read.rule.lazy)
         found = [one for read, path in paths for one in self._candidates(step, read, path)]
         guessed = {one.path for one, guess in found if guess}
 
         def fitted_to(window: AgentType) -> Fitted:
+            over = role.split.over if role.split else ""
             files, about, item = [one for one, _ in found], task_words(role, step), item_of(step)
-            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=role.split, item=item)
+            return fit(files, window, prompt_tokens=prompt_tokens, about=about, split=over, item=item)
 
         try:
-            return budget_of(fitted_to(agent), guessed)
+            return self._with_shared(budget_of(fitted_to(agent), guessed), found)
         except NoRoom as error:
             endless = agent.model_copy(update={"window": sys.maxsize, "max_files": sys.maxsize})
             whole = budget_of(fitted_to(endless), guessed)
             return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
+
+    def _with_shared(self, budget: Budget, found: Sequence[tuple[Candidate, bool]]) -> Budget:
+        shared = {one.path for one, _ in found if has_shared_beginning(self._plan, one.rule.file)}
+        tokens = sum(row.tokens for row in budget.rows if row.path in shared)
+        return msgspec.structs.replace(budget, shared=count_tokens(PROTOCOL) + tokens)
 
     def written(self, step: Step) -> int:
         """Return the expected number of tokens that a step writes."""
@@ -165,6 +175,12 @@ class Estimator:
         if key not in self._texts:
             self._texts[key] = self._there(msgspec.structs.replace(read, paths=(path,)))
         texts = dict(self._texts[key])
+        if "*" in path and not read.source:
+            written = {one for one in self._matched(path) if one not in texts and self._comes(one, step)}
+            if written:
+                texts |= {one: self._guessed(step, read.rule, one) for one in written}
+                yield from ((Candidate(read.rule, one, text), one in written) for one, text in texts.items())
+                return
         writer = self._writers.get(path)
         appends = [one for one in self._appends.get(path, ()) if one[0].key not in self._done]
         earlier = [heading for other, heading in appends if self._is_before(other, step)]  # not there yet
@@ -182,6 +198,18 @@ class Estimator:
                 comes or bool(earlier),
             )
 
+    def _matched(self, pattern: str) -> list[str]:
+        """Return the paths that steps write and that a pattern matches."""
+        if pattern not in self._patterns:
+            matches = path_pattern(pattern).fullmatch
+            self._patterns[pattern] = [path for path in self._writers if matches(path)]
+        return self._patterns[pattern]
+
+    def _comes(self, path: str, step: Step) -> bool:
+        """Return whether a file will be written before a step."""
+        writer = self._writers[path]
+        return writer.key not in self._done and self._place[writer.key] < self._place[step.key]
+
     def _is_before(self, one: Step, other: Step) -> bool:
         """Return whether a step comes before another: for an earlier item, or earlier for the same item."""
         first, second = item_of(one).get("number", 0), item_of(other).get("number", 0)
@@ -193,9 +221,9 @@ class Estimator:
         """Return a stand-in text of the likely length of a missing file."""
         if rule.fit == "whole":
             return _words(self._expected(path))
-        every = self._plan.items.values()
-        items = next((items for items in every if any(one.id == step.item for one in items)), ())
-        titles = (f"## {one.id} {one.values.get('title', '')}" for one in items)
+        items = self._plan.each[step.stage] if step.of else ()
+        parts = (next(iter(one.parts.values())) for one in items if one)
+        titles = (f"## {part['id']} {part.get('title', '')}" for part in parts)
         sections = "".join(f"{title}\n\n{_words(SECTION_TOKENS)}\n\n" for title in titles)
         return sections or _words(self._expected(path))
 

@@ -298,8 +298,16 @@ class Wanted:
     """
 
     def __init__(self, about: str, item: Mapping[str, Any]) -> None:
-        self._terms = query_terms(about)
-        self._named = [re.compile(pattern, re.IGNORECASE) for pattern in _names(item)]
+        self._about, self._item = about, item
+
+    # most dispatches cut nothing and need neither
+    @cached_property
+    def _terms(self) -> Mapping[str, int]:
+        return query_terms(self._about)
+
+    @cached_property
+    def _named(self) -> list[re.Pattern[str]]:
+        return [re.compile(pattern, re.IGNORECASE) for pattern in _names(self._item)]
 
     def order(self, sections: Sequence[FileSection]) -> list[int]:
         """Return indices of sections by relevance: by heading, then by search (BM25), then the latest."""

@@ -4,13 +4,16 @@ Pure bookkeeping over a plan and its progress. The caller does the steps and rep
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 import msgspec
 
 from agentx.synthesis.pipelines.definition.plan import LoopStep, Plan, Step
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress
+
+_NAMED = 3
+"""Maximum number of steps that a reason names."""
 
 Standing = Literal["waiting", "ready", "done", "failed"]
 
@@ -24,6 +27,7 @@ class Due(msgspec.Struct, frozen=True):
         reason: Why the last of them failed.
         wish: Why it has to be done again although it was done before, in the words of the requester.
         remembered: The earlier proofs of it that added something to the long-term memory.
+        judged: Content ids of the files that it was given for its last verdict, by path.
     """
 
     step: Step
@@ -32,6 +36,7 @@ class Due(msgspec.Struct, frozen=True):
     reason: str = ""
     wish: str = ""
     remembered: tuple[int, ...] = ()
+    judged: Mapping[str, str] = {}
 
 
 class Schedule:
@@ -41,11 +46,12 @@ class Schedule:
         standing: State of each step and loop, by key.
         rounds: Round of each step, by key.
         failed: Reasons of failures, by key.
+        only: Keys of the steps to do now; all of them by default.
         floor: For each step, the latest event that reopened it or a dependency; earlier proofs do not count.
     """
 
-    def __init__(self, plan: Plan, progress: Progress) -> None:
-        self.plan, self.progress = plan, progress
+    def __init__(self, plan: Plan, progress: Progress, only: Collection[str] | None = None) -> None:
+        self.plan, self.progress, self._only = plan, progress, only
         self.standing: dict[str, Standing] = {}
         self.rounds: dict[str, int] = {}
         self.failed: dict[str, str] = {}
@@ -55,6 +61,25 @@ class Schedule:
         self._ready: deque[str] = deque()
         for key in self._units():
             self._enter(key)
+
+    def again(self, plan: Plan, only: Collection[str] | None) -> "Schedule":
+        """Return a schedule of another plan of the same pipeline, with the failures so far."""
+        made = Schedule(plan, self.progress, only)
+        for key, reason in self.failed.items():
+            if made.standing.get(key, "done") != "done":
+                made.fail(key, reason)
+        return made
+
+    def waits_for(self) -> str:
+        """Return what the first step that is to be done now waits for, in words; empty for nothing."""
+        for key in sorted(self._only or ()):
+            step = self.plan.steps.get(key)
+            if step is None:
+                return f"the items of {key.partition('[')[0]} are not known yet"
+            open_ = [need for need in (*step.needs, *step.inside) if self.standing.get(need) != "done"]
+            if self.standing.get(key) == "waiting" and open_:
+                return f"{key} waits for {', '.join(open_[:_NAMED])}{' …' * (len(open_) > _NAMED)}"
+        return ""
 
     # --- progress -------------------------------------------------------------------------------------------
 
@@ -66,7 +91,7 @@ class Schedule:
             own = max(reopened.get(key, 0), reopened.get(step.stage, 0))
             needs = (*step.inside, *step.needs)
             steps = (self.plan.loops[need].steps if need in self.plan.loops else (need,) for need in needs)
-            floor[key] = max(own, *(floor[one] for some in steps for one in some), 0)
+            floor[key] = max(own, *(floor.get(one, 0) for some in steps for one in some), 0)
         return floor
 
     def amended(self, key: str) -> list[str]:
@@ -198,12 +223,15 @@ class Schedule:
         reopened = self.progress.reopened
         while self._ready:
             key = self._ready.popleft()
+            if self.standing[key] != "ready" or (self._only is not None and key not in self._only):
+                continue
             step, proof = self.plan.steps[key], self.progress.proved.get(key)
             names = [name for name in (key, step.stage) if name in reopened]
             latest = max(names, key=reopened.__getitem__, default="")
             wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
-            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier)
+            judged = self.progress.judged.get(key, {})
+            yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)
 
     def done(self, key: str) -> None:
         """Mark a step as done. The progress must contain its proof already."""
@@ -240,4 +268,9 @@ class Schedule:
     @property
     def is_done(self) -> bool:
         """Whether everything is proved."""
-        return all(self.standing[unit] == "done" for unit in self._units())
+        return not self.plan.open and all(self.standing[unit] == "done" for unit in self._units())
+
+    @property
+    def is_done_so_far(self) -> bool:
+        """Whether everything is proved that is to be done now."""
+        return self._only is not None and all(self.standing.get(key) == "done" for key in self._only)

@@ -7,8 +7,10 @@ starts.
 import msgspec
 
 from agentx.storage.events.pipeline_events import (
+    APPROVE_STAGE,
     Dispatched,
     FileAmended,
+    ItemsFound,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
@@ -16,11 +18,19 @@ from agentx.storage.events.pipeline_events import (
     StageReopened,
     key_of,
 )
-from agentx.storage.events.types import ApprovalDecided, Event, RunEnded, RunStatus, changes_of
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    Body,
+    Event,
+    RunEnded,
+    RunStatus,
+    ToolCallRequested,
+    changes_of,
+)
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 6
+VERSION = 7
 """Raised whenever the same events would be folded differently."""
 
 
@@ -33,6 +43,8 @@ class Sent(msgspec.Struct):
         writes: Files that it has exclusive write access to.
         by_engine: Whether the engine itself does the step.
         decided: Number of the latest event in which the user approved or denied one of its calls.
+        asks: Its calls that wait for approval.
+        shown: Content ids of the files that a person is asked to approve, by path.
     """
 
     pipeline: str
@@ -46,6 +58,8 @@ class Sent(msgspec.Struct):
     writes: tuple[str, ...] = ()
     by_engine: bool = False
     decided: int = 0
+    asks: list[str] = msgspec.field(default_factory=list)
+    shown: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Proof(msgspec.Struct):
@@ -82,6 +96,7 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
+        given: Content ids of the files that the latest of them was given, by path.
     """
 
     seq: int
@@ -89,6 +104,7 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -115,7 +131,12 @@ class Progress(msgspec.Struct):
         remembered: The proofs that added something to the long-term memory, by key.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
+        seen: Content ids of the files that a person last decided on, by key and path.
+        judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        definition: The pipeline's file as it was last started.
+        variables: Values that replace those of the definition, by name.
+        items: The items that were found, as the text of :class:`ItemsFound`.
         dispatches: Number of dispatched agents. ``retries`` counts those whose work was not accepted.
         usage: Usage of its runs.
     """
@@ -137,7 +158,12 @@ class Progress(msgspec.Struct):
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
+    seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    definition: Body = Body("")
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+    items: Body = Body("")
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
@@ -161,6 +187,9 @@ class Pipelines(msgspec.Struct):
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
+                progress.definition, progress.variables = started.definition, started.variables
+            case ItemsFound() as found:
+                self.of(found.pipeline).items = found.items
             case PipelineEnded() as ended:
                 progress = self.of(ended.name)
                 progress.status, progress.reason, progress.ended_at = ended.status, ended.reason, event.at
@@ -191,8 +220,8 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {})
-        if before is not None and before.round == sent.round and (sent.part or by_engine):
+        made = WrittenFile(event.seq, sent.round, {}, given={one.path: one.blob for one in sent.reads})
+        if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
         if sent.part:
             _forget(made, progress.running[event.run])
@@ -210,8 +239,13 @@ class Pipelines(msgspec.Struct):
         """Fold in an event of an agent between its start and its end."""
         sent = progress.running[event.run]
         match event.data:
-            case ApprovalDecided():
+            case ApprovalDecided() as decided:
                 sent.decided = event.seq
+                sent.asks = [one for one in sent.asks if one != decided.call_id]
+            case ToolCallRequested(awaits_approval=True) as asked:
+                sent.asks.append(asked.call_id)
+                files = asked.arguments.get("files") if asked.tool == APPROVE_STAGE else None
+                sent.shown = files if isinstance(files, dict) else {}
             case RunEnded() as ended:
                 progress.usage += Usage(ended.prompt_tokens, ended.completion_tokens, ended.cost_usd)
                 if ended.status == "WAITING":  # resumed after the user's decision; only then it ends for good
@@ -236,6 +270,8 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
     sent = progress.running.pop(event.run)
     progress.waiting.pop(sent.key, None)
+    if sent.shown:
+        progress.seen[sent.key] = sent.shown
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
@@ -264,6 +300,8 @@ def _forget(written: WrittenFile, sent: Sent) -> None:
 
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
+    if proved.verdict and key in progress.written:
+        progress.judged[key] = progress.written[key].given
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
     # an agent that is dispatched again starts from nothing
     progress.written[key] = WrittenFile(event.seq, proved.round, {})

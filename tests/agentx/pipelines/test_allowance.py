@@ -37,9 +37,9 @@ def test_no_more_agents_are_sent_than_the_limits_allow_with_eight_at_once(desk, 
     assert (ended.status, ended.dispatches) == ("COMPLETED", 8)
 
 
-@pytest.mark.parametrize("limit", ["max_tokens: 1000", "max_cost_usd: 1"])
+@pytest.mark.parametrize("limit", ["max_tokens: 1400", "max_cost_usd: 1.4"])
 def test_those_at_work_are_counted_with_what_the_plan_estimates(desk, limit):
-    """Each may take some 300 tokens, and takes 121 then: all are sent, but never many at once."""
+    """Each may take some 400 tokens, and takes 121 then: all are sent, but never many at once."""
     desk.path.write_text(EIGHT.replace("LIMIT", limit), "utf-8")
     at_work: list[str] = []
     most: list[int] = []
@@ -52,7 +52,8 @@ def test_those_at_work_are_counted_with_what_the_plan_estimates(desk, limit):
         return well(path, prompt)
 
     assert desk.run(counted, jobs=8).status == "COMPLETED"
-    assert all(250 < 2 * one.tokens < 350 for one in desk.facts("Dispatched"))
+    tokens = [one.tokens for one in desk.facts("Dispatched")]
+    assert all(350 < 2 * one < 450 for one in tokens)
     assert max(most) <= 4
 
 

@@ -117,7 +117,9 @@ def test_what_an_agent_reads_again_takes_its_room_once(desk):
 )
 def test_the_next_agent_is_told_what_came_of_the_calls_of_the_last_one(desk, call, told):
     assert run(desk, at("drafts/01.md", ("", [call]))).status == "FAILED"
-    assert sum(told in prompt for prompt in desk.author.prompts) == 4  # two agents, who are asked twice
+    assert (
+        sum(told in prompt for prompt in desk.author.prompts) == 8
+    )  # two agents, who are asked four times: one reminder
     assert not desk.ws.state.leases
     assert [one.status for one in desk.facts("RunEnded")] == ["COMPLETED", *["FAILED"] * 3]
 
@@ -275,7 +277,7 @@ def source(desk):
 
 def pointed_to(desk: Desk) -> list[str]:
     plan = Runner(desk.ws.engine, desk.path, lambda _name: None).plan
-    files = Files(desk.ws.engine.artifacts, plan, desk.path.parent)
+    files = Files(desk.ws.engine.artifacts, plan.pipeline, desk.path.parent)
     return [one.path for one in files.of(plan.steps["outline"].reads[0])]
 
 

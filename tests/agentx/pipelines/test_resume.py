@@ -278,3 +278,40 @@ def test_a_split_task_that_is_done_again_and_dies_takes_no_part_of_before(desk):
     redo(desk.ws.engine, Runner(desk.ws.engine, desk.path, lambda _: None).plan, "index", "", "it is dull")
     run(desk, lambda path, prompt: long(path, prompt).replace("the old", "the new"), 3)  # in the second part
     assert desk.text("index.md").count("the new") == 3
+
+
+JOINED = SPLIT.replace(
+    "split: every\n", "split: {over: every, join: Make one index of the parts.}\n"
+).replace(
+    "marker: INDEX_DONE}",
+    "marker: INDEX_DONE, checks: [{length: {words: 90, within: 0.9}}, {sections: [All]}]}",
+)
+
+
+def index(path: str, prompt: str) -> str:
+    if path == "index.md":
+        return "## All\n\nOne index of many words, made of three.\n\n<!-- INDEX_DONE -->\n"
+    return long(path, prompt)
+
+
+def test_parts_that_cannot_be_put_one_after_the_other_are_joined_by_an_agent(desk):
+    desk.path.write_text(JOINED, "utf-8")
+    dull = iter([True])
+
+    def once_dull(path, prompt):
+        text = index(path, prompt)
+        return text.replace("## All", "## Some") if path == "index.md" and next(dull, False) else text
+
+    model = run(desk, once_dull, 17, 22)  # in a part, and in the joining
+    sent = [(one.part, one.joins) for one in desk.facts("Dispatched") if one.stage == "index"]
+    parts = [part for part, joins in sent if not joins]
+    assert parts == [1, 2, 2, 3]  # they are kept when the joining dies, and when it is not accepted
+    assert sum(joins for _, joins in sent) == 3
+    part = next(prompt for prompt in model.prompts if "index.part-2" in prompt)
+    assert "part 2 of 3" in part
+    assert "Length: about 30 words." in part
+    assert "It has these sections" not in part
+    join = next(prompt for prompt in model.prompts if "Make one index of the parts." in prompt)
+    assert join.count("Index of the old.") == 3
+    assert "Length: 90 words" in join
+    assert "One index" in desk.text("index.md")

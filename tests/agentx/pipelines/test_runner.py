@@ -214,6 +214,8 @@ def test_a_model_that_does_not_answer_stops_the_pipeline_and_counts_as_no_try(de
             raise ModelError("the server cannot be reached", retryable=True)
         return well(path, prompt)
 
+    text = desk.path.read_text("utf-8")
+    desk.path.write_text(f"{text}limits: {{model_wait_s: 0}}\n", "utf-8")
     for _ in range(4):  # more often than there are attempts
         ended = desk.run(down, jobs=2)
         assert ended.status == "FAILED"

@@ -147,5 +147,5 @@ def test_the_work_of_a_plan_grows_as_its_items_do():
         return seen[0]
 
     plan()  # what is compiled once is compiled
-    few, more, many = calls(10), calls(40), calls(160)
-    assert many - more <= 4.5 * (more - few)
+    few, more, many = calls(10), calls(40), calls(90)  # keys of two digits, so paths of the first are known
+    assert many - more <= 1.9 * (more - few)

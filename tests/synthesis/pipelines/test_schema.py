@@ -39,7 +39,6 @@ def test_editors_take_what_the_engine_takes(validator):
         ("marker: STYLE", "marker: style"),
         ("{id: style, role: editor}", "{id: style}"),
         ("until: {file: review}", "at_most: 99\n    until: {file: review}"),
-        ("writes:\n      - {file: style, marker: STYLE}", "writes: []"),
     ],
 )
 def test_editors_refuse_what_the_engine_refuses(validator, old, new):
