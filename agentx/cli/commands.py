@@ -154,6 +154,7 @@ COMMANDS: dict[str, Entry] = {
     "pipeline plan": Entry("pipeline.plan:show_plan", "pipeline plan essays.yaml", _READS),
     "pipeline run": Entry("pipeline.run:run_pipeline", "pipeline run essays.yaml"),
     "pipeline redo": Entry("pipeline.pipeline:redo_stage", 'pipeline redo write --reason "Too long."'),
+    "pipeline verify": Entry("pipeline.upkeep:verify", "pipeline verify", _READS),
     "pipeline amend": Entry("pipeline.pipeline:amend_file", 'pipeline amend style.md --reason "New rule."'),
     "pipeline matrix": Entry("pipeline.plan:show_matrix", "pipeline matrix essays.yaml", _READS),
     "pipeline graph": Entry("pipeline.pipeline:draw", "pipeline graph essays.yaml --to essays.svg", _READS),

@@ -22,18 +22,19 @@ from agentx.directing.executors import Assignment, Command, Executor, ModelLoop,
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.costs import price_in
+from agentx.pipelines.inputs import player, rests_on
 from agentx.pipelines.person_steps import PersonSteps
 from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
+from agentx.pipelines.workers.results import Came
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Dispatched, GivenFile
-from agentx.storage.events.types import ApprovalDecided, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile
+from agentx.storage.events.types import ApprovalDecided, Body, Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
@@ -160,12 +161,14 @@ class Dispatcher:
         came = self._fill_in(due, found)
         return msgspec.structs.replace(came, final=True)  # a retry would fill it in with the same result
 
-    def prove_found(self, due: Due, *, own: bool) -> bool:
+    def prove_found(self, due: Due, *, own: bool, again: bool = False) -> bool:
         """Prove a step whose files already exist, marked and in order; return whether it is proved.
 
-        ``own`` says whether agents of this pipeline wrote them, in this round.
+        ``own`` says whether agents of this pipeline wrote them, in this round; ``again``, whether they proved
+        the step before.
         """
-        if not due.step.writes or not (own or all(write.rule.marker for write in due.step.writes)):
+        known = own or again or all(write.rule.marker for write in due.step.writes)
+        if not (due.step.writes and known):
             return False
         try:
             found = self.examiner.findings(due.step)
@@ -244,15 +247,18 @@ class Dispatcher:
         step = due.step
         own = {write.path: write for write in step.writes}
         views: dict[str, DispatchView] = {}
+        given: list[PointedText] = []
         for read in step.reads:
             files = self.files.of(read, own)
+            given += files
             bodies = [self.examiner.body(file.path, file.text) for file in files]
             views[read.rule.file] = DispatchView(
                 "\n\n".join(file.text for file in files), "\n\n".join(bodies)
             )
         values = step.values | {"files": views, "round": due.round, "found": list(found)}
         texts = {write.path: _marked(fill(write.rule.content, values), write) for write in step.writes}
-        sent = self._sent(due, writes=tuple(texts))
+        rests = rests_on(self._engine.write_path, self._plan, step, given)
+        sent = self._sent(due, rests, writes=tuple(texts))
         run = self._take(f"Fill in {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)
@@ -296,11 +302,13 @@ class Dispatcher:
             done=done,
         )
         whole = {file.path: file.text for _, file in pointed} | {one.path: one.text for one in own}
+        by = player(role, self._folder)
+        rests = rests_on(self._engine.write_path, self._plan, step, (file for _, file in pointed), by)
         if not fitted.parts:
-            return self._send_one(due, role, sending, fitted, whole)
+            return self._send_one(due, role, sending, fitted, whole, rests=rests)
         for number, paths in list(enumerate(fitted.parts, 1))[fitted.done :]:
             share = TaskShare(number, len(fitted.parts), tuple(paths))
-            came = self._send_one(due, role, sending, fitted.part(number), whole, share)
+            came = self._send_one(due, role, sending, fitted.part(number), whole, share, rests)
             if came.status != "COMPLETED":
                 return came
         if role.split and role.split.join:
@@ -362,6 +370,7 @@ class Dispatcher:
         fitted: Fitted,
         whole: Mapping[str, str],
         share: TaskShare = WHOLE,
+        rests: tuple[Body, Basis] = (Body(""), Basis()),
     ) -> Came:
         step, agent = due.step, self._plan.agent(role)
         writes = {write.path: _part_of(write.path, share.part) for write in step.writes} if share.part else {}
@@ -385,7 +394,7 @@ class Dispatcher:
             if leave.refused:
                 return Came("LIMIT_REACHED", leave.refused, unsent=True)
             sent = msgspec.structs.replace(
-                self._sent(due, writes=tuple(own), agent=agent),
+                self._sent(due, rests, writes=tuple(own), agent=agent),
                 part=share.part,
                 joins=share.joins,
                 through=share.paths[-1] if share.paths else "",
@@ -470,7 +479,14 @@ class Dispatcher:
 
     # --- beginning and ending a run -------------------------------------------------------------------------
 
-    def _sent(self, due: Due, *, writes: tuple[str, ...], agent: AgentType | None = None) -> Dispatched:
+    def _sent(
+        self,
+        due: Due,
+        rests: tuple[Body, Basis] = (Body(""), Basis()),
+        *,
+        writes: tuple[str, ...],
+        agent: AgentType | None = None,
+    ) -> Dispatched:
         lasts = timedelta(seconds=(agent.max_time_s if agent else 0.0) + LEASE_MARGIN_S)
         return Dispatched(
             pipeline=self._plan.pipeline.pipeline,
@@ -480,6 +496,8 @@ class Dispatcher:
             round=due.round,
             writes=writes,
             until=stamp(datetime.now(UTC) + lasts, timespec="seconds"),
+            inputs=rests[0],
+            basis=rests[1],
         )
 
     def _start_for_person(self, due: Due) -> str:
@@ -595,7 +613,7 @@ class Dispatcher:
             files = [self.files.text(_part_of(write.path, n)) for n in range(1, parts + 1)]
             bodies = [body_of(file.text, write.rule.marker, write.path) for file in files if file]
             texts[write.path], own[write.path] = _marked("\n\n".join(bodies), write), write
-        sent = self._sent(due, writes=tuple(texts))
+        sent = self._sent(due, writes=tuple(texts))  # its parts rest on what they were given
         run = self._take(f"Join {parts} parts into {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)

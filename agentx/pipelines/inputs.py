@@ -1,20 +1,35 @@
-"""Checks before a pipeline starts: input files that no role writes, and the programs that play roles."""
+"""The inputs of a pipeline: those that are missing before it starts, and those that a step rests on."""
 
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path, PurePath, PurePosixPath
 
 import msgspec
 
-from agentx.pipelines.pointed_files import PYTHON, Files, PointerMissing
+from agentx.pipelines.pointed_files import PYTHON, Files, PointedText, PointerMissing
+from agentx.recording.write_path import WritePath
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.pipeline_events import Basis
+from agentx.storage.events.types import Body
+from agentx.storage.files import nofollow
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_program
+from agentx.synthesis.pipelines.definition.pipeline import Role
+from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_program
+from agentx.synthesis.pipelines.running.basis import basis_of
 
 _TOLD = 6
 """Number of files that a message names; of more, it names the directory."""
+
+
+_INLINE_BYTES = 2_000
+"""A longer list of inputs is stored as a blob, so that its event stays small."""
+
+_NAME = 60
+"""Maximum number of characters of a program's name."""
 
 
 class _Absent(msgspec.Struct):
@@ -130,3 +145,53 @@ def _words(paths: Sequence[Path | None]) -> str:
     """Join paths, relative to the current directory, for a command line; the shell expands patterns."""
     told = (os.path.relpath(path) for path in paths if path)
     return " ".join(word if "*" in word else shlex.quote(word) for word in told)
+
+
+# --- what a step rests on ---------------------------------------------------------------------------------
+
+
+def rests_on(
+    path: WritePath, plan: Plan, step: Step, files: Iterable[PointedText], by: str = ""
+) -> tuple[Body, Basis]:
+    """Return the list of a step's inputs, and what else it rests on.
+
+    Args:
+        path: Stores a long list.
+        plan: The pipeline.
+        step: The step.
+        files: The contents that it was given.
+        by: The program that plays its role.
+    """
+    found = {file.path: file.blob for file in files}
+    text = "\n".join(f"{blob} {name}" for name, blob in found.items())
+    body = path.body(text, _INLINE_BYTES)
+    return msgspec.structs.replace(body, text="") if body.blob else body, basis_of(plan, step, by)
+
+
+def inputs_of(files: Files, step: Step) -> list[PointedText]:
+    """Return the files that a step reads, as far as they can be read."""
+    found: list[PointedText] = []
+    for read in step.reads:
+        try:
+            found += files.of(read)
+        except AgentXError:  # it is proved by its own files, whatever became of these
+            continue
+    return found
+
+
+def player(role: Role, folder: Path) -> str:
+    """Return the program that plays a role, with a digest of its arguments and of its files in ``folder``.
+
+    Empty for others: a model is named where its run starts.
+
+    >>> player(Role(by=("cat", "-n"), writes=[{"file": "a"}]), Path())
+    'cat (fc33e26e)'
+    """
+    if not is_by_program(role):
+        return ""
+    found = blake2b(digest_size=4)
+    for word in role.by:
+        beside = (folder / word).resolve()
+        own = beside.is_file() and beside.is_relative_to(folder)
+        found.update(nofollow.read(beside) if own else word.encode() + b"\0")
+    return f"{PurePath(role.by[0]).name[:_NAME]} ({found.hexdigest()})"

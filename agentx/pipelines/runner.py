@@ -4,6 +4,7 @@ The history alone says what is done. A killed run leaves three things: proofs, m
 and dispatches without an end. The next run keeps the first, proves the second, and repeats the third.
 """
 
+import os
 import signal
 import threading
 from collections import Counter
@@ -19,17 +20,18 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
+from agentx.pipelines.changes import Words, present_of
 from agentx.pipelines.costs import model_faults
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
 from agentx.pipelines.inputs import missing
 from agentx.pipelines.pointed_files import Files
-from agentx.pipelines.results import Came
-from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.work_queue import WorkQueue
-from agentx.pipelines.worker_pool import Crew
+from agentx.pipelines.workers.results import Came
+from agentx.pipelines.workers.selection import Selection
+from agentx.pipelines.workers.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
 from agentx.recording.staging import Content
@@ -39,6 +41,7 @@ from agentx.storage.events.pipeline_events import (
     ItemsFound,
     PipelineEnded,
     PipelineStarted,
+    StageKept,
     StageReopened,
 )
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
@@ -52,7 +55,8 @@ from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, 
 from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
-from agentx.synthesis.pipelines.running.pipeline_progress import Progress, TaskPart
+from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Proof, TaskPart
+from agentx.synthesis.pipelines.running.staleness import Stale, Staleness
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
@@ -108,6 +112,7 @@ class Runner:
 
     Attributes:
         plan: The resolved content of the file, with the items that are known.
+        files: Reads the files that roles are pointed to.
         variables: Values in place of those of the file, given now or at the last start.
 
     Raises:
@@ -131,8 +136,8 @@ class Runner:
         kept = {name: value for name, value in progress.variables.items() if name in pipeline.variables}
         self.variables = kept | dict(variables or {})
         self._pipeline = with_variables(pipeline, self._source, self.variables)
-        self._files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
-        self._found = find_items(self._pipeline, self._files, progress.proved)
+        self.files = Files(engine.artifacts, self._pipeline, self._path.parent, engine.trust)
+        self._found = find_items(self._pipeline, self.files, progress.proved)
         self.plan: Plan = resolve(self._pipeline, self._source, self._found.known)
         self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
@@ -144,7 +149,7 @@ class Runner:
 
     def _new_dispatcher(self) -> Dispatcher:
         return Dispatcher(
-            self._engine, self.plan, self._files, self._models, self._allowance, self._list_faults
+            self._engine, self.plan, self.files, self._models, self._allowance, self._list_faults
         )
 
     def run(self, *, retry: bool = False, only: Collection[str] = (), until: Collection[str] = ()) -> Ended:
@@ -169,6 +174,8 @@ class Runner:
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
+            self._words = Words(tracker.changed, self.files)
+            self._compare(tracker)
             try:
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
@@ -205,7 +212,7 @@ class Runner:
         if broken := _settle(self._engine, self.name):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
-        absent = missing(self.plan, self._files, done)
+        absent = missing(self.plan, self.files, done)
         if missed := [
             *self._found.missing,
             *absent,
@@ -221,11 +228,19 @@ class Runner:
             files=self._file_rules(),
             retry=retry,
             variables=self.variables,
+            file=self._place(),
         )
         drafts = [Draft(data=started, actor=self._engine.settings.actor)]
         if self._found.known:
             drafts.append(Draft(data=self._items_found(), actor=ACTOR))
         self._engine.write_path.record(drafts)
+
+    def _place(self) -> str:
+        """Return the path of the pipeline's file, relative to the workspace where that is possible."""
+        try:
+            return Path(os.path.relpath(self._path, self._engine.root)).as_posix()
+        except ValueError:  # another drive
+            return self._path.as_posix()
 
     def _items_found(self) -> ItemsFound:
         known = self._found.known
@@ -273,8 +288,16 @@ class Runner:
                 if (made := (one.path, known.get(one.path, ""))) in others and made not in mine
             ]
             if wrong:
+                # What depends on a file that is gone is done again only if it comes out otherwise
+                is_gone = own.issuperset(one.path for one in step.writes) and not any(
+                    known.get(one.path, one.blob) != one.blob for one in proof.outputs
+                )
                 gone = StageReopened(
-                    pipeline=self.name, stage=step.stage, item=step.item, reason=" ".join(wrong)
+                    pipeline=self.name,
+                    stage=step.stage,
+                    item=step.item,
+                    reason=" ".join(wrong),
+                    if_changed=is_gone,
                 )
                 reopened.append(Draft(data=gone, actor=ACTOR))
         if reopened:
@@ -311,8 +334,13 @@ class Runner:
                     queue.over(due, came)
                     if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
                         queue.follow(self.plan)
+                        self._compare(tracker)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
+
+    def _compare(self, tracker: Tracker) -> None:
+        present = present_of(self._engine, self.files, tracker.changed)
+        self._staleness = Staleness(self.plan, tracker.progress, present)
 
     def _finds_items(self, step: Step, progress: Progress) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
@@ -321,7 +349,7 @@ class Runner:
         touched = step.writes or (step.reads if is_by_person(self.plan.role(step)) else ())
         if lists.isdisjoint(one.rule.file for one in touched):
             return False
-        found = find_items(self._pipeline, self._files, progress.proved, before=self._found.known)
+        found = find_items(self._pipeline, self.files, progress.proved, before=self._found.known)
         if found.known == self._found.known:
             return False
         self._found = found
@@ -337,7 +365,7 @@ class Runner:
         for name, given in self._pipeline.items.items():
             if isinstance(given, FoundItems) and given.listed == file:
                 try:
-                    items = read_list(self._pipeline, self._files, given, text)
+                    items = read_list(self._pipeline, self.files, given, text)
                     resolve(self._pipeline, self._source, self._found.known | {name: items})
                 except PipelineInvalid as error:
                     faults.append(f"The pipeline cannot use its items: {error}")
@@ -372,7 +400,7 @@ class Runner:
         """Do a step in a worker thread; files that exist already are proved instead of written again."""
         with tracker.lock:
             key, progress = due.step.key, tracker.progress
-            floor = schedule.floor[key]
+            floor = max(schedule.floor[key], schedule.doubt[key])
             written = progress.written.get(key)
             own, made, parts = False, set[str](), dict[int, TaskPart]()
             if written is not None and written.round == due.round and written.seq > floor:
@@ -381,8 +409,13 @@ class Runner:
                 own = written.accepted or made.issuperset(write.path for write in due.step.writes)
             untouched = written is None and due.round == 1 and not floor and key not in progress.proved
             waits, amended = progress.waiting.get(key, ""), schedule.amended(key)
+            proof = progress.proved.get(key)
+            is_sent = written is not None and written.seq > floor
+            in_doubt = schedule.in_doubt(key) and not (waits or is_sent)
         send = self._dispatcher
         try:
+            if in_doubt and proof:
+                return self._bring_up_to_date(due, proof, tracker)
             came = send.take_amended(due, amended, waits) if amended else None
             came = send.resume(due, waits) if waits and came is None else came
             if came is None and (own or untouched) and send.prove_found(due, own=own):
@@ -391,6 +424,26 @@ class Runner:
         except AgentXError as error:  # not dispatched: an input is missing or does not fit
             who = f"role {due.step.role} (stage {due.step.key})"
             return Came("FAILED", f"{who}: {one_line(str(error))}", final=True)
+
+    def _bring_up_to_date(self, due: Due, proof: Proof, tracker: Tracker) -> Came:
+        """Do a proved step again only if its inputs have changed.
+
+        Its own files count as its result if they were changed, and are not written again.
+        """
+        step, send = due.step, self._dispatcher
+        with tracker.lock:
+            causes = tuple(self._staleness.causes(step, proof, unknown=True))
+            why = self._words.told(Stale(step, causes)).why
+        if not causes:
+            kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
+            self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
+            return Came("COMPLETED")
+        if changed := [cause.path for cause in causes if cause.kind == "output" and cause.after]:
+            if came := send.take_amended(due, changed):
+                return came
+        elif {cause.kind for cause in causes} == {"checks"} and send.prove_found(due, own=False, again=True):
+            return Came("COMPLETED")
+        return send.do(msgspec.structs.replace(due, wish=due.wish or why))
 
     def _take(self, due: Due, came: Came) -> None:
         if came.status == "COMPLETED" and came.reason:
@@ -521,6 +574,20 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
         WorkspaceBusy: The pipeline is running. A step proved meanwhile would count although its input is to
             be redone.
     """
+    steps = named_steps(plan, stage, item)
+    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
+    with alone(engine):
+        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
+        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
+    return steps
+
+
+def named_steps(plan: Plan, stage: str, item: str) -> list[Step]:
+    """Return the steps of a stage; an empty ``item`` is all items.
+
+    Raises:
+        PipelineStopped: The stage or item is unknown.
+    """
     steps = [step for step in plan.steps.values() if step.stage == stage and item in ("", step.item)]
     if not steps:
         known = ", ".join(dict.fromkeys(step.stage for step in plan.steps.values()))
@@ -529,8 +596,4 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
             raise PipelineStopped(f"Unknown stage {stage!r}; the stages are {known}.")
         what = f"its items are {items}." if items else "it runs once, without items."
         raise PipelineStopped(f"Stage {stage!r} has no item {item!r}; {what}")
-    reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
-    with alone(engine):
-        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
-        engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps

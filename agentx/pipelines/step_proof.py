@@ -13,19 +13,20 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
+from agentx.pipelines.inputs import inputs_of, rests_on
 from agentx.pipelines.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import ProvedFile, StageProved
-from agentx.storage.events.types import Draft, Event, FileChange, Payload
+from agentx.storage.events.pipeline_events import Basis, ProvedFile, StageProved
+from agentx.storage.events.types import Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
 from agentx.synthesis.pipelines.definition.pipeline import Check
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_person
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
 from agentx.synthesis.pipelines.proving.markdown import lines_of
 from agentx.synthesis.pipelines.running.due_steps import Due
@@ -181,7 +182,10 @@ class Examiner:
         ``before`` is recorded before it; in the same append where the step adds nothing to files. ``found``
         says whether the files existed before.
         """
-        step = due.step
+        step, path = due.step, self._engine.write_path
+        inputs, basis = Body(""), Basis()
+        if found or is_by_person(self._plan.role(step)):  # no agent was given its inputs
+            inputs, basis = rests_on(path, self._plan, step, inputs_of(self._files, step))
         proved = StageProved(
             pipeline=self._plan.pipeline.pipeline,
             stage=step.stage,
@@ -191,8 +195,9 @@ class Examiner:
             checks=fitting(examined.held, HELD_BYTES),
             verdict=examined.verdict,
             found=found,
+            inputs=inputs,
+            basis=basis,
         )
-        path = self._engine.write_path
         agent = f"agent:{step.role}" if run else ACTOR
         drafts = [Draft(data=data, actor=agent, run=run) for data in before]
         if not step.appends:

@@ -43,6 +43,7 @@ class Tracker:
             self._seq = engine.log.state.seq
             self.close = engine.bus.subscribe(ALL, self._take)
         self.progress: Progress = self._all.of(name)
+        self.changed = self._all.changed
 
     def _take(self, event: Event) -> None:
         with self.lock:

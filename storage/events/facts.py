@@ -8,6 +8,7 @@ from agentx.storage.events.pipeline_events import (
     ItemsFound,
     PipelineEnded,
     PipelineStarted,
+    StageKept,
     StageProved,
     StageReopened,
 )
@@ -62,6 +63,7 @@ FACTS: dict[str, type[Payload]] = {
         PipelineEnded,
         Dispatched,
         StageProved,
+        StageKept,
         StageReopened,
         FileAmended,
         Recognized,

@@ -51,6 +51,7 @@ class PipelineStarted(Payload, frozen=True):
         files: Files whose classes are enforced from now on, until the pipeline is started with others.
         retry: Whether items that used up their retries are tried again.
         variables: Values that replace those of the definition, by name.
+        file: Path of its definition file, relative to the workspace.
     """
 
     name: str
@@ -59,6 +60,7 @@ class PipelineStarted(Payload, frozen=True):
     files: tuple[FileRule, ...] = ()
     retry: bool = False
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    file: str = ""
 
     def _line(self, _event: Event, /) -> str:
         return f"Start pipeline {self.name}"
@@ -121,6 +123,20 @@ class GivenFile(msgspec.Struct, frozen=True, omit_defaults=True):
     cut: str = ""
 
 
+class Basis(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a step rests on beside the contents of its inputs; each digest is hex blake2b-64.
+
+    Attributes:
+        prompt: Digest of the role's texts, and of the values that they use. Empty where nothing is known.
+        checks: Digest of the markers and checks.
+        by: The program that played the role, with a digest of its arguments and files; empty for a model.
+    """
+
+    prompt: str = ""
+    checks: str = ""
+    by: str = ""
+
+
 class Dispatched(Payload, frozen=True):
     """An agent without memory was dispatched to one stage, with these files and no others.
 
@@ -142,6 +158,8 @@ class Dispatched(Payload, frozen=True):
         writes: Files that are leased to it.
         until: When the lease expires, as UTC time in ISO 8601.
         digest: Hex blake2b-128 of the complete prompt, including file contents.
+        inputs: All files that its role reads, as lines of a Git blob id and a path.
+        basis: What else the step rests on.
     """
 
     pipeline: str
@@ -160,6 +178,8 @@ class Dispatched(Payload, frozen=True):
     tokens: int = 0
     max_tokens: int = 0
     digest: str = ""
+    inputs: Body = Body("")
+    basis: Basis = Basis()
 
     def _line(self, _event: Event, /) -> str:
         part = f", part {self.part}" if self.part else ""
@@ -206,6 +226,8 @@ class StageProved(ChangesFiles, frozen=True):
         learned: The appended content, as facts to remember.
         superseded: Items learned from its earlier proofs that are no longer valid.
         found: Whether the files existed already, not made by an agent of this pipeline.
+        inputs: As in a dispatch, where the step was proved without one.
+        basis: The same.
     """
 
     pipeline: str
@@ -219,6 +241,8 @@ class StageProved(ChangesFiles, frozen=True):
     learned: tuple[NewKnowledge, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     found: bool = False
+    inputs: Body = Body("")
+    basis: Basis = Basis()
 
     def _line(self, _event: Event, /) -> str:
         outputs = ", ".join(file.path for file in self.outputs)
@@ -231,19 +255,39 @@ class StageProved(ChangesFiles, frozen=True):
         return 8 if self.changes else 3
 
 
+class StageKept(Payload, frozen=True):
+    """A step that was to be done again if its inputs had changed: they had not, so its proof stands.
+
+    Attributes:
+        round: Round of its loop, from 1.
+    """
+
+    pipeline: str
+    stage: str
+    item: str = ""
+    round: int = 1
+
+    def _line(self, _event: Event, /) -> str:
+        return f"Keep {_round_of(self.stage, self.item, self.round)}: its inputs are the same"
+
+
 class StageReopened(Payload, frozen=True):
     """The user wants a stage done again; the stages that depend on it are done again as well.
 
     Attributes:
         item: Key of the item; empty for all.
+        if_changed: Whether it and what depends on it are done again only where their inputs have changed.
     """
 
     pipeline: str
     stage: str
     item: str = ""
     reason: str = ""
+    if_changed: bool = False
 
     def _line(self, _event: Event, /) -> str:
+        if self.if_changed:
+            return f"Bring {key_of(self.stage, self.item)} up to date: {shorten(self.reason, REASON_WORDS)}"
         return f"Do {key_of(self.stage, self.item)} again: {shorten(self.reason, REASON_WORDS)}"
 
 

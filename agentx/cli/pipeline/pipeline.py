@@ -11,6 +11,7 @@ from rich.text import Text
 from agentx.cli.opened import as_json, opened
 from agentx.cli.pipeline.plan import planned
 from agentx.cli.pipeline.run import started_plan
+from agentx.cli.pipeline.upkeep import PresentFile, mark_stale
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
@@ -111,14 +112,27 @@ def amend_file(
 
 def redo_stage(
     terminal: Terminal,
-    stage: Annotated[str, typer.Argument(metavar="STAGE", show_default=False, help="ID of the stage.")],
+    stage: Annotated[
+        str, typer.Argument(metavar="[STAGE]", show_default=False, help="ID of the stage.")
+    ] = "",
     item: Annotated[
         str, typer.Argument(metavar="[ITEM]", help="Key of the item; all items by default.")
     ] = "",
     reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason; it is recorded.")] = "",
     name: Annotated[str, typer.Option(metavar="NAME", help="The pipeline; by default the latest one.")] = "",
+    *,
+    stale: Annotated[
+        bool,
+        typer.Option("--stale", help="Only what is out of date, and only as far as contents have changed."),
+    ] = False,
+    file: PresentFile = None,
 ) -> None:
     """Mark a stage, and all that depends on it, to be done again in the next run."""
+    if stale:
+        mark_stale(terminal, stage, item, name, file)
+        return
+    if not stage:
+        raise UsageError("Name a STAGE, or use `--stale` for all that is out of date.")
     with opened(terminal) as ws:
         steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
     keys = [step.key for step in steps]

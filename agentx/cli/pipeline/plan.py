@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from agentx.cli.opened import opened
+from agentx.cli.pipeline.upkeep import out_of_date
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.config import Config
 from agentx.core.layout import NotAWorkspace, find_root
@@ -21,6 +23,7 @@ from agentx.pipelines.found_items import find_items
 from agentx.pipelines.matrix import Access, Matrix, RoleRow, all_stages, matrix_of
 from agentx.pipelines.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.upkeep.out_of_date import Overview, overview
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
@@ -98,29 +101,44 @@ def show_plan(
     pipeline, source = read(file)
     pipeline = with_variables(pipeline, source, variables_of(variables))
     with (
-        _looked_up(terminal, pipeline, source, file.resolve().parent) as (plan, files, done, configured),
+        _looked_up(terminal, pipeline, source, file.resolve().parent) as known,
         terminal.busy("Counting …"),
     ):
-        outlook = outlook_of(plan, files, model or configured, done or (), made=done is not None)
+        plan, done, found = known.plan, known.done, known.stale
+        outlook = outlook_of(plan, known.files, model or known.model, done or (), made=done is not None)
     if step:
         _show_one(terminal, outlook, step)
     elif terminal.json:
         open_ = {name: one.items for name, one in plan.open.items()}
-        terminal.document({"matrix": matrix_of(plan.pipeline), "outlook": outlook, "open": open_})
+        parts = {"matrix": matrix_of(plan.pipeline), "outlook": outlook, "open": open_}
+        terminal.document(parts | ({"stale": found} if found else {}))
     else:
         terminal.show(*_parts(plan, outlook, terminal.out.width))
+        if found and (found.steps or found.left_over):
+            terminal.show(*_headed("What is out of date", Group(*out_of_date(found))))
     if outlook.missing or any(one.budget.problem for one in outlook.planned if step in ("", one.key)):
         raise typer.Exit(1)
 
 
-@contextlib.contextmanager
-def _looked_up(
-    terminal: Terminal, pipeline: Pipeline, source: Source, folder: Path
-) -> Iterator[tuple[Plan, Files, set[str] | None, str]]:
-    """Yield the plan with the items that are known, the existing files, the proved steps, and the model.
+class _Known(msgspec.Struct):
+    """What is known of a pipeline.
 
-    The proved steps are ``None`` without a workspace; the model is the configured one.
+    Attributes:
+        plan: With the items that are known.
+        done: The proved steps; ``None`` without a workspace.
+        model: The configured one.
+        stale: What is out of date; ``None`` where nothing is proved.
     """
+
+    plan: Plan
+    files: Files
+    done: set[str] | None
+    model: str
+    stale: Overview | None = None
+
+
+@contextlib.contextmanager
+def _looked_up(terminal: Terminal, pipeline: Pipeline, source: Source, folder: Path) -> Iterator[_Known]:
     try:
         find_root(terminal.directory)
     except NotAWorkspace:
@@ -128,15 +146,16 @@ def _looked_up(
             artifacts = Artifacts(Path(nothing), Config().limits.max_file_bytes)
             files = Files(artifacts, pipeline, folder)
             found = find_items(pipeline, files, (), made=False)
-            yield resolve(pipeline, source, found.known), files, None, terminal.settings.model
+            yield _Known(resolve(pipeline, source, found.known), files, None, terminal.settings.model)
         return
-    with opened(terminal) as ws:
+    with opened(terminal, look=True) as ws:
         progress = pipelines(ws.engine).of(pipeline.pipeline)
         files = Files(ws.engine.artifacts, pipeline, folder, ws.engine.trust)
         plan = resolve(pipeline, source, find_items(pipeline, files, progress.proved).known)
         schedule = Schedule(plan, progress)
         done = {key for key in plan.steps if schedule.standing.get(key) == "done"}
-        yield plan, files, done, models.model_name(ws.engine)
+        stale = overview(ws.engine, plan, files) if progress.proved else None
+        yield _Known(plan, files, done, models.model_name(ws.engine), stale)
 
 
 # --- all of it ----------------------------------------------------------------------------------------------

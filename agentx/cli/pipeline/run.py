@@ -13,12 +13,12 @@ import msgspec
 import typer
 from rich.console import Group
 from rich.live import Live
-from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import opened
 from agentx.cli.pipeline.board import ReadBlob, shown
 from agentx.cli.pipeline.plan import Variables, variables_of
+from agentx.cli.pipeline.upkeep import PresentFile, is_started, show_stale
 from agentx.cli.terminal import Terminal
 from agentx.cli.work.run import EXIT
 from agentx.engine import models
@@ -26,8 +26,8 @@ from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.found_items import from_text
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.storage.errors import UsageError
-from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse, with_variables
@@ -94,6 +94,9 @@ def run_pipeline(
         finally:
             tracker.close()
         terminal.result(ended, shown(look(), terminal.out.width, datetime.now(UTC), _reader(ws)))
+        if ended.status == "COMPLETED" and (late := overview(ws.engine, runner.plan, runner.files).steps):
+            what = f"{len(late):,} proved step{'s' * (len(late) != 1)}"
+            terminal.note(f"Out of date: {what}; `agentx pipeline status --stale` says why.")
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
@@ -131,12 +134,17 @@ def show_status(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Watch until it ends, whichever process runs it.")
     ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Show which proved steps are out of date, and why.")
+    ] = False,
+    file: PresentFile = None,
 ) -> None:
     """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
+    if stale:
+        show_stale(terminal, name, file)
+        return
     with opened(terminal) as ws:
-        if not name and not ws.state.counts.get(PipelineStarted.__name__):
-            nothing = "No pipeline was started here. `agentx pipeline new NAME` creates an example."
-            terminal.result({"pipelines": []}, Text(nothing, "dim"))
+        if not (name or is_started(terminal, ws)):
             return
         tracker = Tracker(ws.engine, started_plan(ws, name).pipeline.pipeline)
 

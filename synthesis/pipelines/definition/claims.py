@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from agentx.storage.events.pipeline_events import FileRule
+from agentx.synthesis.pipelines.definition.ancestors import ancestors
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
@@ -51,7 +52,7 @@ class _Claims:
         self.plan, self.faults, self.places = plan, faults, places
         self.steps = list(plan.steps.values())
         self.number = {key: n for n, key in enumerate(plan.steps)}
-        self.before = self._ancestors()
+        self.before = ancestors(plan)
         self.writers: defaultdict[str, list[Step]] = defaultdict(list)
         self.appenders: defaultdict[str, list[Step]] = defaultdict(list)
         for step in self.steps:
@@ -61,27 +62,6 @@ class _Claims:
                 self.appenders[path].append(step)
         self.refused: set[str] = set()
         self.said: set[tuple[str, ...]] = set()
-
-    def _ancestors(self) -> dict[str, int]:
-        """Return for each step a bit mask of the steps that are done before it."""
-        before: dict[str, int] = {}
-        bits: dict[str, int] = {}
-
-        def of(need: str) -> int:
-            if need not in bits:
-                steps = self.plan.loops[need].steps if need in self.plan.loops else (need,)
-                bits[need] = 0
-                for one in steps:
-                    if one in before:  # otherwise its items are not known yet
-                        bits[need] |= before[one] | (1 << self.number[one])
-            return bits[need]
-
-        for key, step in self.plan.steps.items():
-            made = 0
-            for need in (*step.inside, *step.needs):
-                made |= of(need)
-            before[key] = made
-        return before
 
     def _waits(self, late: Step, early: Step) -> bool:
         return bool(self.before[late.key] >> self.number[early.key] & 1)

@@ -48,6 +48,7 @@ class Schedule:
         failed: Reasons of failures, by key.
         only: Keys of the steps to do now; all of them by default.
         floor: For each step, the latest event that reopened it or a dependency; earlier proofs do not count.
+        doubt: The same for events that reopened it only if its inputs have changed.
     """
 
     def __init__(self, plan: Plan, progress: Progress, only: Collection[str] | None = None) -> None:
@@ -55,7 +56,8 @@ class Schedule:
         self.standing: dict[str, Standing] = {}
         self.rounds: dict[str, int] = {}
         self.failed: dict[str, str] = {}
-        self.floor = self._floors()
+        self.floor = self._floors(progress.reopened)
+        self.doubt = self._floors(progress.doubted)
         self._open: dict[str, int] = {}
         self._waiters: defaultdict[str, list[str]] = defaultdict(list)
         self._ready: deque[str] = deque()
@@ -83,8 +85,8 @@ class Schedule:
 
     # --- progress -------------------------------------------------------------------------------------------
 
-    def _floors(self) -> dict[str, int]:
-        reopened, floor = self.progress.reopened, dict[str, int]()
+    def _floors(self, reopened: Mapping[str, int]) -> dict[str, int]:
+        floor = dict[str, int]()
         if not reopened:
             return dict.fromkeys(self.plan.steps, 0)
         for key, step in self.plan.steps.items():
@@ -107,7 +109,19 @@ class Schedule:
     def is_proved(self, key: str, number: int = 0) -> bool:
         """Return whether a step is proved, in a given round if one is named."""
         proof = self.progress.proved.get(key)
-        return proof is not None and proof.seq > self.floor[key] and number in (0, proof.round)
+        return (
+            self.stands(key) and not self.in_doubt(key) and proof is not None and number in (0, proof.round)
+        )
+
+    def stands(self, key: str) -> bool:
+        """Return whether a step is proved, also if that holds only as long as its inputs are the same."""
+        proof = self.progress.proved.get(key)
+        return proof is not None and proof.seq > self.floor[key]
+
+    def in_doubt(self, key: str) -> bool:
+        """Return whether the inputs of a proved step are to be compared with what it was given."""
+        proof = self.progress.proved.get(key)
+        return self.stands(key) and proof is not None and max(proof.seq, proof.kept) <= self.doubt[key]
 
     def _units(self) -> Iterator[str]:
         """Yield the loops, and the steps outside of loops, in topological order."""
@@ -175,7 +189,7 @@ class Schedule:
 
     def tries(self, key: str) -> tuple[int, str]:
         """Return how many agents failed at a step in its round since the last retry, and the last reason."""
-        since = max(self.floor[key], self.progress.retried)
+        since = max(self.floor[key], self.doubt[key], self.progress.retried)
         every = self.progress.failures.get(key, ())
         failures = [one for one in every if one.round == self.rounds[key] and one.seq > since]
         return len(failures), failures[-1].reason if failures else ""
@@ -201,6 +215,10 @@ class Schedule:
         A loop that goes on without one needs no retry.
         """
         since = self.floor[loop.decides]
+        if any(self.progress.proved[key].seq > self.doubt[key] for key in loop.steps if self.stands(key)):
+            since = max(
+                since, self.doubt[loop.decides]
+            )  # some of it was done again, so it has all its rounds
         if loop.otherwise == "fail":
             since = max(since, self.progress.retried)
         verdicts = self.progress.verdicts.get(loop.decides, ())
@@ -209,7 +227,7 @@ class Schedule:
     def _round(self, loop: LoopStep) -> int:
         """Return the current round of a loop."""
         proofs = [(key, self.progress.proved[key]) for key in loop.steps if key in self.progress.proved]
-        valid = [proof.round for key, proof in proofs if self.is_proved(key)]
+        valid = [proof.round for key, proof in proofs if self.stands(key)]
         if not valid:
             return max((proof.round for _, proof in proofs), default=0) + 1
         number = max(valid)
@@ -220,15 +238,17 @@ class Schedule:
 
     def ready(self) -> Iterator[Due]:
         """Yield the steps that can be done now, each once."""
-        reopened = self.progress.reopened
         while self._ready:
             key = self._ready.popleft()
             if self.standing[key] != "ready" or (self._only is not None and key not in self._only):
                 continue
             step, proof = self.plan.steps[key], self.progress.proved.get(key)
-            names = [name for name in (key, step.stage) if name in reopened]
-            latest = max(names, key=reopened.__getitem__, default="")
-            wish = self.progress.wishes[latest] if latest and proof and reopened[latest] > proof.seq else ""
+            seq, latest = max(
+                (known.get(name, 0), name)
+                for name in (key, step.stage)
+                for known in (self.progress.reopened, self.progress.doubted)
+            )
+            wish = self.progress.wishes[latest] if proof and seq > proof.seq else ""
             earlier = tuple(self.progress.remembered.get(key, ()))
             judged = self.progress.judged.get(key, {})
             yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)

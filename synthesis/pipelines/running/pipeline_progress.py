@@ -8,12 +8,14 @@ import msgspec
 
 from agentx.storage.events.pipeline_events import (
     APPROVE_STAGE,
+    Basis,
     Dispatched,
     FileAmended,
     ItemsFound,
     PipelineEnded,
     PipelineStarted,
     ProvedFile,
+    StageKept,
     StageProved,
     StageReopened,
     key_of,
@@ -30,7 +32,7 @@ from agentx.storage.events.types import (
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import Usage
 
-VERSION = 7
+VERSION = 8
 """Raised whenever the same events would be folded differently."""
 
 
@@ -62,13 +64,34 @@ class Sent(msgspec.Struct):
     shown: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class Given(msgspec.Struct, omit_defaults=True):
+    """What a step rests on.
+
+    Attributes:
+        seq: The event since which its inputs are as they were given to it.
+        inputs: Those files, as lines of a Git blob id and a path.
+        basis: What else it rests on; empty where it was proved by an earlier version.
+    """
+
+    seq: int = 0
+    inputs: Body = Body("")
+    basis: Basis = Basis()
+
+
 class Proof(msgspec.Struct):
-    """The proof that a step is done: its round, its files, its verdict."""
+    """The proof that a step is done: its round, its files, its verdict.
+
+    Attributes:
+        given: What it rests on.
+        kept: The latest event in which its inputs were found unchanged.
+    """
 
     seq: int
     round: int
     verdict: str
     outputs: tuple[ProvedFile, ...]
+    given: Given = msgspec.field(default_factory=Given)
+    kept: int = 0
 
 
 class Failure(msgspec.Struct):
@@ -96,7 +119,8 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
-        given: Content ids of the files that the latest of them was given, by path.
+        shown: Content ids of the files that the latest agent was given, by path.
+        given: What they rest on; of a split task, what its first part rests on.
     """
 
     seq: int
@@ -104,7 +128,8 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
-    given: dict[str, str] = msgspec.field(default_factory=dict)
+    shown: dict[str, str] = msgspec.field(default_factory=dict)
+    given: Given = msgspec.field(default_factory=Given)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -127,6 +152,7 @@ class Progress(msgspec.Struct):
         written: What was written for each step in its latest round and is not proved yet.
         verdicts: Verdicts in order, by step.
         reopened: The latest event that reopened a stage or step, by key. ``wishes`` has the reasons.
+        doubted: The latest event that reopened it only if its inputs have changed, by key.
         amended: The latest event in which the user accepted their own version of a file, by path.
         remembered: The proofs that added something to the long-term memory, by key.
         retried: The latest event that allowed failed steps another attempt.
@@ -134,6 +160,8 @@ class Progress(msgspec.Struct):
         seen: Content ids of the files that a person last decided on, by key and path.
         judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        latest: The latest proof of all.
+        file: Path of its file at the last start, relative to the workspace.
         definition: The pipeline's file as it was last started.
         variables: Values that replace those of the definition, by name.
         items: The items that were found, as the text of :class:`ItemsFound`.
@@ -153,6 +181,7 @@ class Progress(msgspec.Struct):
     written: dict[str, WrittenFile] = msgspec.field(default_factory=dict)
     verdicts: dict[str, list[RoundVerdict]] = msgspec.field(default_factory=dict)
     reopened: dict[str, int] = msgspec.field(default_factory=dict)
+    doubted: dict[str, int] = msgspec.field(default_factory=dict)
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
     amended: dict[str, int] = msgspec.field(default_factory=dict)
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
@@ -161,6 +190,8 @@ class Progress(msgspec.Struct):
     seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    latest: int = 0
+    file: str = ""
     definition: Body = Body("")
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     items: Body = Body("")
@@ -169,22 +200,41 @@ class Progress(msgspec.Struct):
     usage: Usage = Usage()
 
 
+class Changed(msgspec.Struct, array_like=True):
+    """The latest change of a file: its event, when, by whom, and the blob id of its content."""
+
+    seq: int
+    at: str
+    actor: str
+    blob: str
+    link: bool = False
+
+
 class Pipelines(msgspec.Struct):
     """All pipelines of a history.
 
     Attributes:
         runs: The pipeline of each active run.
+        changed: The latest change of each file, by path.
     """
 
     known: dict[str, Progress] = msgspec.field(default_factory=dict)
     runs: dict[str, str] = msgspec.field(default_factory=dict)
+    changed: dict[str, Changed] = msgspec.field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
+        for made in changes_of(event):
+            blob = "" if made.link else made.after
+            self.changed[made.path] = Changed(event.seq, event.at, event.actor, blob, made.link)
+        self._fold(event)
+
+    def _fold(self, event: Event) -> None:
         match event.data:
             case PipelineStarted() as started:
                 progress = self.of(started.name)
                 progress.digest, progress.status, progress.reason = started.digest, "RUNNING", ""
+                progress.file = started.file
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
                 progress.definition, progress.variables = started.definition, started.variables
@@ -198,10 +248,8 @@ class Pipelines(msgspec.Struct):
             case StageProved() as proved:
                 self._give_up(self.of(proved.pipeline), key_of(proved.stage, proved.item))
                 _prove(self.of(proved.pipeline), event, proved)
-            case StageReopened() as reopened:
-                progress, key = self.of(reopened.pipeline), key_of(reopened.stage, reopened.item)
-                progress.reopened[key], progress.wishes[key] = event.seq, one_line(reopened.reason)
-                progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
+            case StageReopened() | StageKept() as decided:
+                _decide(self.of(decided.pipeline), event, decided)
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
@@ -220,9 +268,11 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {}, given={one.path: one.blob for one in sent.reads})
+        made = WrittenFile(event.seq, sent.round, {}, shown={one.path: one.blob for one in sent.reads})
+        made.given = Given(event.seq, sent.inputs, sent.basis)
         if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
+            made.given = before.given if before.parts else made.given
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
@@ -298,11 +348,31 @@ def _forget(written: WrittenFile, sent: Sent) -> None:
             written.blobs.pop(path, None)
 
 
+def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept) -> None:
+    key = key_of(decided.stage, decided.item)
+    if isinstance(decided, StageKept):
+        if proof := progress.proved.get(key):
+            proof.kept = event.seq
+        return
+    progress.wishes[key] = one_line(decided.reason)
+    if decided.if_changed:
+        progress.doubted[key] = event.seq
+    else:
+        progress.reopened[key] = event.seq
+    if not decided.if_changed or event.actor.startswith("engine:"):
+        progress.anomalies.append(f"{key} is done again: {progress.wishes[key]}")
+
+
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
-    if proved.verdict and key in progress.written:
-        progress.judged[key] = progress.written[key].given
-    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs)
+    written = progress.written.get(key)
+    if proved.verdict and written:
+        progress.judged[key] = written.shown
+    given = written.given if written else Given()
+    if proved.basis.prompt or not given.basis.prompt:
+        given = Given(event.seq, proved.inputs, proved.basis)
+    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)
+    progress.latest = event.seq
     # an agent that is dispatched again starts from nothing
     progress.written[key] = WrittenFile(event.seq, proved.round, {})
     progress.failures.pop(key, None)

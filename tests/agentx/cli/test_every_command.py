@@ -30,6 +30,7 @@ GOOD = {
     "pipeline status": ["pipeline"],
     "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
     "pipeline redo": ["pipeline", "redo", "s"],
+    "pipeline verify": ["pipeline", "verify"],
     "pipeline amend": ["pipeline", "amend", "a.md", "--reason", "It was wrong."],
     "pipeline plan": ["pipeline", "plan", "{pipeline}"],
     "pipeline schema": ["pipeline", "schema"],
@@ -115,6 +116,7 @@ WRONG = {
     "pipeline status": ["pipeline", "status", "--name", "letters"],
     "pipeline run": ["pipeline", "run", "{file}"],
     "pipeline redo": ["pipeline", "redo"],
+    "pipeline verify": ["pipeline", "verify", "--name", "letters"],
     "pipeline amend": ["pipeline", "amend", "a.md"],
     "pipeline plan": ["pipeline", "plan", "{pipeline}", "--step", "t"],
     "pipeline schema": ["pipeline", "schema", "{pipeline}"],
@@ -193,6 +195,9 @@ WITHOUT_A_WORKSPACE = {
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 STREAMS = {"run", "log"}
 
+RESTS_ON_ONE = (["pipeline", "redo"], ["pipeline", "amend"], ["pipeline", "verify"])
+"""These need a pipeline that has been run."""
+
 
 @pytest.fixture
 def filled(root, trusted, tmp_path, script, monkeypatch, environment):
@@ -223,7 +228,7 @@ def filled(root, trusted, tmp_path, script, monkeypatch, environment):
             with Workspace.open(root) as ws:
                 texts = "Round prices up.", "Round all prices up, please."
                 places["rule"], places["other"] = (ws.remember("rule", text).id for text in texts)
-        if words[:2] in (["pipeline", "redo"], ["pipeline", "amend"]) and words in GOOD.values():
+        if words[:2] in RESTS_ON_ONE and words in GOOD.values():
             with Workspace.open(root) as ws:
                 played = ScriptedModel(places["script"].removeprefix("script:"))
                 Runner(ws.engine, Path(places["pipeline"]), lambda _name: played).run()

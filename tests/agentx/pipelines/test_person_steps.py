@@ -7,6 +7,7 @@ import pytest
 from agentx.cli.main import main as agentx
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.upkeep.out_of_date import mark, overview
 from agentx.workspace import Workspace
 from tests.agentx.pipelines.conftest import Author
 
@@ -89,16 +90,35 @@ def test_what_a_person_writes_is_checked_and_they_are_told_what_is_missing(book)
     assert pipelines(book.ws.engine).of("book").proved.keys() >= {"preface", "outline"}
 
 
-def test_an_outline_that_is_done_again_is_approved_again(book):
+def test_an_outline_that_is_written_again_is_approved_again_unless_it_is_the_same(book):
     book.run(good)
     for call in waiting(book.ws):
         (book.ws.artifacts / "preface.md").write_text("## Thanks\n\nTo all.\n")
         book.ws.approve(call)
     assert book.run(good).status == "COMPLETED"
     (book.ws.artifacts / "outline.md").unlink()
-    ended = book.run(good)
+    assert book.run(good).status == "COMPLETED"
+    (book.ws.artifacts / "outline.md").unlink()
+    ended = book.run(lambda path, prompt: good(path, prompt).replace("About", "All about"))
     assert ended.status == "WAITING"
     assert set(ended.waiting) == {"accept"}
+
+
+def test_an_approval_is_out_of_date_when_what_was_approved_changes(book):
+    book.run(good)
+    for call in waiting(book.ws):
+        (book.ws.artifacts / "preface.md").write_text("## Thanks\n\nTo all.\n")
+        book.ws.approve(call)
+    assert book.run(good).status == "COMPLETED"
+    now = Runner(book.ws.engine, book.path)
+    assert overview(book.ws.engine, now.plan, now.files).steps == ()
+    mine = book.text("outline.md").replace("About", "Much about")
+    (book.ws.artifacts / "outline.md").write_text(mine)
+    book.ws.engine.edits.scan()
+    states = {one.step: one.state for one in mark(book.ws.engine, now.plan, now.files).steps}
+    assert (states["outline"], states["accept"]) == ("changed", "stale")
+    ended = book.run(good)
+    assert (set(ended.waiting), book.text("outline.md")) == ({"accept"}, mine)
 
 
 def test_another_process_resumes_what_was_asked(book):

@@ -7,7 +7,13 @@ import msgspec
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from agentx.storage.events.pipeline_events import Dispatched, PipelineStarted, StageProved, StageReopened
+from agentx.storage.events.pipeline_events import (
+    Dispatched,
+    PipelineStarted,
+    StageKept,
+    StageProved,
+    StageReopened,
+)
 from agentx.storage.events.types import Event, Payload, RunEnded
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.plan import Plan
@@ -144,6 +150,9 @@ class World:
         )
         self.live.done(step.key)
 
+    def passes(self, due: Due) -> None:
+        self.proves(due, passes=True)
+
     def fails(self, due: Due, *, final: bool) -> None:
         del self.given[due.step.key]
         if final:  # nobody was sent, so the history says nothing of it
@@ -153,10 +162,20 @@ class World:
             self.tell(RunEnded(status="FAILED", reason="no marker"), self.send(due))
             self.live.offer(due.step.key)
 
-    def reopens(self, key: str) -> None:
+    def keeps(self, due: Due) -> None:
+        """What a step rests on is the same as before."""
+        step = self.given.pop(due.step.key).step
+        self.tell(StageKept(pipeline="p", stage=step.stage, item=step.item, round=due.round))
+        self.live.done(step.key)
+
+    def is_doubted(self, due: Due) -> bool:
+        proof = self.known.of("p").proved.get(due.step.key)
+        return proof is not None and self.live.in_doubt(due.step.key) and proof.round == due.round
+
+    def reopens(self, key: str, *, if_changed: bool = False) -> None:
         """A person wants a step done again: that is said between two runs."""
         step = self.plan.steps[key]
-        self.tell(StageReopened(pipeline="p", stage=step.stage, item=step.item))
+        self.tell(StageReopened(pipeline="p", stage=step.stage, item=step.item, if_changed=if_changed))
         self.dies()
 
 
@@ -171,10 +190,12 @@ def test_whatever_happens_a_schedule_offers_what_may_be_done_and_one_that_is_mad
             key: (due.round, due.tries) for key, due in world.given.items()
         }
         happens = data.draw(
-            st.sampled_from(["pass", "pass", "pass", "FAIL", "fail", "final", "dies", "reopened", "retry"])
+            st.sampled_from(
+                ["pass", "pass", "pass", "FAIL", "fail", "final", "dies", "reopened", "doubted", "retry"]
+            )
         )
-        if happens == "reopened":
-            world.reopens(data.draw(st.sampled_from(sorted(plan.steps))))
+        if happens in ("reopened", "doubted"):
+            world.reopens(data.draw(st.sampled_from(sorted(plan.steps))), if_changed=happens == "doubted")
         elif happens == "retry":
             world.tell(PipelineStarted(name="p", retry=True))
             world.dies()
@@ -182,7 +203,9 @@ def test_whatever_happens_a_schedule_offers_what_may_be_done_and_one_that_is_mad
             world.dies()
         else:
             due = world.given[data.draw(st.sampled_from(sorted(world.given)))]
-            if happens in ("fail", "final"):
+            if world.is_doubted(due) and data.draw(st.booleans(), label="the same as before"):
+                world.keeps(due)
+            elif happens in ("fail", "final"):
                 world.fails(due, final=happens == "final")
             else:
                 world.proves(due, passes=happens == "pass")
@@ -193,7 +216,9 @@ def test_whatever_happens_a_schedule_offers_what_may_be_done_and_one_that_is_mad
     for _ in range(PATIENCE):
         if not world.given:
             break
-        world.proves(next(iter(world.given.values())), passes=True)
+        due = next(iter(world.given.values()))
+        same = world.is_doubted(due) and data.draw(st.booleans(), label="the same as before")
+        (world.keeps if same else world.passes)(due)
         world.take()
     assert world.live.is_done, world.live.failed
     assert world.anew().is_done
@@ -202,7 +227,8 @@ def test_whatever_happens_a_schedule_offers_what_may_be_done_and_one_that_is_mad
         behind = {
             one for need in step.needs for one in (plan.loops[need].steps if need in plan.loops else (need,))
         }
-        assert all(proved[step.key].seq > proved[one].seq for one in behind.union(step.inside))
+        looked = max(proved[step.key].seq, proved[step.key].kept)
+        assert all(looked > proved[one].seq for one in behind.union(step.inside))
 
 
 def test_a_retry_begins_no_loop_anew_that_went_on_without_a_pass():
