@@ -1,9 +1,11 @@
 """Items that are found while a pipeline runs: a list that a stage writes, and files that a pattern matches."""
 
+from threading import Thread
+
 import pytest
 
 from agentx.pipelines.runner import PipelineStopped, Runner, redo
-from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.storage.errors import UsageError
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.workspace import Workspace
@@ -69,6 +71,26 @@ def test_what_a_stage_lists_are_the_items_of_the_stages_after_it(book):
     assert any("50 words on How it ended, one of 2." in prompt for prompt in book.author.prompts)
     # classes hold for files that were not known at the start
     assert book.ws.engine.snapshot().files["book"]
+
+
+def test_other_agents_record_while_items_are_found(book, monkeypatch):
+    """A thread that records tells the tracker; a thread that holds the tracker's lock must not record."""
+    trackers, free = [], []
+
+    class Kept(Tracker):
+        def __init__(self, *given):
+            super().__init__(*given)
+            trackers.append(self)
+
+    def look(_event):
+        other = Thread(target=lambda: free.append(trackers[0].lock.acquire(timeout=5)))
+        other.start()
+        other.join()
+
+    monkeypatch.setattr("agentx.pipelines.runner.Tracker", Kept)
+    book.ws.on("ItemsFound", look)
+    assert book.run(good, jobs=3).status == "COMPLETED"
+    assert free == [True]
 
 
 def test_a_list_that_cannot_be_used_is_not_proved_and_the_next_agent_is_told_why(book):
