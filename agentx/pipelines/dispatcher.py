@@ -27,7 +27,7 @@ from agentx.pipelines.person_steps import PersonSteps
 from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
 from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
-from agentx.pipelines.workers.results import Came
+from agentx.pipelines.results import Came
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates

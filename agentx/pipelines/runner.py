@@ -29,9 +29,9 @@ from agentx.pipelines.pointed_files import Files
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.work_queue import WorkQueue
-from agentx.pipelines.workers.results import Came
-from agentx.pipelines.workers.selection import Selection
-from agentx.pipelines.workers.worker_pool import Crew
+from agentx.pipelines.results import Came
+from agentx.pipelines.selection import Selection
+from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
 from agentx.recording.staging import Content

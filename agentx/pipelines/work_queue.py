@@ -3,8 +3,8 @@
 from collections import Counter, deque
 
 from agentx.pipelines.matrix import all_stages
-from agentx.pipelines.workers.results import Came
-from agentx.pipelines.workers.selection import Selection
+from agentx.pipelines.results import Came
+from agentx.pipelines.selection import Selection
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.running.breaker import Breaker
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule

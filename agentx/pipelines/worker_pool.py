@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
-from agentx.pipelines.workers.results import Came
+from agentx.pipelines.results import Came
 from agentx.synthesis.pipelines.running.due_steps import Due
 
 LOOK_UP_S = 0.5
