@@ -60,6 +60,18 @@ def one_line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def sized(count: int) -> str:
+    """Return a number of bytes in the largest unit that is not rounded much.
+
+    >>> sized(900), sized(20_000), sized(12_500_000), sized(3_000_000_000)
+    ('900 bytes', '20 kB', '12.5 MB', '3 GB')
+    """
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} bytes"
+
+
 def folded(text: str) -> str:
     """Return a text in lower case on one line with single spaces, to compare it with another."""
     return " ".join(text.casefold().split())

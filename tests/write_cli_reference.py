@@ -28,7 +28,8 @@ Reference of every command, written from the program's own help by `python -m te
   per line. Arguments after `--` are not options.
 - Results go to stdout; notes, progress and errors go to stderr. In a pipe, or with `NO_COLOR`, output is plain.
 - An error is one sentence with what to do. The exit status is 0 for success, 1 for a failure, 2 for wrong use, 130
-  after Ctrl-C, 141 if the reader of a pipe is gone. `gate pre` ends with 3 for ask and 4 for deny.
+  after Ctrl-C, 141 if the reader of a pipe is gone. `gate pre` ends with 3 for ask and 4 for deny,
+  `pipeline run` with 3 if all is proved and a last verdict is FAIL.
   `AGENTX_DEBUG=1` prints tracebacks.
 - Text of models, tools and files is printed without control characters, so that it cannot steer your terminal.
 - A **moment** is an event number, a commit, a date or time ([moments](moments.md)).

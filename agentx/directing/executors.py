@@ -3,8 +3,10 @@
 import math
 import os
 import re
+import signal
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -13,7 +15,9 @@ import msgspec
 from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
-from agentx.directing.piped_program import Program
+from agentx.directing.piped_program import OutputTooLong, Program
+from agentx.quality import confine
+from agentx.quality.sandbox import ConfinedProgram, Isolation, SandboxPolicy, confined
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
@@ -22,6 +26,7 @@ from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Re
 SUMMARY_CHARACTERS = 100_000
 """Characters kept of an executor's answer or output."""
 
+_NEWLINE = b"\n"
 _REASON_CHARACTERS = 500
 _REASON_WORDS = 60
 
@@ -55,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         status: How it ended.
         summary: What was done, in the executor's own words.
         reason: Why it did not complete, for the user.
+        noted: What the user should know although it completed.
         steps: Number of model calls.
         usage: Their tokens and costs.
         unanswered: It did not complete because no model answered. That says nothing about the work.
@@ -64,6 +70,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: RunStatus = "COMPLETED"
     summary: str = ""
     reason: str = ""
+    noted: str = ""
     steps: int = 0
     usage: Usage = Usage()
     unanswered: bool = False
@@ -108,7 +115,8 @@ def carry_out(executor: Executor, assignment: Assignment) -> Outcome:
     try:
         return _checked(executor.execute(assignment))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an executor may be anything
-        reason = f"{type(error).__name__}: {shorten(one_line(str(error)), _REASON_WORDS)}"
+        name = "" if isinstance(error, AgentXError) else f"{type(error).__name__}: "
+        reason = f"{name}{shorten(one_line(str(error)), _REASON_WORDS)}"
         is_model = isinstance(error, ModelError)
         return Outcome(
             status="FAILED",
@@ -214,7 +222,8 @@ class Command(msgspec.Struct, frozen=True):
     It runs in its own empty directory, with an environment that names no workspace.
 
     As ``text``, it reads the prompt on stdin and gets no tools; its output is the summary. That fits any
-    agent with a command line.
+    agent with a command line. With a limit ``max_bytes`` the summary is the output as it was printed: a
+    longer one, and one that is not text or may lack its end, is a failure. Otherwise its middle may be cut.
 
     As ``jsonl``, it speaks JSON Lines. It reads ``{"prompt": …, "tools": […]}``. For each tool call it writes
     ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``. It may
@@ -225,12 +234,19 @@ class Command(msgspec.Struct, frozen=True):
         speaks: The protocol: ``text`` or ``jsonl``.
         environ: Its environment, as :func:`outside_environ` makes it from the caller's.
         setting: The setting that names the program, for error messages.
+        max_bytes: Maximum number of bytes of its output; for ``jsonl``, of a line, and of all that it says. 0
+            for the default.
+        limit: The setting of ``max_bytes``, for error messages.
+        sandbox: What it may see in the sandbox; ``None`` runs it as the user.
     """
 
     words: tuple[str, ...]
     speaks: Literal["text", "jsonl"] = "text"
     environ: Mapping[str, str] = {}
     setting: str = "director.executor in agentx.toml"
+    max_bytes: int = 0
+    limit: str = ""
+    sandbox: SandboxPolicy | None = None
 
     @property
     def name(self) -> str:
@@ -243,43 +259,132 @@ class Command(msgspec.Struct, frozen=True):
         Raises:
             ExecutorFailed: It could not be started, or broke the protocol.
         """
-        with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
+        with ExitStack() as stack:
             try:
-                started = Program(self.words, self.environ, Path(place), assignment.time_limit_s)
+                ours = stack.enter_context(self._prepared())
+                started = Program(
+                    ours.argv, ours.environ, ours.place, assignment.time_limit_s, self.max_bytes
+                )
             except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
                 problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
                 raise ExecutorFailed(
                     f"The executor {self.words[0]!r} {problem}; check {self.setting}."
                 ) from error
             with started as program:
-                if self.speaks == "jsonl":
-                    done = _converse(program, assignment)
-                else:
-                    output = program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS)
-                    done = Outcome(summary=output.strip())
-            if program.late:
-                reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
-                return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
-            if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
-                done = msgspec.structs.replace(done, status="FAILED")
-            if done.status == "FAILED" and not done.reason:
-                # The end of what it printed on stderr, without the marks of a traceback
-                lines = (line for line in program.aside.text().splitlines() if line.strip(" ^~"))
-                shown = one_line(" ".join(lines))
-                if len(shown) > _REASON_CHARACTERS:
-                    shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
-                reason = f"It ended with exit status {program.exit_status}{': ' if shown else '.'}{shown}"
-                done = msgspec.structs.replace(done, reason=reason)
-            return done
+                done = self._listen(program, assignment)
+        if program.late:
+            reason = f"It took longer than {assignment.time_limit_s:g} seconds and was ended."
+            return msgspec.structs.replace(done, status="LIMIT_REACHED", reason=reason)
+        if done.status == "COMPLETED" and self.speaks == "text" and program.exit_status:
+            done = msgspec.structs.replace(done, status="FAILED", reason="")
+        if done.status == "FAILED" and not done.reason:
+            done = msgspec.structs.replace(done, reason=_why(program, ours.isolation))
+        aside = program.aside.text()
+        outlived, open_ended = program.outlived, program.open_ended
+        if ours.isolation != "none":  # what holds the pipes there may be the sandbox itself
+            outlived, open_ended = confine.LEFT in aside, confine.LEFT_WRITING in aside
+        if done.status == "COMPLETED" and outlived:
+            if open_ended and self.speaks == "text" and self.max_bytes:
+                return msgspec.structs.replace(done, status="FAILED", reason=_OPEN_ENDED)
+            done = msgspec.structs.replace(done, noted=_OUTLIVED)
+        return done
+
+    @contextmanager
+    def _prepared(self) -> Iterator[ConfinedProgram]:
+        if self.sandbox is not None:
+            with confined(self.words, self.environ, self.sandbox) as ours:
+                yield ours
+            return
+        with tempfile.TemporaryDirectory(prefix="agentx-executor-", ignore_cleanup_errors=True) as place:
+            yield ConfinedProgram(self.words, Path(place), self.environ, "none")
+
+    def _listen(self, program: Program, assignment: Assignment) -> Outcome:
+        """Send the prompt, and return what the program makes of it, as far as it says so itself."""
+        try:
+            if self.speaks == "jsonl":
+                return _converse(program, assignment)
+            if not self.max_bytes:
+                output = program.rest(assignment.prompt.encode(), SUMMARY_CHARACTERS)
+                return Outcome(summary=output.strip())
+            printed = program.whole(assignment.prompt.encode())
+        except OutputTooLong as error:
+            where = " in one line, or in all that it says" if self.speaks == "jsonl" else ""
+            more = f"; {self.limit} allows more" if self.limit else ""
+            return Outcome(status="FAILED", reason=f"{error}{where}, so it was ended{more}.")
+        wrong = _why_no_text(printed)
+        if wrong:
+            return Outcome(status="FAILED", reason=f"It printed {wrong}, but its file is UTF-8 text.")
+        if not printed.strip():
+            return Outcome(reason="It printed nothing.")
+        return Outcome(summary=printed.decode())
+
+
+_CLOSED = re.compile(
+    r"not permitted|permission denied|PermissionError|read-only file|no such file|not found|No module named"
+    r"|name or service|name resolution|resolve|ENOTFOUND|EAI_AGAIN|getaddrinfo|unreachable|refused|offline",
+    re.IGNORECASE,
+)
+_IN_SANDBOX = (
+    "It ran in the sandbox, without network, home and other files: set `sandbox: false` for the role, or "
+    "list what it reads under `checks.readable` in agentx.toml."
+)
+_TRACEBACK = "Traceback (most recent call last)"
+_OUTLIVED = "It left processes running when it ended; they were ended too."
+_OPEN_ENDED = (
+    "It ended while processes that it had started could still write its output, which may lack its end; they "
+    "were ended too. Let it wait for what it starts."
+)
+
+
+def _why(program: Program, isolation: Isolation) -> str:
+    """Return the exit status, and the end of what was printed on stderr; of a traceback, the exceptions."""
+    lines = program.aside.text().splitlines()
+    begin = next((n for n, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
+    lines[begin:] = [line for line in lines[begin:] if line[:1].strip() and not line.startswith(_TRACEBACK)]
+    told = (line for line in lines if line.strip(" ^~") and not line.startswith(confine.LEFT))
+    shown = one_line(" ".join(told))
+    if len(shown) > _REASON_CHARACTERS:
+        shown = "…" + shown[-_REASON_CHARACTERS:].split(" ", 1)[-1]
+    closed = isolation != "none" and _CLOSED.search(program.aside.text())
+    why = f"{_ending(program.exit_status or 0)}{f': {shown}' if shown else ' and printed nothing on stderr.'}"
+    return f"{why.rstrip('.')}. {_IN_SANDBOX}" if closed else why
+
+
+def _ending(status: int) -> str:
+    """Return how a program ended; a sandbox gives 128 + N where signal N ended it.
+
+    >>> _ending(3), _ending(-9), _ending(139)
+    ('It ended with exit status 3', 'It was ended by SIGKILL', 'It was ended by SIGSEGV')
+    """
+    number = -status if status < 0 else status - 128
+    known = number in {one.value for one in signal.Signals}
+    return (
+        f"It was ended by {signal.Signals(number).name}" if known else f"It ended with exit status {status}"
+    )
+
+
+def _why_no_text(content: bytes) -> str:
+    """Return where a content is not text; empty where it is."""
+    if b"\0" in content:
+        return f"a NUL in line {content.count(_NEWLINE, 0, content.index(0)) + 1}"
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(_NEWLINE, 0, error.start) + 1
+        return f"the byte 0x{content[error.start]:02X} in line {line}"
+    return ""
 
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:
     program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
+    said = 0
     while line := program.line():
         spoken = _heard(line)
         if spoken.done is not None:
             return spoken.done
         if spoken.say:
+            said += len(line)
+            program.check_length(said)
             assignment.tools.say(spoken.say)
         if spoken.call is not None:
             result = assignment.tools.call(spoken.call.tool, spoken.call.arguments)

@@ -15,14 +15,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from agentx.quality.process import COOKIE, DRAIN_S, POLL_S, READ_BYTES, HeadAndTail, end_all, has_ended
+from agentx.quality.process import (
+    COOKIE,
+    DRAIN_S,
+    POLL_S,
+    READ_BYTES,
+    HeadAndTail,
+    end_all,
+    has_ended,
+    outlived,
+)
+from agentx.storage.errors import AgentXError
+from agentx.storage.text import sized
 
 LINE_BYTES = 10_000_000
-"""Maximum length of a program's line that is read."""
+"""Maximum number of bytes of a line, or of a whole output, where the caller names no other."""
 
 _ASIDE_BYTES = 4_000
 _PIPE_BYTES = 1 << 20
 """Maximum number of bytes that a pipe can still hold when its program has ended."""
+
+
+class OutputTooLong(AgentXError):
+    """A program printed more than is allowed.
+
+    Attributes:
+        max_bytes: The limit.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"It printed more than {sized(max_bytes)}")
+        self.max_bytes = max_bytes
 
 
 class Program:
@@ -33,17 +56,26 @@ class Program:
         environ: Its whole environment, except a variable that identifies the processes it starts.
         place: Its working directory.
         time_limit_s: Time limit in seconds; 0 for none.
+        max_bytes: Maximum number of bytes of a line, or of a whole output; 0 for the default.
 
     Attributes:
         late: Whether its time was up before it had finished.
         aside: What it printed on stderr.
+        outlived: Whether processes that it started outlived it and were ended; known after the context is
+            left.
+        open_ended: Whether such a process still held its output, which may lack its end.
 
     Raises:
         OSError: It cannot be started.
     """
 
     def __init__(
-        self, words: Sequence[str], environ: Mapping[str, str], place: Path, time_limit_s: float = 0.0
+        self,
+        words: Sequence[str],
+        environ: Mapping[str, str],
+        place: Path,
+        time_limit_s: float = 0.0,
+        max_bytes: int = 0,
     ) -> None:
         self._deadline = time.monotonic() + (time_limit_s or math.inf)
         self._cookie = uuid.uuid4().hex
@@ -60,7 +92,8 @@ class Program:
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
-        self.late = False
+        self.late = self.outlived = self.open_ended = False
+        self._max_bytes = max_bytes or LINE_BYTES
         self.aside = HeadAndTail(_ASIDE_BYTES)
         self._heard = bytearray()
         self._unsent = bytearray()
@@ -77,6 +110,7 @@ class Program:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _where: TracebackType | None
     ) -> None:
         try:
+            self.outlived = self.open_ended or outlived(self._process, self._cookie)
             end_all(self._process, self._cookie)
             self._move(0)
         finally:
@@ -101,12 +135,29 @@ class Program:
             self._open.unregister(self._stdin)
 
     def line(self) -> bytes:
-        """Return the next line; empty where there are no more. A line that is too long is cut."""
+        """Return the next line; empty where there are no more.
+
+        Raises:
+            OutputTooLong: It is longer than ``max_bytes``.
+        """
         self._go_on(lambda: b"\n" in self._heard or self._overfull or not self._talks)
         end = self._heard.find(b"\n") + 1 or len(self._heard)
+        self.check_length(end)
         line = bytes(self._heard[:end])
         del self._heard[:end]
         return line
+
+    def whole(self, content: bytes) -> bytes:
+        """Send a last content, close stdin, wait for the end, and return the output.
+
+        Raises:
+            OutputTooLong: It is longer than ``max_bytes``; nobody waits for its end then.
+        """
+        self.send(content)
+        self._stdin.close()
+        self._go_on(lambda: self._overfull)
+        self.check_length(len(self._heard))
+        return bytes(self._heard)
 
     def rest(self, content: bytes, max_bytes: int) -> str:
         """Send a last content, close stdin, and wait for the end.
@@ -128,7 +179,16 @@ class Program:
 
     @property
     def _overfull(self) -> bool:
-        return len(self._heard) > LINE_BYTES
+        return len(self._heard) > self._max_bytes
+
+    def check_length(self, count: int) -> None:
+        """Refuse a length of more than ``max_bytes``.
+
+        Raises:
+            OutputTooLong: It is longer.
+        """
+        if count > self._max_bytes:
+            raise OutputTooLong(self._max_bytes)
 
     @property
     def _talks(self) -> bool:
@@ -145,24 +205,27 @@ class Program:
                 return
             moved = self._move(min(left_s, DRAIN_S if ended and self._talks else POLL_S))
             left_over += moved if ended else 0
-            if ended and (not moved or left_over > _PIPE_BYTES):
+            if ended and (not moved or left_over > _PIPE_BYTES or not self._open.get_map()):
+                self.open_ended = self._talks
                 return
             ended = ended or has_ended(self._process)
 
     def _move(self, wait_s: float) -> int:
-        """Read and write once where possible; return the number of bytes read."""
+        """Read and write once where possible; return the number of bytes, and of pipes that ended."""
         count = 0
         for key, _ in self._open.select(wait_s):
             if key.fileobj is self._stdin:
                 try:
-                    del self._unsent[: os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])]
+                    written = os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])
+                    del self._unsent[:written]
+                    count += written
                 except BrokenPipeError:  # it has stopped reading; its output says why
                     self._unsent.clear()
                     self._open.unregister(self._stdin)
                     self._stdin.close()
                 continue
             part = os.read(key.fd, READ_BYTES)
-            count += len(part)
+            count += len(part) or 1
             if part:
                 key.data(part)
             else:

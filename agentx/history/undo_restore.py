@@ -8,20 +8,26 @@ import msgspec
 from agentx.core import layout
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import NoSuchMoment, event_at
+from agentx.policy.appended import additions, joined, memory_of, told
+from agentx.policy.file_policy import rulings_on
 from agentx.recording import commit_message, external_edits
 from agentx.recording.committer import Committer
 from agentx.recording.recovery import is_ours
 from agentx.recording.staging import Content
 from agentx.storage.artifacts import change as change_of
 from agentx.storage.errors import UsageError
+from agentx.storage.events.actor import Actor
+from agentx.storage.events.pipeline_events import FileAmended
 from agentx.storage.events.types import (
     ArtifactChanged,
+    Draft,
     Event,
     FileChange,
     ToolCallExecuted,
     WriteReverted,
     changes_of,
 )
+from agentx.storage.git.objects import blob_id
 from agentx.storage.log.history import told_already
 
 UNDO, RESTORE = "undo", "restore"
@@ -83,11 +89,16 @@ def undo(engine: Engine, actor: str) -> Event:
         then = files_between(engine, undone.seq - 1).then
         paths = dict.fromkeys(made.path for made in undone.files)
         contents = {path: _content(engine.git, then[path]) if path in then else None for path in paths}
-        return _write(engine, contents, UNDO, undone.seq, actor)
+        # An agent's addition can be undone, the engine's cannot: other steps rest on it
+        by_engine = Actor.parse(undone.events[0].actor).role == "engine"
+        since = undone.seq - 1 if by_engine else undone.events[-1].seq
+        return _write(engine, contents, UNDO, undone.seq, actor, since)
 
 
 def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
     """Restore a file or a directory to its content after an event; files moved since are moved back.
+
+    A file that a pipeline declares append-only keeps what agents and the engine appended since.
 
     The path is checked and relative to the artifacts; empty for all of them.
 
@@ -110,7 +121,7 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
             raise NoSuchMoment(f"{path!r} is not in the artifacts, neither now nor after event {at}.")
         contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
         contents |= {name: _content(engine.git, files.then[name]) for name in sorted(back)}
-        return _write(engine, contents, RESTORE, at, actor)
+        return _write(engine, contents, RESTORE, at, actor, at)
 
 
 def files_between(engine: Engine, first: int, last: int | None = None) -> ArtifactsBetween:
@@ -256,9 +267,14 @@ def _content(git: Committer, made: FileChange) -> Content:
     return Content(git.repo.read_blob(made.after), made.executable, made.link)
 
 
-def _write(engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str) -> Event:
+def _write(
+    engine: Engine, contents: dict[str, Content | None], tool: str, reverts: int, actor: str, since: int
+) -> Event:
+    """Write earlier contents; what was appended to append-only files after the event ``since`` is kept."""
     call_id = f"{tool}-{engine.log.state.seq + 1}"
     events: list[Event] = []
+    contents, noted, amended = _with_additions(engine, contents, f"{tool} of event {reverts}", since)
+    drafts = [Draft(data=one, actor=actor) for one in amended]
     for step in _steps(contents):
         events += engine.write_path.write(
             step,
@@ -268,11 +284,49 @@ def _write(engine: Engine, contents: dict[str, Content | None], tool: str, rever
                 status="SUCCEEDED",
                 arguments={"event": reverts},
                 changes=changes,
+                noted=noted,
                 reverts=reverts,
             ),
             actor=actor,
         )
+    engine.write_path.record(drafts)
     return events[0]
+
+
+def _with_additions(
+    engine: Engine, contents: dict[str, Content | None], why: str, since: int
+) -> tuple[dict[str, Content | None], str, list[FileAmended]]:
+    """Complete earlier contents with what was appended since.
+
+    Returns:
+        The contents; sentences about what was kept; and for each long-term memory file whose facts change,
+        its amendment.
+    """
+    made, noted, amended = dict(contents), list[str](), list[FileAmended]()
+    rulings = rulings_on(engine.log.state, contents)
+    for path in dict.fromkeys(one.path for one in rulings if one.sort == "append-only"):
+        content, added = made[path], additions(engine, path, since)
+        if content is None or not content.link:
+            after = joined(content.data if content else b"", added)
+            if added:
+                made[path] = Content(after, content is not None and content.executable)
+                noted.append(told(path, added))
+            entry = engine.git.tracked_all([path])[path]
+            before = engine.git.repo.read_blob(entry.oid) if entry else b""
+            learned, superseded = memory_of(engine, before, after)
+            if learned or superseded:
+                new = made[path]
+                amended.append(
+                    FileAmended(
+                        path=path,
+                        before=entry.oid if entry else "",
+                        after=blob_id(after) if new is not None else "",
+                        reason=why,
+                        learned=learned,
+                        superseded=superseded,
+                    )
+                )
+    return made, " ".join(noted), amended
 
 
 def _steps(contents: dict[str, Content | None]) -> list[dict[str, Content | None]]:

@@ -1,6 +1,7 @@
 """The status of a pipeline for display: each stage and item, and what became of it."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -13,8 +14,10 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Sent
 
 _REOPENED = "Some steps must be repeated: run `agentx pipeline run FILE`."
 
-Mark = Literal["waiting", "running", "proved", "again", "asks", "failed", "left-out"]
-"""``again``: must be repeated; ``asks``: waits for approval; ``left-out``: there is no such step."""
+Mark = Literal["waiting", "running", "proved", "not_passed", "again", "asks", "failed", "left-out"]
+"""``not_passed``: proved, with the verdict FAIL; ``again``: must be repeated; ``asks``: waits for approval;
+``left-out``: there is no such step.
+"""
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True, rename={"key": "step"}):
@@ -66,9 +69,12 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
             ``REOPENED`` where it was completed and a step must now be repeated.
         items: Keys of the items of each name, or of each combination of names.
         proved: Number of proved steps, out of ``steps``.
+        not_passed: Number of them whose last verdict is FAIL.
         dispatches: Number of agents sent, in all runs.
         retries: Number of dispatches whose work was not accepted.
         tokens: Tokens that they used.
+        incidents: What the user should look at, of all runs: changes from outside, denied calls, processes
+            that programs left.
     """
 
     pipeline: str
@@ -80,18 +86,21 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[BoardRow, ...]
     items: dict[str, tuple[str, ...]]
     proved: int
+    not_passed: int
     steps: int
     dispatches: int
     retries: int
     tokens: int
     cost_usd: float
+    incidents: tuple[str, ...] = ()
 
 
 def board_of(plan: Plan, progress: Progress) -> Board:
     """Return the status of a pipeline."""
     rows = tuple(_rows(plan, progress))
     used = progress.usage
-    proved = sum(cell.mark == "proved" for row in rows for cell in row.cells)
+    marks = Counter(cell.mark for row in rows for cell in row.cells)
+    proved = marks["proved"] + marks["not_passed"]
     reopened = progress.status == "COMPLETED" and proved < len(plan.steps)
     return Board(
         pipeline=plan.pipeline.pipeline,
@@ -103,16 +112,19 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         rows=rows,
         items=_columns(plan),
         proved=proved,
+        not_passed=marks["not_passed"],
         steps=len(plan.steps),
         dispatches=progress.dispatches,
         retries=progress.retries,
         tokens=used.prompt_tokens + used.completion_tokens,
         cost_usd=used.cost_usd,
+        incidents=tuple(progress.incidents),
     )
 
 
 def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
     schedule = Schedule(plan, progress)
+    not_passed = schedule.not_passed()
     sent = {one.key: one for one in progress.running.values()}
     columns = _columns(plan)
     for entry in plan.pipeline.stages:
@@ -125,7 +137,7 @@ def _rows(plan: Plan, progress: Progress) -> Iterator[BoardRow]:
             keys = [key_of(stage.id, item) for item in columns.get(name, ("",))]
             steps = ((key, plan.steps.get(key)) for key in keys)
             cells = tuple(
-                _cell(step, progress, schedule, sent.get(key)) if step else Cell(key, "left-out")
+                _cell(step, schedule, sent.get(key), not_passed) if step else Cell(key, "left-out")
                 for key, step in steps
             )
             yield BoardRow(stage.id, name, loop, cells)
@@ -141,9 +153,11 @@ def _columns(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {name: tuple(keys) for name, keys in found.items()}
 
 
-def _cell(step: Step, progress: Progress, schedule: Schedule, sent: Sent | None) -> Cell:
-    key, role = step.key, step.role
+def _cell(step: Step, schedule: Schedule, sent: Sent | None, not_passed: Mapping[str, str]) -> Cell:
+    key, role, progress = step.key, step.role, schedule.progress
     number = schedule.rounds.get(key, 1)
+    if key in not_passed:
+        return Cell(key, "not_passed", number, role, reason=not_passed[key])
     if schedule.standing.get(key) == "done":
         return Cell(key, "proved", number, role)
     if key in progress.waiting:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
-from agentx.pipelines.inputs import missing
-from agentx.pipelines.pointed_files import Files, PointerMissing
+from agentx.pipelines.pointing.inputs import missing
+from agentx.pipelines.pointing.pointed_files import Files, PointerMissing
 from agentx.synthesis.model.litellm_client import price_of, window_of
 from agentx.synthesis.pipelines.definition.pipeline import AgentType, Role
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, is_by_engine, is_by_model, is_by_person

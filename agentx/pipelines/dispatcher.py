@@ -8,8 +8,10 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
+from functools import partial
 from hashlib import blake2b
 from itertools import count, takewhile
 from pathlib import Path
@@ -17,31 +19,57 @@ from pathlib import Path
 import msgspec
 
 from agentx.agents.run_types import Limits
+from agentx.config import FILE as CONFIG
 from agentx.directing.configured import program_environ
-from agentx.directing.executors import Assignment, Command, Executor, ModelLoop, Outcome, carry_out
+from agentx.directing.executors import (
+    SUMMARY_CHARACTERS,
+    Assignment,
+    Command,
+    Executor,
+    ModelLoop,
+    Outcome,
+    carry_out,
+)
 from agentx.engine.engine import Engine
 from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.costs import price_in
-from agentx.pipelines.inputs import player, rests_on
 from agentx.pipelines.person_steps import PersonSteps
-from agentx.pipelines.pointed_files import PYTHON, Files, PointedText
-from agentx.pipelines.pointers import PointerHands, Pointers, PointerTools
-from agentx.pipelines.step_proof import ACTOR, Examiner, fitting
+from agentx.pipelines.pointing.inputs import player, rests_on
+from agentx.pipelines.pointing.pointed_files import PYTHON, Files, PointedText
+from agentx.pipelines.pointing.pointers import PointerHands, Pointers, PointerTools
 from agentx.pipelines.results import Came
+from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy.approvals import decision
 from agentx.policy.file_policy import take
 from agentx.policy.workspace_gates import Gates
+from agentx.quality.sandbox import isolation_for
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile
-from agentx.storage.events.types import ApprovalDecided, Body, Draft, RunEnded, RunStarted, RunStatus
+from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile, fitting
+from agentx.storage.events.types import (
+    ApprovalDecided,
+    ArtifactChanged,
+    Body,
+    Draft,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    changes_of,
+)
+from agentx.storage.files import nofollow
 from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.log.history import told_already
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, marker_line, verdict_of
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    has_marker,
+    marker_line,
+    verdict_of,
+)
 from agentx.synthesis.pipelines.definition.pipeline import BY_PERSON, AgentType, Read, Role
 from agentx.synthesis.pipelines.definition.plan import (
     Plan,
@@ -50,6 +78,7 @@ from agentx.synthesis.pipelines.definition.plan import (
     is_by_engine,
     is_by_model,
     is_by_person,
+    is_by_text,
 )
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.prompt import Sending, on_demand, tell
@@ -58,9 +87,12 @@ from agentx.synthesis.pipelines.running.due_steps import Due
 from agentx.synthesis.pipelines.running.pipeline_progress import TaskPart
 from agentx.synthesis.pipelines.templates import fill
 from agentx.synthesis.state.state import RUN_TEXT
+from agentx.tools.quality_tools import sandbox_policy
 
 ADVICE = "`agents` in the pipeline's file or `limits` in agentx.toml allow more"
 """How to raise the limits of one agent."""
+
+_TIME = "`max_time_s` of its type, under `agents` in the pipeline's file, allows more"
 
 LEASE_MARGIN_S = 60.0
 """A lease outlives its agent's time limit by this margin."""
@@ -70,6 +102,8 @@ REASON_CHARACTERS = 1_500
 
 _CHARACTERS_PER_TOKEN = 3
 
+_NAMED = 6
+"""Maximum number of changed files that a reason names."""
 _FIRST_PAUSE_S = 1.0
 """Wait before a model that could not be reached is tried again; it doubles each time."""
 
@@ -386,7 +420,7 @@ class Dispatcher:
             ),
         )
         prompt = clean(told.whole)  # the model's provider must not see secrets of the files
-        executor = self._executor(role, agent)
+        executor = self._executor(step.role, agent)
         own = {writes.get(write.path, write.path): write for write in step.writes}
         tokens = fitted.prompt_tokens + fitted.reads_tokens
         model = executor.name if is_by_model(role) else ""
@@ -413,24 +447,19 @@ class Dispatcher:
             room = max(0, fitted.max_tokens - tokens) * _CHARACTERS_PER_TOKEN
             hands = self._hands(due, run, whole, own, f"agent:{step.role}", room)
 
-            def missing(answer: str) -> str:
-                """Return what a model that stops without its files is reminded of."""
-                left = hands.untouched
-                if hands.stopped or hands.waiting or not left:
-                    return ""
-                if len(own) == 1 and _file_in(answer, own[left[0]], left[0], strict=True, made=hands.made):
-                    return ""
-                whole = "or answer with its whole text alone, " if len(own) == 1 else ""
-                return f"{', '.join(left)} was not written. Use write_file, {whole}up to the last line."
-
             assignment = Assignment(
-                prompt=prompt, tools=hands, time_limit_s=agent.max_time_s, missing=missing
+                prompt=prompt,
+                tools=hands,
+                time_limit_s=agent.max_time_s,
+                missing=partial(_missing, hands, own),
             )
-            outcome = self._priced(self._carry_out(executor, assignment), model)
+            outcome = self._priced(self._carried_out(executor, assignment, own), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if hands.stopped:
                 return self._failed(run, outcome, (hands.stopped,), step.role, final=True)
+            if outcome.status != "COMPLETED" and is_by_text(role):
+                return self._failed(run, outcome, (), step.role)
             if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
                 ((path, write),) = own.items()
                 # An agent without tools, or one that does not use them, answers with the file itself.
@@ -439,6 +468,51 @@ class Dispatcher:
             if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
+
+    def _carried_out(self, executor: Executor, assignment: Assignment, own: Collection[str]) -> Outcome:
+        """Have a role played; a program that is not isolated fails where other files changed meanwhile."""
+        if not isinstance(executor, Command):
+            return self._carry_out(executor, assignment)
+        outcome = self._programmed(executor, assignment, own)
+        if outcome.status == "LIMIT_REACHED":
+            reason = f"{outcome.reason.rstrip('.')}; {_TIME}."
+            return msgspec.structs.replace(outcome, reason=reason)
+        return outcome
+
+    def _programmed(self, executor: Command, assignment: Assignment, own: Collection[str]) -> Outcome:
+        if executor.sandbox and isolation_for(executor.sandbox)[0] != "none":
+            return carry_out(executor, assignment)
+        engine, config = self._engine, self._config()
+        engine.edits.scan()
+        since = engine.log.state.seq
+        outcome = carry_out(executor, assignment)
+        engine.edits.scan(noticed="program")
+        changed = {
+            made.path
+            for event in engine.log.history.read(since, told_already)
+            if isinstance(event.data, ArtifactChanged)
+            for made in changes_of(event)
+        }
+        others = sorted(changed - set(own))
+        said = ""
+        if others:
+            more = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
+            path = others[0] if len(others) == 1 else "PATH"
+            named = f"{', '.join(others[:_NAMED])}{more}"
+            said = (
+                f"While it ran without a sandbox, {named} changed, which its role does not write: "
+                f"`agentx diff {since}` shows how, `agentx restore {path} --at {since}` takes it back. "
+            )
+        if self._config() != config:
+            said += f"While it ran without a sandbox, {CONFIG} changed: `git log -p {CONFIG}` shows how."
+        if not said:
+            return outcome
+        reason = f"{outcome.reason} {said}".strip()
+        return msgspec.structs.replace(outcome, status="FAILED", reason=reason)
+
+    def _config(self) -> bytes:
+        place = self._engine.root / CONFIG
+        return nofollow.read(place) if nofollow.is_file(place) else b""
 
     def _carry_out(self, executor: Executor, assignment: Assignment) -> Outcome:
         """Have a prompt carried out; if the model cannot be reached, try again for a while."""
@@ -459,17 +533,28 @@ class Dispatcher:
         cost = price.of(used.prompt_tokens, used.completion_tokens)
         return msgspec.structs.replace(outcome, usage=msgspec.structs.replace(used, cost_usd=cost))
 
-    def _executor(self, role: Role, agent: AgentType) -> Executor:
+    def _executor(self, name: str, agent: AgentType) -> Executor:
+        role = self._plan.pipeline.roles[name]
         if not is_by_model(role):
             self._engine.trust.require("by", f"a role would be carried out by the program {role.by[0]}")
             words: list[str] = []
+            beside: list[Path] = []
             # `python` is this interpreter; other words may name files beside the pipeline's file
             for word in role.by:
-                beside = (self._folder / word).resolve()
-                is_ours = beside.is_file() and beside.is_relative_to(self._folder)
-                words.append(sys.executable if word == PYTHON else str(beside) if is_ours else word)
-            environ = program_environ(self._engine)
-            return Command(tuple(words), role.speaks, environ, "`by` of the role in the pipeline's file")
+                place = (self._folder / word).resolve()
+                is_ours = word != PYTHON and place.is_file() and place.is_relative_to(self._folder)
+                words.append(sys.executable if word == PYTHON else str(place) if is_ours else word)
+                beside += [place] if is_ours else []
+            policy = sandbox_policy(self._engine, "by")
+            return Command(
+                tuple(words),
+                role.speaks,
+                program_environ(self._engine),
+                f"`by` of role {name} in the pipeline's file",
+                role.output,
+                f"`output` of role {name} in the pipeline's file",
+                replace(policy, readable=[*policy.readable, *beside]) if role.sandbox else None,
+            )
         limits = msgspec.structs.replace(
             Limits.of(self._engine.config), max_steps=agent.max_steps, max_time_s=agent.max_time_s
         )
@@ -559,7 +644,7 @@ class Dispatcher:
         wrong = dict.fromkeys((*map(_unwritten, untouched), *examined.wrong))
         if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), role)
-        ended = _ended("COMPLETED", "", outcome)
+        ended = _ended("COMPLETED", one_line(clean(outcome.noted))[:REASON_CHARACTERS], outcome)
         self.examiner.prove(due, examined, run=run, before=[ended])
         return Came("COMPLETED")
 
@@ -574,7 +659,8 @@ class Dispatcher:
             wrong += self.examiner.faults(due.step, own[path], text, path)
         if outcome.status != "COMPLETED" or wrong:
             return self._failed(run, outcome, (*wrong, *hands.unmet), hands.role)
-        return self._end(run, "COMPLETED", "", outcome, hands.role)
+        noted = one_line(clean(outcome.noted))[:REASON_CHARACTERS]
+        return self._end(run, "COMPLETED", noted, outcome, hands.role)
 
     def _failed(
         self, run: str, outcome: Outcome, wrong: Sequence[str], role: str, *, final: bool = False
@@ -628,6 +714,17 @@ def _unwritten(path: str) -> str:
     return f"{path} was not written."
 
 
+def _missing(hands: PointerHands, own: Mapping[str, WriteFile], answer: str) -> str:
+    """Return what a model that stops without its files is reminded of."""
+    left = hands.untouched
+    if hands.stopped or hands.waiting or not left:
+        return ""
+    if len(own) == 1 and _file_in(answer, own[left[0]], left[0], strict=True, made=hands.made):
+        return ""
+    whole = "or answer with its whole text alone, " if len(own) == 1 else ""
+    return f"{', '.join(left)} was not written. Use write_file, {whole}up to the last line."
+
+
 def _file_in(answer: str, write: WriteFile, path: str, *, strict: bool, made: int) -> str:
     """Return the file that an answer is; empty if it is none.
 
@@ -641,14 +738,14 @@ def _file_in(answer: str, write: WriteFile, path: str, *, strict: bool, made: in
         strict: Whether the marker decides, if there is one.
         made: Number of tool calls; after one, an answer without a marker is not a file.
     """
-    text = answer.strip()
-    if block := _BLOCK.fullmatch(text):
+    text = answer
+    if block := _BLOCK.fullmatch(answer.strip()):
         inner = _FENCES.findall(block[2])
         # otherwise the answer begins with one block and ends with another
         text = block[2].strip() if not inner or (len(inner) % 2 == 0 and inner[0].strip()) else text
     if strict and write.rule.marker:
         return text if has_marker(text, write.rule.marker, path) else ""
-    return text if not made else ""
+    return text if text.strip() and not made else ""
 
 
 def _part_of(path: str, number: int) -> str:
@@ -671,7 +768,7 @@ def _ended(status: RunStatus, reason: str, outcome: Outcome) -> RunEnded:
         status=status,
         reason=reason,
         # Redact before cutting: half a secret is not recognised
-        summary=one_line(clean(outcome.summary))[:RUN_TEXT],
+        summary=one_line(clean(outcome.summary[:SUMMARY_CHARACTERS]))[:RUN_TEXT],
         steps=outcome.steps,
         **msgspec.structs.asdict(outcome.usage),
     )

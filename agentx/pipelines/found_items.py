@@ -6,7 +6,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.pipelines.matrix import all_stages
-from agentx.pipelines.pointed_files import Files, PointerMissing
+from agentx.pipelines.pointing.pointed_files import Files, PointerMissing
 from agentx.storage.events.types import Body
 from agentx.synthesis.pipelines.definition.checks import body_of
 from agentx.synthesis.pipelines.definition.item_lists import ItemDict, ListInvalid, items_of_paths, listed

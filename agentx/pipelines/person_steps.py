@@ -8,9 +8,9 @@ from collections.abc import Callable
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.pipelines.pointed_files import Files
-from agentx.pipelines.step_proof import ACTOR, Examiner
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.results import Came
+from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy import approvals
 from agentx.storage.events.pipeline_events import APPROVE_STAGE, StageReopened
 from agentx.storage.events.types import Body, Draft, RunEnded, ToolCallExecuted, ToolCallRequested, ToolStatus

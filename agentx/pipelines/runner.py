@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -20,20 +20,21 @@ from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
 from agentx.engine.models import named_models
 from agentx.pipelines.allowance import Allowance
-from agentx.pipelines.changes import Words, present_of
 from agentx.pipelines.costs import model_faults
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
-from agentx.pipelines.inputs import missing
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.changes import Words, present_of
+from agentx.pipelines.pointing.inputs import missing
+from agentx.pipelines.pointing.pointed_files import Files
+from agentx.pipelines.results import Came
+from agentx.pipelines.selection import Selection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.work_queue import WorkQueue
-from agentx.pipelines.results import Came
-from agentx.pipelines.selection import Selection
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
 from agentx.policy.amendments import amend, breaches
+from agentx.quality.sandbox import isolation_for
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import (
@@ -43,20 +44,22 @@ from agentx.storage.events.pipeline_events import (
     PipelineStarted,
     StageKept,
     StageReopened,
+    fitting,
 )
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
-from agentx.synthesis.pipelines.definition.claims import rules_of
+from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.item_lists import ListInvalid
 from agentx.synthesis.pipelines.definition.pipeline import FoundItems
-from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_person
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_model, is_by_person, is_by_program
 from agentx.synthesis.pipelines.definition.reading import read, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
 from agentx.synthesis.pipelines.running.pipeline_progress import Progress, Proof, TaskPart
 from agentx.synthesis.pipelines.running.staleness import Stale, Staleness
+from agentx.tools.quality_tools import sandbox_policy
 
 Models = Callable[[str], ModelClient]
 """Returns the model with a name; for an empty name, the configured one."""
@@ -66,6 +69,9 @@ Status = Literal["COMPLETED", "PARTIAL", "FAILED", "LIMIT_REACHED", "INTERRUPTED
 
 _TOLD = 5
 """Maximum number of failures that the reason of an end lists."""
+
+_PATHS_BYTES = 4_000
+"""Bytes of the patterns of its files in the event of a start."""
 
 _REASON_CHARACTERS = 3_000
 """Characters of that reason kept in its event, which is one line."""
@@ -79,11 +85,15 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a pipeline's run ended.
 
     Attributes:
-        status: ``COMPLETED`` where all is proved; ``PARTIAL`` where all is proved that was asked for.
+        status: ``COMPLETED`` where all is proved, also with the verdict FAIL in a loop that goes on;
+            ``PARTIAL`` where all is proved that was asked for.
         reason: One sentence for the user.
         proved: Number of proved steps, out of ``steps``.
         failed: Reasons, by step.
+        not_passed: Proved steps whose last verdict is FAIL, with a sentence each.
         waiting: Calls that wait for approval, by step.
+        incidents: What the user should look at, of this run: changes from outside, denied calls, processes
+            that programs left.
         dispatches: Number of agents sent, in all runs of the pipeline.
         usage: What they used.
     """
@@ -94,7 +104,9 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     proved: int
     steps: int
     failed: dict[str, str] = {}
+    not_passed: dict[str, str] = {}
     waiting: dict[str, str] = {}
+    incidents: tuple[str, ...] = ()
     dispatches: int = 0
     usage: Usage = Usage()
 
@@ -143,7 +155,9 @@ class Runner:
         self._models = models or named_models(engine, "model of a role")
         self._waiting: dict[str, str] = {}
         self._limit = self._unanswered = ""
+        self._incidents = 0
         self._stopped = False
+        self._staleness: Staleness | None = None
         self._allowance = Allowance(self.plan, lambda: self._stopped or bool(self._unanswered))
         self._dispatcher = self._new_dispatcher()
 
@@ -174,9 +188,9 @@ class Runner:
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
-            self._words = Words(tracker.changed, self.files)
-            self._compare(tracker)
+            self._staleness = None
             try:
+                self._incidents = len(tracker.progress.incidents)
                 self._allowance.begin(tracker.progress)
                 self._reopen(tracker.progress)
                 self._write_log(tracker.progress)
@@ -220,6 +234,7 @@ class Runner:
         ]:
             more = f" … and {len(missed) - _TOLD} more" if len(missed) > _TOLD else ""
             raise PipelineStopped("\n".join(missed[:_TOLD]) + more)
+        self._warn()
         definition = self._source.text
         started = PipelineStarted(
             name=self.name,
@@ -229,6 +244,7 @@ class Runner:
             retry=retry,
             variables=self.variables,
             file=self._place(),
+            paths=fitting(patterns_of(self.plan), _PATHS_BYTES),
         )
         drafts = [Draft(data=started, actor=self._engine.settings.actor)]
         if self._found.known:
@@ -253,6 +269,19 @@ class Runner:
 
     def _file_rules(self) -> tuple[FileRule, ...]:
         return (*rules_of(self.plan), *self._own_rules())
+
+    def _warn(self) -> None:
+        """Tell the user, once, that programs run without the sandbox because this system has none."""
+        roles = self.plan.pipeline.roles.items()
+        free = [name for name, role in roles if is_by_program(role) and role.sandbox]
+        isolation, notes = isolation_for(sandbox_policy(self._engine, "by")) if free else ("none", ())
+        if free and isolation == "none" and notes:
+            names = ", ".join(free[:_TOLD]) + (" …" if free[_TOLD:] else "")
+            why = notes[0].removeprefix("ran without isolation: ")
+            self._note(
+                f"The programs of {names} run as you, for there is no sandbox here ({why}). "
+                "Install bubblewrap, or run the pipeline in a container."
+            )
 
     def _own_rules(self) -> Iterator[FileRule]:
         """Yield rules for files that only the user may change.
@@ -337,13 +366,14 @@ class Runner:
                 if came.status == "COMPLETED" and self._finds_items(due.step, proved):
                     with tracker.lock:
                         queue.follow(self.plan)
-                        self._compare(tracker)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
 
-    def _compare(self, tracker: Tracker) -> None:
-        present = present_of(self._engine, self.files, tracker.changed)
-        self._staleness = Staleness(self.plan, tracker.progress, present)
+    def _compared(self, tracker: Tracker) -> Staleness:
+        if self._staleness is None or self._staleness.plan is not self.plan:
+            present = present_of(self._engine, self.files, tracker.changed)
+            self._staleness = Staleness(self.plan, tracker.progress, present)
+        return self._staleness
 
     def _finds_items(self, step: Step, proved: Collection[str]) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
@@ -435,8 +465,8 @@ class Runner:
         """
         step, send = due.step, self._dispatcher
         with tracker.lock:
-            causes = tuple(self._staleness.causes(step, proof, unknown=True))
-            why = self._words.told(Stale(step, causes)).why
+            causes = tuple(self._compared(tracker).causes(step, proof, unknown=True))
+            why = Words(tracker.changed, self.files).told(Stale(step, causes)).why
         if not causes:
             kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
             self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])
@@ -459,6 +489,12 @@ class Runner:
     # --- ending ---------------------------------------------------------------------------------------------
 
     def _end(self, schedule: Schedule, progress: Progress) -> Ended:
+        self._engine.edits.scan()
+        sources = tuple(self._dispatcher.files.changed_sources())
+        self._write_log(progress, sources)
+        incidents = (*progress.incidents[self._incidents :], *sources)
+        # Only where something happened, for this reads the whole history
+        broken = breaches(self._engine, self.name) if incidents else []
         status, reason = self._outcome(schedule)
         self._record_end(status, reason)
         return Ended(
@@ -468,7 +504,9 @@ class Runner:
             proved=sum(schedule.standing.get(key) == "done" for key in self.plan.steps),
             steps=len(self.plan.steps),
             failed={key: why for key, why in schedule.failed.items() if key not in self._waiting},
+            not_passed=schedule.not_passed(),
             waiting=self._waiting,
+            incidents=(*incidents, *(one.sentence for one in broken if one.sort == "append-only")),
             dispatches=progress.dispatches,
             usage=progress.usage,
         )
@@ -479,7 +517,7 @@ class Runner:
 
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
         if schedule.is_done:
-            return "COMPLETED", ""
+            return "COMPLETED", _listed(schedule.not_passed())
         if schedule.is_done_so_far:
             proved = sum(schedule.standing.get(key) == "done" for key in self.plan.steps)
             return (
@@ -500,13 +538,11 @@ class Runner:
             return "WAITING", " ".join(self._waiting.values())
         if not failed and (waits := schedule.waits_for()):
             return "FAILED", f"Nothing could be done: {waits}."
-        told = [f"{key}: {why}" for key, why in list(failed.items())[:_TOLD]]
-        more = f" … and {len(failed) - _TOLD} more" if len(failed) > _TOLD else ""
-        return "FAILED", " ".join(told) + more
+        return "FAILED", _listed(failed)
 
     # --- the log --------------------------------------------------------------------------------------------
 
-    def _write_log(self, progress: Progress) -> None:
+    def _write_log(self, progress: Progress, more: Sequence[str] = ()) -> None:
         """Append unexpected events to the pipeline's log file, each once."""
         if not self.plan.pipeline.log:
             return
@@ -515,7 +551,7 @@ class Runner:
             file = self._dispatcher.files.text(path)
             text = file.text if file else "# What went otherwise than planned\n\n"
             known = Counter(text.splitlines())  # people may have added their own lines
-            noted = Counter(f"- {one}" for one in progress.anomalies)
+            noted = Counter(f"- {one}" for one in (*progress.anomalies, *more))
             missing = list((noted - known).elements())
             if not missing:
                 return
@@ -535,6 +571,13 @@ class Runner:
                 actor=ACTOR,
                 check=lambda: file_policy.require(self._engine, contents, actor=ACTOR),
             )
+
+
+def _listed(reasons: Mapping[str, str]) -> str:
+    """Return the first reasons, each with its step, and the number of the others."""
+    told = [f"{key}: {why.rstrip('.')}." for key, why in list(reasons.items())[:_TOLD]]
+    more = f" … and {len(reasons) - _TOLD} more" if len(reasons) > _TOLD else ""
+    return " ".join(told) + more
 
 
 def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:

@@ -4,27 +4,39 @@ A marker is the only proof. A file without it is unfinished, whatever its size.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
-from typing import TypeVar
 
 import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.pipelines.inputs import inputs_of, rests_on
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.inputs import inputs_of, rests_on
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.policy import file_policy
 from agentx.quality.sandbox import run_in_copy
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Basis, ProvedFile, StageProved
+from agentx.storage.events.pipeline_events import (
+    LEARNED_BYTES,
+    SUPERSEDED_BYTES,
+    Basis,
+    ProvedFile,
+    StageProved,
+    fitting,
+)
 from agentx.storage.events.types import Body, Draft, Event, FileChange, Payload
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
-from agentx.synthesis.pipelines.definition.checks import body_of, has_marker, look, marker_fault, verdict_of
+from agentx.synthesis.pipelines.definition.checks import (
+    body_of,
+    has_marker,
+    look,
+    marker_fault,
+    verdict_of,
+    wrapping_fault,
+)
 from agentx.synthesis.pipelines.definition.pipeline import Check
 from agentx.synthesis.pipelines.definition.plan import Plan, Step, WriteFile, is_by_person
 from agentx.synthesis.pipelines.dispatching.prompt import in_words
@@ -35,14 +47,6 @@ from agentx.synthesis.pipelines.running.replaced import Added
 from agentx.tools.quality_tools import sandbox_policy
 
 ACTOR = "engine:pipeline"
-
-Part = TypeVar("Part")
-
-LEARNED_BYTES = 7_000
-"""Bytes of a step's new facts in its event, so that they fit into one; the files hold all of them."""
-
-SUPERSEDED_BYTES = 1_500
-"""Bytes of superseded facts in that event; the rest are superseded when the step is repeated."""
 
 HELD_BYTES = 3_000
 """Bytes of the passed checks in that event."""
@@ -118,9 +122,14 @@ class Examiner:
         checked.
         """
         path = path or write.path
+        body = body_of(text, write.rule.marker, path)
+        if wrapped := wrapping_fault(body, path):
+            return [wrapped]
         if unfinished := marker_fault(text, write.rule.marker, path):
             return [f"Role {step.role}: {path} is unfinished. {unfinished}"]
-        body = body_of(text, write.rule.marker, path)
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            return [f"{path} has a NUL in line {line}, so it is not text."]
         if not body.strip():
             return [f"{path} is empty but for its marker."]
         if path != write.path:
@@ -270,10 +279,3 @@ class Examiner:
             return str(error)
         marked = file is not None and has_marker(file.text, write.rule.marker, write.path)
         return "" if marked else f"{write.path} was changed and lost its marker."
-
-
-def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
-    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
-    every = tuple(parts)
-    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
-    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)

@@ -3,7 +3,9 @@
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.policy.appended import additions, joined, memory_of, missing, told
 from agentx.policy.file_policy import FileRuling, first_difference, is_person, rulings_on, sorter
+from agentx.recording.staging import Content
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import FileAmended, FileClass, ItemsFound, PipelineStarted
 from agentx.storage.events.types import (
@@ -16,7 +18,8 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.files.paths import check_path
-from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.git.objects import ObjectDamaged, blob_id
+from agentx.storage.git.repository import EXECUTABLE, LINK
 from agentx.storage.log.history import told_already
 
 
@@ -60,8 +63,11 @@ def breaches(engine: Engine, name: str) -> list[Breach]:
         return [watched.breach(path) for path in sorted(watched.broken)]
 
 
-def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
+def amend(engine: Engine, path: str, reason: str, *, actor: str, as_is: bool = False) -> Event:
     """Record the user's confirmation that a file is to stay as it is now, whatever its class says.
+
+    An append-only file is first given the additions that the user's version lacks whole, unless it is to stay
+    ``as_is``. Facts that it no longer has are no longer remembered.
 
     Raises:
         UsageError: The reason is empty, no pipeline gives the file a class, or the file complies with its
@@ -85,8 +91,45 @@ def amend(engine: Engine, path: str, reason: str, *, actor: str) -> Event:
                 f"Nothing to amend: {path} complies with its class ({rulings[0]}). Edit it first."
             )
         amended = FileAmended(path=path, before=found[0].before, after=found[0].after, reason=reason)
+        if any(one.sort == "append-only" for one in found):
+            amended = _completed(engine, amended, actor, found[0].seq, as_is=as_is)
         (event,) = engine.write_path.record([Draft(data=amended, actor=actor, cause=found[0].seq)])
     return event
+
+
+def _completed(engine: Engine, amended: FileAmended, actor: str, began: int, *, as_is: bool) -> FileAmended:
+    """Append what an accepted version lacks, and complete its amendment with what is remembered from it.
+
+    The event ``began`` is the first edit that the class forbids.
+    """
+    path, read = amended.path, engine.git.repo.read_blob
+    before, now = (read(blob) if blob else b"" for blob in (amended.before, amended.after))
+    before = joined(before, additions(engine, path, began))
+    entry = engine.git.tracked_all([path])[path]
+    mode = entry.mode if entry else LINK  # nothing is appended to a file that is gone
+    lacks = [] if as_is or mode == LINK else missing(engine, path, before, now)
+    said = told(path, lacks, "To leave that out, remove it again and amend the file with `--as-is`.")
+    if lacks:
+        now = joined(now, lacks)
+        engine.write_path.write(
+            {path: Content(now, executable=mode == EXECUTABLE)},
+            lambda changes: ToolCallExecuted(
+                call_id=f"amend-{engine.log.state.seq + 1}",
+                tool="amend",
+                status="SUCCEEDED",
+                changes=changes,
+                noted=said,
+            ),
+            actor=actor,
+        )
+    learned, superseded = memory_of(engine, before, now)
+    return msgspec.structs.replace(
+        amended,
+        after=blob_id(now) if amended.after else "",
+        kept=said,
+        learned=learned,
+        superseded=superseded,
+    )
 
 
 class _Watched:
@@ -163,7 +206,9 @@ class _Watched:
         (seq, after), sort = self.broken[path], self.sort_of(path)
         assert sort is not None  # only such files are watched
         ruling = FileRuling(path, sort, self.name)
-        line = ""
+        line, keeps = "", ""
+        if sort == "append-only":
+            keeps = ". Both keep what was appended since"
         if sort == "append-only" and after:
             line = f" in line {first_difference(self._read(self.last[path]), self._read(after))}"
         return Breach(
@@ -174,5 +219,5 @@ class _Watched:
             seq=seq,
             sentence=f"{path} is {ruling}. Event {seq} {'changed' if after else 'removed'} it{line}. "
             f"To accept the change, run `agentx pipeline amend {path} --reason …`; "
-            f"to undo it, `agentx restore {path} --at {seq - 1}`.",
+            f"to undo it, `agentx restore {path} --at {seq - 1}`{keeps}.",
         )

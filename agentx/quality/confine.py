@@ -42,6 +42,11 @@ _NET_ABI, _IOCTL_ABI = 4, 5
 FAILED = 125
 """Exit status if the process could not be confined. The command did not run."""
 FAILURE = "agentx: cannot confine the command"
+LEFT = "agentx: it left processes"
+"""Last line on stderr, if it is asked for, where processes go on when the command has ended."""
+LEFT_WRITING = f"{LEFT} that can write its output"
+_LEFT_S = 0.5
+"""Time that such processes have to end by themselves."""
 _PROBE_TIMEOUT_S = 10.0
 _HEARD = (signal.SIGCHLD, signal.SIGTERM)
 _GRACE_S, _END_S = 1.5, 0.4
@@ -184,24 +189,30 @@ def why_unavailable() -> str | None:
     return None
 
 
-def landlocked(argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None) -> list[str]:
+def landlocked(
+    argv: Sequence[str], *, readable: Sequence[Path], writable: Path | None, tells: bool = False
+) -> list[str]:
     """Return the command line that runs ``argv`` under Landlock and the filter.
 
     The program is named by its full path. Files and directories in ``readable`` may be executed too; missing
-    ones are skipped.
+    ones are skipped. ``tells`` asks for the line :data:`LEFT`.
     """
     spec = {
         "landlock": True,
         "readable": [str(path) for path in (*readable, *MACHINE)],
         "writable": [str(writable)] if writable else [],
         "devices": DEVICES,
+        "tells": tells,
     }
     return _command(spec, argv)
 
 
-def filtered(argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs ``argv`` under the filter alone, inside bubblewrap."""
-    return _command({"landlock": False}, argv)
+def filtered(argv: Sequence[str], *, tells: bool = False) -> list[str]:
+    """Return the command line that runs ``argv`` under the filter alone, inside bubblewrap.
+
+    ``tells`` asks for the line :data:`LEFT`.
+    """
+    return _command({"landlock": False, "tells": tells}, argv)
 
 
 def _command(spec: Mapping[str, object], argv: Sequence[str]) -> list[str]:
@@ -216,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         spec, argv = json.loads(arguments[0]), list(arguments[1:])
         if spec["landlock"] and (child := _fork()):
-            return _outlive(child)
+            return _outlive(child, tells=spec["tells"])
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _drop_capabilities()
         _prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
@@ -226,6 +237,9 @@ def main(arguments: Sequence[str]) -> int:
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
         held = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
         _prctl(22, 2, ctypes.addressof(held))  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        # Without Landlock the command could trace this process, so the filter covers it too
+        if spec["tells"] and not spec["landlock"] and (child := _fork()):
+            return _outlive(child, tells=True)
     except Exception as error:  # noqa: BLE001 - on any error, the command must not run
         sys.stderr.write(f"{FAILURE}: {type(error).__name__}: {error}\n")
         return FAILED
@@ -249,7 +263,7 @@ def _fork() -> int:
     return child
 
 
-def _outlive(child: int) -> int:
+def _outlive(child: int, *, tells: bool) -> int:
     """Wait for the command and kill what it started, also in other sessions.
 
     Returns the exit status as shells report it.
@@ -260,15 +274,59 @@ def _outlive(child: int) -> int:
         if heard and heard.si_signo == signal.SIGTERM:  # the whole group received it
             deadline = time.monotonic() + _GRACE_S
         status, _ = _reap(child)
-    ended, children = False, Path(f"/proc/self/task/{os.getpid()}/children")
+    if tells and status is not None:
+        _tell_left()
+    ended = False
     deadline = time.monotonic() + _END_S
     while not ended and time.monotonic() < deadline:
-        with suppress(OSError):  # it has exited meanwhile, or this kernel does not list children
-            for left in children.read_text().split():
-                os.kill(int(left), signal.SIGKILL)
+        with suppress(OSError):  # it has exited meanwhile
+            for left in _children(os.getpid()):
+                os.kill(left, signal.SIGKILL)
         _, ended = _reap(child)
         time.sleep(0.001)
     return 128 + signal.SIGKILL if status is None else status
+
+
+def _tell_left() -> None:
+    """Say on stderr that processes go on, unless they end soon."""
+    end = time.monotonic() + _LEFT_S
+    while (left := _below(os.getpid())) and time.monotonic() < end:
+        _reap(0)
+        time.sleep(0.01)
+    if left:
+        writing = any(_output(process) & _output(os.getpid()) for process in left)
+        sys.stderr.write(f"\n{LEFT_WRITING if writing else LEFT}\n")
+        sys.stderr.flush()
+
+
+def _children(process: int) -> list[int]:
+    """Return the children of a process; empty where it has ended, or the kernel does not list them."""
+    try:
+        return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _below(process: int) -> list[int]:
+    """Return all processes below another, except dead ones."""
+    found: list[int] = []
+    for child in _children(process):
+        with suppress(OSError):
+            status = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+            found += [child] if status != "Z" else []
+        found += _below(child)
+    return found
+
+
+def _output(process: int) -> set[str]:
+    """Return the pipes that a process has open, without stdin."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{process}/fd"):
+            if name != "0":
+                with suppress(OSError):
+                    found.add(os.readlink(f"/proc/{process}/fd/{name}"))
+    return {target for target in found if target.startswith("pipe:")}
 
 
 def _reap(child: int) -> tuple[int | None, bool]:

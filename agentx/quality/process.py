@@ -207,6 +207,16 @@ def _read_some(pipe: int, kept: HeadAndTail, wait_s: float) -> bool | None:
     return bool(part)
 
 
+def outlived(process: subprocess.Popen[bytes], cookie: str) -> bool:
+    """Return whether a program has exited and processes that it started go on; they get a moment to end."""
+    end = time.monotonic() + DRAIN_S
+    while has_ended(process) and strays(cookie):
+        if time.monotonic() >= end:
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
 def end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
     """Kill a program, its group, and strays that carry its cookie. Return whether there were strays."""
     _signal_group(process.pid, signal.SIGKILL)
@@ -216,9 +226,9 @@ def end_all(process: subprocess.Popen[bytes], cookie: str) -> bool:
     found = False
     # A stray may fork between the scan and the signal, and takes a while to die: scan until none is left.
     end = time.monotonic() + KILL_WAIT_S
-    while (strays := _strays(cookie)) and time.monotonic() < end:
+    while (left := strays(cookie)) and time.monotonic() < end:
         found = True
-        for pid in strays:
+        for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(POLL_S)
@@ -231,7 +241,7 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _strays(cookie: str) -> list[int]:
+def strays(cookie: str) -> list[int]:
     """Return the processes that carry this run's cookie in their environment; none without /proc."""
     wanted = f"{COOKIE}={cookie}".encode()
     found = []

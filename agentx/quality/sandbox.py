@@ -7,6 +7,7 @@ of the machine depends on the machine: bubblewrap if available, otherwise Landlo
 used.
 """
 
+import errno
 import os
 import re
 import shlex
@@ -18,7 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -217,17 +218,78 @@ def run_in_copy(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ConfinedProgram:
+    """How to start a program isolated, in an empty directory with a private home.
+
+    Attributes:
+        argv: The command line.
+        place: Its working directory.
+        environ: Its environment.
+        isolation: What isolates it.
+    """
+
+    argv: Sequence[str]
+    place: Path
+    environ: Mapping[str, str]
+    isolation: Isolation
+
+
+@contextmanager
+def confined(
+    words: Sequence[str], environ: Mapping[str, str], policy: SandboxPolicy
+) -> Iterator[ConfinedProgram]:
+    """Prepare a program that talks over pipes; its directory is deleted afterwards.
+
+    With isolation it sees itself and what the policy says, and has no network. Without, it runs as the user.
+
+    Raises:
+        OSError: The program is not found.
+        IsolationUnavailableError: The policy requires an isolation that does not work here.
+        SandboxError: The directory cannot be made.
+    """
+    isolation, _ = isolation_for(policy)
+    program = shutil.which(words[0], path=environ.get("PATH") or os.defpath)
+    if program is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
+    with _box() as box:
+        place = box / "tree" / "work"
+        place.mkdir()
+        if isolation == "none":
+            yield ConfinedProgram(words, place, environ, isolation)
+            return
+        toolchains.link(policy.environ, box / "home")
+        whole = Path(program).absolute()
+        if not any(whole.is_relative_to(readable) for readable in _readable(policy)):
+            policy = replace(policy, readable=[*policy.readable, whole])
+        yield ConfinedProgram(
+            _isolated([str(whole), *words[1:]], isolation, policy, box, place, tells=True),
+            place,
+            {**environ, "HOME": str(box / "home"), "TMPDIR": str(box / "tmp")},
+            isolation,
+        )
+
+
 def _isolated(
-    argv: list[str], isolation: Isolation, policy: SandboxPolicy, box: Path, tree: Path
+    argv: list[str],
+    isolation: Isolation,
+    policy: SandboxPolicy,
+    box: Path,
+    tree: Path,
+    *,
+    tells: bool = False,
 ) -> list[str]:
-    """Return the command line that runs ``argv`` isolated."""
+    """Return the command line that runs ``argv`` isolated.
+
+    ``tells`` asks for the line :data:`agentx.quality.confine.LEFT` on stderr.
+    """
     if isolation == "none":
         return argv
     readable = _readable(policy)
     if isolation == "landlock":
-        return confine.landlocked(argv, readable=readable, writable=box)
+        return confine.landlocked(argv, readable=readable, writable=box, tells=tells)
     return bubblewrap.wrapped(
-        confine.filtered(argv) if confine.filters_here() else argv,
+        confine.filtered(argv, tells=tells) if confine.filters_here() else argv,
         readable=[*readable, Path(confine.__file__)],
         writable=box,
         cwd=tree,

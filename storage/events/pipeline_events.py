@@ -1,6 +1,8 @@
 """The facts of pipelines: what was started and dispatched, and which stages are proved done."""
 
-from typing import Literal
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -8,12 +10,19 @@ from agentx.storage.events.direction_events import NewKnowledge
 from agentx.storage.events.types import WORDS, Body, ChangesFiles, Event, FileChange, Payload
 from agentx.storage.text import shorten
 
+Part = TypeVar("Part")
+
 REASON_WORDS = 20
 """Maximum number of words of a reason that a line about a pipeline quotes."""
 
 LOOK_AT = "look at "
 """Prefix of a check's result that leaves a doubt, among the results of a stage."""
 
+LEARNED_BYTES = 7_000
+"""Bytes of new facts in an event, so that they fit into one; the files hold all of them."""
+
+SUPERSEDED_BYTES = 1_500
+"""Bytes of superseded facts in an event; the rest are superseded when the step is repeated."""
 APPROVE_STAGE = "approve_stage"
 """The tool in whose name a pipeline asks a person to approve or do a stage."""
 
@@ -26,6 +35,13 @@ class FileRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
     path: str
     sort: FileClass
+
+
+def fitting(parts: Iterable[Part], most: int) -> tuple[Part, ...]:
+    """Return the first parts that fit into ``most`` bytes as JSON in an event."""
+    every = tuple(parts)
+    sizes = accumulate(len(msgspec.json.encode(one)) for one in every)
+    return tuple(one for one, size in zip(every, sizes, strict=True) if size <= most)
 
 
 def key_of(stage: str, item: str) -> str:
@@ -50,6 +66,7 @@ class PipelineStarted(Payload, frozen=True):
         digest: Hex blake2b-128 of that file.
         files: Files whose classes are enforced from now on, until the pipeline is started with others.
         retry: Whether items that used up their retries are tried again.
+        paths: Patterns of the paths of its files; a change of one from outside is reported.
         variables: Values that replace those of the definition, by name.
         file: Path of its definition file, relative to the workspace.
     """
@@ -59,6 +76,7 @@ class PipelineStarted(Payload, frozen=True):
     digest: str = ""
     files: tuple[FileRule, ...] = ()
     retry: bool = False
+    paths: tuple[str, ...] = ()
     variables: dict[str, str] = msgspec.field(default_factory=dict)
     file: str = ""
 
@@ -299,6 +317,9 @@ class FileAmended(Payload, frozen=True):
         after: Blob id after the change; empty if the file is gone.
         reason: The reason, in the words of who approved it.
         call_id: The agent's call that was approved; empty for the user's own edit.
+        kept: What the accepted version was given besides the user's edit; empty for nothing.
+        learned: Facts of a long-term memory file that the change brought, to remember.
+        superseded: Items learned from that file that are no longer valid.
     """
 
     path: str
@@ -306,6 +327,9 @@ class FileAmended(Payload, frozen=True):
     after: str = ""
     reason: str = ""
     call_id: str = ""
+    kept: str = ""
+    learned: tuple[NewKnowledge, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
 
     def _line(self, _event: Event, /) -> str:
         return f"Amend {self.path}: {shorten(self.reason, WORDS)}"

@@ -18,12 +18,13 @@ _MARKS: dict[Mark, tuple[str, str]] = {
     "waiting": ("·", "bright_black"),
     "running": ("▶", "cyan"),
     "proved": ("✓", "green"),
+    "not_passed": ("!", "bold yellow"),
     "again": ("↻", "yellow"),
     "asks": ("?", "bold yellow"),
     "failed": ("✗", "bold red"),
     "left-out": (" ", "dim"),
 }
-_MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed")
+_MOVING: tuple[Mark, ...] = ("running", "again", "asks", "failed", "not_passed")
 _STATUS = {"COMPLETED": "green", "RUNNING": "cyan", "FAILED": "red"}
 
 _CELL_COLUMNS = 5
@@ -90,9 +91,10 @@ def _asked(board: Board, read: ReadBlob) -> Iterator[RenderableType]:
 
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
     title = Text.assemble((plain(board.title or board.pipeline), "bold"), "  ")
-    title.append(board.status or "NOT STARTED", _STATUS.get(board.status, "yellow"))
-    named = any(cell.mark == "failed" for row in board.rows for cell in row.cells)
-    if board.reason and not (named and board.status == "FAILED"):
+    colour = "yellow" if board.not_passed else _STATUS.get(board.status, "yellow")
+    title.append(board.status or "NOT STARTED", colour)
+    named = any(cell.mark in {"failed", "not_passed"} for row in board.rows for cell in row.cells)
+    if board.reason and not (named and board.status in {"FAILED", "COMPLETED"}):
         title.append(f"  {shorten(one_line(plain(board.reason)), _REASON_WORDS)}", "dim")
     yield title
     yield _bar(board.proved, board.steps, min(width, 60))
@@ -102,8 +104,10 @@ def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType
         lasted = _seconds((end - datetime.fromisoformat(board.started_at)).total_seconds())
     figures = [
         f"{board.proved:,} of {board.steps:,} proved",
+        f"{board.not_passed:,} with the verdict FAIL" if board.not_passed else "",
         f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
         f"{board.retries:,} not accepted" if board.retries else "",
+        f"{len(board.incidents):,} incident{'s' * (len(board.incidents) != 1)}" if board.incidents else "",
         f"{board.tokens:,} tokens" if board.tokens else "",
         f"${board.cost_usd:.4f}" if board.cost_usd else "",
         lasted,
@@ -191,7 +195,7 @@ def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Tabl
         counted = Counter(cell.mark for cell in row.cells)
         others = [(counted[name], mark, style) for name, (mark, style) in _MARKS.items() if name in _MOVING]
         cells = [Text(f"  {mark} {number:,}" if number else "", style) for number, mark, style in others]
-        proved = counted["proved"]
+        proved = counted["proved"] + counted["not_passed"]
         made.add_row(_name(row, names), _bar(proved, items, _BAR_COLUMNS), f"{proved:,}", *cells)
     return made
 
@@ -199,7 +203,7 @@ def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Tabl
 def _named(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
     """Yield the agents at work, then the steps that failed or ask; of many, only their number."""
     cells = [cell for row in board.rows for cell in row.cells]
-    for marks, more in ((("running",), " more at work"), (("asks", "failed"), " more")):
+    for marks, more in ((("running",), " more at work"), (("asks", "failed", "not_passed"), " more")):
         found = [cell for cell in cells if cell.mark in marks]
         for cell in found[:_NAMED]:
             mark, style = _MARKS[cell.mark]

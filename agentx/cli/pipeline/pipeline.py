@@ -19,6 +19,7 @@ from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
 from agentx.policy.amendments import amend
 from agentx.storage.errors import UsageError
+from agentx.storage.events.pipeline_events import FileAmended
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.schema import schema
@@ -102,12 +103,23 @@ def amend_file(
     reason: Annotated[
         str, typer.Option(metavar="TEXT", show_default=False, help="The reason; it is recorded.")
     ],
+    *,
+    as_is: Annotated[
+        bool,
+        typer.Option(
+            "--as-is", help="Also accept that an append-only file lacks the latest entries of the pipeline."
+        ),
+    ] = False,
 ) -> None:
     """Accept your change to a static or append-only file; the amendment is recorded."""
     with opened(terminal, look=True) as ws:
-        event = amend(ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor)
+        event = amend(
+            ws.engine, encodable(path), encodable(reason), actor=terminal.settings.actor, as_is=as_is
+        )
     accepted = Text.assemble(("✓ ", "green"), plain(path), " is to be as it is now.")
     terminal.result({"event": as_json(event)}, accepted)
+    if isinstance(event.data, FileAmended) and event.data.kept:
+        terminal.note(plain(event.data.kept))
 
 
 def redo_stage(
@@ -129,7 +141,7 @@ def redo_stage(
 ) -> None:
     """Mark a stage, and all that depends on it, to be done again in the next run."""
     if stale:
-        mark_stale(terminal, stage, item, name, file)
+        mark_stale(terminal, stage, item, encodable(reason), name, file)
         return
     if not stage:
         raise UsageError("Name a STAGE, or use `--stale` for all that is out of date.")

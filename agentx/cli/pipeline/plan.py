@@ -21,7 +21,7 @@ from agentx.engine import models
 from agentx.pipelines.costs import Outlook, Planned, outlook_of
 from agentx.pipelines.found_items import find_items
 from agentx.pipelines.matrix import Access, Matrix, RoleRow, all_stages, matrix_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
 from agentx.pipelines.upkeep.out_of_date import Overview, overview
 from agentx.storage.artifacts import Artifacts

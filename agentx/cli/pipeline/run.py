@@ -29,6 +29,7 @@ from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.storage.errors import UsageError
 from agentx.storage.git.objects import ObjectDamaged
+from agentx.storage.text import plain
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.reading import parse, with_variables
 from agentx.synthesis.pipelines.definition.steps import resolve
@@ -36,6 +37,9 @@ from agentx.synthesis.pipelines.running.pipeline_progress import Progress
 from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
+
+NOT_PASSED = 3
+"""Exit status where all is proved and a last verdict is FAIL."""
 
 _LOOKS_PER_SECOND = 2
 """How often the display is refreshed, including the elapsed seconds."""
@@ -68,7 +72,10 @@ def run_pipeline(
     *,
     retry: Annotated[bool, typer.Option("--retry", help="Retry steps that used up their attempts.")] = False,
 ) -> None:
-    """Run a pipeline until every check passes; if interrupted, the next call resumes it."""
+    """Run a pipeline until every check passes; if interrupted, the next call resumes it.
+
+    The exit status is 3 if all is proved and a last verdict is FAIL (`otherwise: go-on`).
+    """
     given = variables_of(variables)
     with opened(terminal, look=True) as ws:
         runner = Runner(
@@ -97,11 +104,14 @@ def run_pipeline(
         if ended.status == "COMPLETED" and (late := overview(ws.engine, runner.plan, runner.files).steps):
             what = f"{len(late):,} proved step{'s' * (len(late) != 1)}"
             terminal.note(f"Out of date: {what}; `agentx pipeline status --stale` says why.")
+    for incident in ended.incidents:
+        terminal.note(plain(incident))
     if ended.status == "FAILED" and any(ended.failed.values()):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
-    if ended.status != "PARTIAL" and EXIT[ended.status]:
-        raise typer.Exit(EXIT[ended.status])
+    status = 0 if ended.status == "PARTIAL" else EXIT[ended.status]
+    if status := status or (NOT_PASSED if ended.not_passed else 0):
+        raise typer.Exit(status)
 
 
 @contextlib.contextmanager
@@ -139,7 +149,10 @@ def show_status(
     ] = False,
     file: PresentFile = None,
 ) -> None:
-    """Show the progress of a pipeline: stages, items, agents at work, failures and their causes."""
+    """Show the progress of a pipeline: stages, items, agents at work, failures and their causes.
+
+    · waiting, ▶ at work, ✓ proved, ! proved with the verdict FAIL, ↻ to be repeated, ? asks you, ✗ failed
+    """
     if stale:
         show_stale(terminal, name, file)
         return

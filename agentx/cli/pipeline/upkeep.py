@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, table
-from agentx.pipelines.changes import OutOfDate, State
+from agentx.pipelines.pointing.changes import OutOfDate, State
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import pipelines
 from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
@@ -121,7 +121,11 @@ def _rows(steps: Sequence[OutOfDate]) -> Iterator[tuple[Text, str]]:
         items = [one.step.partition("[")[2].removesuffix("]") for one in same]
         more = f", … {len(items) - _ITEMS:,} more" if len(items) > _ITEMS else ""
         named = same[0].step if len(same) == 1 else f"{stage}: {', '.join(items[:_ITEMS])}{more}"
-        yield Text.assemble((sign, style), plain(named)), same[0].why
+        why = same[0].why
+        if state == "after" and len(same) > 1:
+            stages = dict.fromkeys(key.partition("[")[0] for one in same for key in one.after)
+            why = f"after steps of {', '.join(stages)}, they may come out the same"
+        yield Text.assemble((sign, style), plain(named)), why
 
 
 def _remarks(found: Overview) -> Iterator[tuple[str, str]]:
@@ -133,11 +137,11 @@ def _remarks(found: Overview) -> Iterator[tuple[str, str]]:
         yield one.step, f"is not in the pipeline any more. Its files remain: {', '.join(one.files)}{read}"
 
 
-def mark_stale(terminal: Terminal, stage: str, item: str, name: str, file: Path | None) -> None:
+def mark_stale(terminal: Terminal, stage: str, item: str, reason: str, name: str, file: Path | None) -> None:
     """Mark what is out of date to be done again in the next run, as far as it has changed."""
     with opened(terminal, look=True) as ws:
         runner = present(ws, name, file)
-        found = mark(ws.engine, runner.plan, runner.files, stage, item)
+        found = mark(ws.engine, runner.plan, runner.files, stage, item, reason)
     if not found.steps:
         terminal.result(found, *out_of_date(found))
         return

@@ -55,13 +55,16 @@ def _show(terminal: Terminal, events: list[Event]) -> None:
         terminal.document(as_json(event))
         return
     changes = [change for part in events for change in changes_of(part)]
+    noted = event.data.noted if isinstance(event.data, ToolCallExecuted) else ""
     if not changes:
-        terminal.show("Nothing changed: it is already so.")
+        terminal.show(plain(noted) or "Nothing changed: it is already so.")
         return
     terminal.show(Text.assemble((f"{event.seq}  ", "dim"), one_line(event.describe())))
     for change in changes:
         what = "brought back" if not change.before else "set back" if change.after else "removed"
         terminal.show(plain(f"  {what}  {change.path}"))
+    if noted:
+        terminal.note(plain(noted))
 
 
 def rebuild(

@@ -206,6 +206,8 @@ class _Picture:
         yield f'<g id="{escape(stage.id)}"><title>{escape(tooltip)}</title>'
         marks = {cell.mark for cell in self.rows[stage.id].cells} if stage.id in self.rows else set()
         # The colour is that of the most urgent status among its items.
+        if "not_passed" in marks:  # it has the colour of what asks for the user
+            marks = marks - {"not_passed"} | {"asks"}
         colour = next((mark for mark in ("failed", "asks", "running") if mark in marks), "waiting")
         colour = " proved" if marks == {"proved"} else f" {colour}" if marks else ""
         yield from _cards(box, f"card{colour}")
@@ -309,8 +311,14 @@ def _who(name: str, role: Role) -> str:
 def _stands(row: BoardRow) -> str:
     """Return how many items have which status, in a line."""
     counted = Counter(cell.mark for cell in row.cells)
-    told = [f"✓ {counted['proved']} of {len(row.cells)}"]
-    marks: tuple[tuple[Mark, str], ...] = (("running", "▶"), ("again", "↻"), ("asks", "?"), ("failed", "✗"))
+    told = [f"✓ {counted['proved'] + counted['not_passed']} of {len(row.cells)}"]
+    marks: tuple[tuple[Mark, str], ...] = (
+        ("running", "▶"),
+        ("again", "↻"),
+        ("asks", "?"),
+        ("failed", "✗"),
+        ("not_passed", "!"),
+    )
     return "   ".join([*told, *(f"{sign} {counted[mark]}" for mark, sign in marks if counted[mark])])
 
 

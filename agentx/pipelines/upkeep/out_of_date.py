@@ -6,8 +6,8 @@ import msgspec
 
 from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
-from agentx.pipelines.changes import OutOfDate, Words, present_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.changes import OutOfDate, Words, present_of
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import named_steps
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.events.pipeline_events import StageReopened
@@ -66,7 +66,9 @@ def overview(engine: Engine, plan: Plan, files: Files) -> Overview:
     )
 
 
-def mark(engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = "") -> Overview:
+def mark(
+    engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = "", reason: str = ""
+) -> Overview:
     """Mark what is out of date, and what depends on it, to be done again in the next run if it has changed.
 
     Args:
@@ -75,6 +77,7 @@ def mark(engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = 
         files: Reads the pipeline's files.
         stage: Mark only this stage; empty for all.
         item: Of this stage, mark only this item; empty for all.
+        reason: Words of the user; what changed follows them.
 
     Returns:
         What was marked.
@@ -91,7 +94,11 @@ def mark(engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = 
         drafts = [
             Draft(
                 data=StageReopened(
-                    pipeline=found.pipeline, stage=step.stage, item=step.item, reason=one.why, if_changed=True
+                    pipeline=found.pipeline,
+                    stage=step.stage,
+                    item=step.item,
+                    reason=f"{reason}: {one.why}" if reason else one.why,
+                    if_changed=True,
                 ),
                 actor=engine.settings.actor,
             )

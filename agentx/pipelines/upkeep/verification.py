@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.step_proof import Examiner
 from agentx.pipelines.tracked import pipelines
 from agentx.storage.errors import AgentXError

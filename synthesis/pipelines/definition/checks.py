@@ -93,6 +93,17 @@ def marker_fault(text: str, marker: str, path: str) -> str:
     return ""
 
 
+def wrapping_fault(text: str, path: str) -> str:
+    """Return a sentence for the writer if a whole file is in a code block, like an answer in a chat."""
+    lines = stripped(lines_of(text))
+    *fences, after = fenced([*lines, ""])
+    if len(lines) > 1 and all(fences) and not after:
+        return (
+            f"{path} is inside a code block: leave out its first line, ` {lines[0].strip()} `, and its last."
+        )
+    return ""
+
+
 def body_of(text: str, marker: str, path: str) -> str:
     """Return a file without its marker line, and without blank lines at either end."""
     lines = stripped(lines_of(text))

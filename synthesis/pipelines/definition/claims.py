@@ -8,14 +8,14 @@ writes such a file itself must not run at the same time.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from agentx.storage.events.pipeline_events import FileRule
 from agentx.synthesis.pipelines.definition.ancestors import ancestors
 from agentx.synthesis.pipelines.definition.faults import Faults, Place
 from agentx.synthesis.pipelines.definition.naming import path_pattern
-from agentx.synthesis.pipelines.definition.plan import Plan, Step
+from agentx.synthesis.pipelines.definition.plan import Plan, Step, is_by_person
 
 
 def rules_of(plan: Plan) -> Iterator[FileRule]:
@@ -26,14 +26,34 @@ def rules_of(plan: Plan) -> Iterator[FileRule]:
     """
     own = {name: file for name, file in plan.pipeline.files.items() if not file.source}
     for name, file in own.items():
-        if file.sort == "overwritable":
-            continue
-        paths = plan.paths[name]
-        pattern = re.sub(r"\{\{.*?\}\}", "*", file.path.strip(), flags=re.DOTALL)
-        matches = path_pattern(pattern).fullmatch
-        others = {path for key, other in own.items() if other.sort != file.sort for path in plan.paths[key]}
-        fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
-        yield from (FileRule(path, file.sort) for path in ((pattern,) if fits else paths))
+        if file.sort != "overwritable":
+            others = {
+                path for key, other in own.items() if other.sort != file.sort for path in plan.paths[key]
+            }
+            yield from (FileRule(path, file.sort) for path in _patterns(plan, name, others))
+
+
+def patterns_of(plan: Plan) -> Iterator[str]:
+    """Yield the paths and patterns of the artifacts that only agents and the engine write, except its log."""
+    roles = plan.pipeline.roles.values()
+    others = {write.file for role in roles if is_by_person(role) for write in role.writes}
+    for name, file in plan.pipeline.files.items():
+        if not file.source and name not in {*others, plan.pipeline.log}:
+            # Items that are found later have no paths yet
+            yield from _patterns(plan, name) or (_pattern(file.path),)
+
+
+def _pattern(path: str) -> str:
+    return re.sub(r"\{\{.*?\}\}", "*", path.strip(), flags=re.DOTALL)
+
+
+def _patterns(plan: Plan, name: str, others: Collection[str] = ()) -> tuple[str, ...]:
+    """Return one pattern for the many paths of a file; the paths where it would match one of ``others``."""
+    paths = plan.paths[name]
+    pattern = _pattern(plan.pipeline.files[name].path)
+    matches = path_pattern(pattern).fullmatch
+    fits = len(paths) > 1 and all(map(matches, paths)) and not any(map(matches, others))
+    return (pattern,) if fits else paths
 
 
 def look_at_claims(plan: Plan, faults: Faults, places: Mapping[str, Place]) -> None:

@@ -5,7 +5,8 @@ Editors show the docstring below each key. All text is kept as written; a ``{{ t
 for each item (:mod:`agentx.synthesis.pipelines.templates`).
 """
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -16,6 +17,9 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")]
 """A name that templates can use: letters, digits and ``_``."""
+
+_SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,3})?)\s*(|B|kB|KB|MB|GB)", re.ASCII)
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 BY_MODEL = "model"
 """``by`` of a role played by a model."""
@@ -30,6 +34,17 @@ BY_PERSON = "person"
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else value
 
+
+def _bytes(value: Any) -> Any:
+    """Convert a size like ``10 MB`` to bytes."""
+    found = _SIZE.fullmatch(str(value).strip())
+    if found is None:
+        raise ValueError("a size is a number of bytes, kB, MB or GB, such as 10 MB")
+    return round(float(found[1]) * _UNITS[found[2].upper()])
+
+
+Size = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=str), Field(gt=0)]
+"""A number of bytes, such as ``10 MB``."""
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed, json_schema_input_type=Name | tuple[Name, ...])]
 Words = Annotated[tuple[Word, ...], BeforeValidator(_listed, json_schema_input_type=Word | tuple[Word, ...])]
@@ -242,6 +257,10 @@ class Role(PipelinePart):
     """Standards of quality."""
     attempts: int = Field(default=3, ge=1, le=20)
     """Maximum number of dispatches for a step."""
+    sandbox: bool = True
+    """Its program runs isolated, where the system can: no network, no files but its own."""
+    output: Size = Field(default=cast("int", "10 MB"), validate_default=True)
+    """Maximum size of what its program prints; with `jsonl`, in one line and by `say`."""
     split: Annotated[Split | None, BeforeValidator(_split, json_schema_input_type=Name | Split)] = None
     """A file of many that the task may be split over."""
 

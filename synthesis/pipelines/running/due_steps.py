@@ -26,7 +26,8 @@ class Due(msgspec.Struct, frozen=True):
         tries: Number of agents that have failed at it in this round.
         reason: Why the last of them failed.
         wish: Why it has to be done again although it was done before, in the words of the requester.
-        remembered: The earlier proofs of it that added something to the long-term memory.
+        remembered: The earlier proofs of it that added something to the long-term memory, and people's
+            corrections of that memory.
         judged: Content ids of the files that it was given for its last verdict, by path.
     """
 
@@ -249,7 +250,7 @@ class Schedule:
                 for known in (self.progress.reopened, self.progress.doubted)
             )
             wish = self.progress.wishes[latest] if proof and seq > proof.seq else ""
-            earlier = tuple(self.progress.remembered.get(key, ()))
+            earlier = tuple(sorted((*self.progress.remembered.get(key, ()), *self.progress.corrected)))
             judged = self.progress.judged.get(key, {})
             yield Due(step, self.rounds[key], *self.tries(key), wish, earlier, judged)
 
@@ -284,6 +285,22 @@ class Schedule:
         self.failed[key] = reason
         if key in self.plan.steps and self.plan.steps[key].loop:
             self.standing[self.plan.steps[key].loop] = "failed"
+
+    def not_passed(self) -> dict[str, str]:
+        """Return the steps that are done although their last verdict is FAIL, with a sentence for the user.
+
+        Of the steps of a loop only the one that decides it counts.
+        """
+        found: dict[str, str] = {}
+        for key, step in self.plan.steps.items():
+            proof, loop = self.progress.proved.get(key), self.plan.loops.get(step.loop)
+            decides = loop is None or loop.decides == key
+            stands = self.standing.get(step.loop or key)
+            if proof and proof.verdict == "FAIL" and decides and stands == "done":
+                path = next(write.path for write in step.writes if write.rule.verdict)
+                rounds = f" after {proof.round} rounds" if proof.round > 1 else ""
+                found[key] = f"the verdict in {path} is FAIL{rounds}"
+        return found
 
     @property
     def is_done(self) -> bool:

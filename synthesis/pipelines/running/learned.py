@@ -1,9 +1,9 @@
-"""The extractor ``pipeline``: a memory item for each fact that a proved stage contributed."""
+"""The extractor ``pipeline``: a memory item for each fact in a long-term memory file."""
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agentx.storage.events.pipeline_events import StageProved, key_of
+from agentx.storage.events.pipeline_events import FileAmended, StageProved, key_of
 from agentx.storage.events.types import Event
 from agentx.storage.text import shorten
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -22,17 +22,21 @@ class Learned:
 
     name: ClassVar[str] = "pipeline"
     version: ClassVar[int] = 2
-    reads = (StageProved,)
+    reads = (StageProved, FileAmended)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """Return an item for each fact of a stage, and the end of those that it replaces.
+        """Return an item for each fact of a stage or of a person's change, and the end of what it replaces.
 
         Other events cause no changes.
         """
         del read
         data = event.data
-        if not isinstance(data, StageProved):
+        if not isinstance(data, StageProved | FileAmended):
             return ()
+        if isinstance(data, FileAmended):
+            cause = f"{data.path} was changed"
+        else:
+            cause = f"{key_of(data.stage, data.item)} was done again"
         ids = [item_id("knowledge", event.seq, number) for number in range(len(data.learned))]
         items = ((one, state.items.get(one.item)) for one in data.superseded)
         # A stage may end an item that is still open and that the user has not changed.
@@ -57,12 +61,11 @@ class Learned:
             )
             made.append(Add(item))
             start = end + 1
-        step = key_of(data.stage, data.item)
-        return [*made, *(_end(item, ids[one.by - 1] if one.by else "", step) for one, item in ended)]
+        return [*made, *(_end(item, ids[one.by - 1] if one.by else "", cause) for one, item in ended)]
 
 
-def _end(item: MemoryItem, by: str, step: str) -> Patch:
+def _end(item: MemoryItem, by: str, cause: str) -> Patch:
     if by:
-        links, reason = (*item.links, Link("superseded_by", by)), f"{step} was done again, and says {by}."
+        links, reason = (*item.links, Link("superseded_by", by)), f"{cause}, and says {by}."
         return Patch(id=item.id, status="retired", links=links, reason=reason)
-    return Patch(id=item.id, status="retired", reason=f"{step} was done again, and says it no more.")
+    return Patch(id=item.id, status="retired", reason=f"{cause}, and says it no more.")

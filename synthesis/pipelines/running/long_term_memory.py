@@ -11,7 +11,14 @@ from typing import Any
 import msgspec
 
 from agentx.storage.events.direction_events import NewKnowledge
-from agentx.storage.events.pipeline_events import StageProved, Superseded
+from agentx.storage.events.pipeline_events import (
+    LEARNED_BYTES,
+    SUPERSEDED_BYTES,
+    FileAmended,
+    StageProved,
+    Superseded,
+    fitting,
+)
 from agentx.storage.events.types import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
@@ -28,6 +35,7 @@ from agentx.synthesis.pipelines.proving.markdown import (
 from agentx.synthesis.pipelines.running.replaced import (
     Added,
     holds,
+    in_force,
     note,
     open_at_end,
     places_of,
@@ -255,9 +263,17 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 def remembered(events: Iterable[Event]) -> Remembered:
-    """Fold what the proofs of a step left in the long-term memory. Other events are ignored."""
-    made = Remembered({}, {})
+    """Fold what the proofs of a step left in the long-term memory, and what people corrected in that.
+
+    Other events are ignored.
+    """
+    made, ever = Remembered({}, {}), set[NewKnowledge]()
     for event in events:
+        if isinstance(event.data, FileAmended):
+            ours = {one.by - 1 for one in event.data.superseded if made.facts.pop(one.item, None)}
+            for number, fact in enumerate(event.data.learned):
+                if number in ours or fact in ever:
+                    made.facts[item_id("knowledge", event.seq, number)] = fact
         if isinstance(event.data, StageProved):
             for change in event.data.changes:
                 made.added.setdefault(change.path, []).append((change.before, change.after))
@@ -265,6 +281,7 @@ def remembered(events: Iterable[Event]) -> Remembered:
                 made.facts.pop(one.item, None)
             for number, fact in enumerate(event.data.learned):
                 made.facts[item_id("knowledge", event.seq, number)] = fact
+                ever.add(fact)
     return made
 
 
@@ -279,6 +296,42 @@ def superseded(
     for item, fact in before.items():
         if fact not in now:
             yield Superseded(item, of.get((fact.topic, _term(fact.text)), 0))
+
+
+def facts_of(text: str) -> list[str]:
+    """Return the entries of a long-term memory file as facts, without superseded ones."""
+    every = (entry for section in sections(in_force(text)) for entry in entries(section.own, section.first))
+    return list(dict.fromkeys(filter(None, (_fact(entry) for entry in every if is_plain(entry)))))
+
+
+def corrected(
+    facts: Mapping[str, NewKnowledge], topics: Mapping[str, str], before: str, after: str
+) -> tuple[tuple[NewKnowledge, ...], tuple[Superseded, ...]]:
+    """Return what a person's change of a long-term memory file changes in what is remembered.
+
+    Args:
+        facts: What is remembered now, by the id of its memory item.
+        topics: Topics of all facts that were ever remembered, by their text.
+        before: The file before the change.
+        after: The file after the change.
+
+    Returns:
+        The facts to remember: those with another definition of their term, and those that came back. And the
+        facts that the file no longer has.
+    """
+    was, now = facts_of(before), facts_of(after)
+    ended = {item: fact for item, fact in facts.items() if fact.text in was and fact.text not in now}
+    fresh = [text for text in now if text not in was]
+    terms = {_term(text): text for text in fresh if _term(text)}
+    changed = (
+        NewKnowledge(fact.topic, terms[term])
+        for fact in ended.values()
+        if (term := _term(fact.text)) in terms
+    )
+    known = {fact.text for fact in facts.values()}
+    back = (NewKnowledge(topics[text], text) for text in fresh if text in topics and text not in known)
+    new = fitting(dict.fromkeys((*changed, *back)), LEARNED_BYTES)
+    return new, fitting(superseded(ended, (), new), SUPERSEDED_BYTES)
 
 
 def _term(fact: str) -> str:

@@ -26,13 +26,18 @@ from agentx.storage.events.types import (
     Event,
     RunEnded,
     RunStatus,
+    ToolCallExecuted,
     ToolCallRequested,
     changes_of,
 )
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.model.port import Usage
+from agentx.synthesis.pipelines.definition.naming import path_pattern
 
-VERSION = 8
+_WHY_WORDS = 40
+"""Maximum number of words of the reason for a denied call."""
+
+VERSION = 10
 """Raised whenever the same events would be folded differently."""
 
 
@@ -119,8 +124,8 @@ class WrittenFile(msgspec.Struct):
         blobs: Blob id of each file, by path; empty if it was deleted. Includes the parts of a split task.
         accepted: Whether the run that wrote them was accepted, so that only the proof is missing.
         parts: The parts of a split task that are written or being written, by number.
-        shown: Content ids of the files that the latest agent was given, by path.
-        given: What they rest on; of a split task, what its first part rests on.
+        given: Content ids of the files that the latest of them was given, by path.
+        rests: What they rest on; of a split task, what its first part rests on.
     """
 
     seq: int
@@ -128,8 +133,8 @@ class WrittenFile(msgspec.Struct):
     blobs: dict[str, str]
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
-    shown: dict[str, str] = msgspec.field(default_factory=dict)
-    given: Given = msgspec.field(default_factory=Given)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
+    rests: Given = msgspec.field(default_factory=Given)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -155,11 +160,15 @@ class Progress(msgspec.Struct):
         doubted: The latest event that reopened it only if its inputs have changed, by key.
         amended: The latest event in which the user accepted their own version of a file, by path.
         remembered: The proofs that added something to the long-term memory, by key.
+        corrected: Events in which people changed what was added to the long-term memory.
         retried: The latest event that allowed failed steps another attempt.
         waiting: Runs that wait for approval, by key.
         seen: Content ids of the files that a person last decided on, by key and path.
         judged: Content ids of the files that were given for the latest verdict, by key and path.
         anomalies: Deviations from the plan, in order; the contents of the pipeline's log.
+        incidents: Those of them that the user should look at: changes from outside, denied calls, processes
+            that programs left.
+        paths: Patterns of the paths of its files.
         latest: The latest proof of all.
         file: Path of its file at the last start, relative to the workspace.
         definition: The pipeline's file as it was last started.
@@ -185,11 +194,14 @@ class Progress(msgspec.Struct):
     wishes: dict[str, str] = msgspec.field(default_factory=dict)
     amended: dict[str, int] = msgspec.field(default_factory=dict)
     remembered: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    corrected: list[int] = msgspec.field(default_factory=list)
     retried: int = 0
     waiting: dict[str, str] = msgspec.field(default_factory=dict)
     seen: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     judged: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     anomalies: list[str] = msgspec.field(default_factory=list)
+    incidents: list[str] = msgspec.field(default_factory=list)
+    paths: tuple[str, ...] = ()
     latest: int = 0
     file: str = ""
     definition: Body = Body("")
@@ -198,6 +210,11 @@ class Progress(msgspec.Struct):
     dispatches: int = 0
     retries: int = 0
     usage: Usage = Usage()
+
+    def report(self, incident: str) -> None:
+        """Add an incident."""
+        self.incidents.append(incident)
+        self.anomalies.append(incident)
 
 
 class Changed(msgspec.Struct, array_like=True):
@@ -237,6 +254,7 @@ class Pipelines(msgspec.Struct):
                 progress.file = started.file
                 progress.started_at, progress.ended_at = event.at, ""
                 progress.retried = event.seq if started.retry else progress.retried
+                progress.paths = started.paths
                 progress.definition, progress.variables = started.definition, started.variables
             case ItemsFound() as found:
                 self.of(found.pipeline).items = found.items
@@ -253,8 +271,8 @@ class Pipelines(msgspec.Struct):
             case FileAmended() as amended:
                 for progress in self.known.values():
                     _amend(progress, event, amended)
-            case _ if event.run in self.runs:
-                self._go_on(self.of(self.runs[event.run]), event)
+            case _:
+                self._go_on(event)
 
     def of(self, name: str) -> Progress:
         """Return the progress of a pipeline."""
@@ -268,16 +286,29 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        made = WrittenFile(event.seq, sent.round, {}, shown={one.path: one.blob for one in sent.reads})
-        made.given = Given(event.seq, sent.inputs, sent.basis)
+        rests = Given(event.seq, sent.inputs, sent.basis)
+        shown = {one.path: one.blob for one in sent.reads}
+        made = WrittenFile(event.seq, sent.round, {}, given=shown, rests=rests)
         if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
             made.blobs, made.parts = before.blobs, before.parts  # the parts so far are kept
-            made.given = before.given if before.parts else made.given
+            made.rests = before.rests if before.parts else made.rests
         if sent.part:
             _forget(made, progress.running[event.run])
             made.parts[sent.part] = TaskPart(event.seq, sent.through, sent.holds)
         progress.written[key] = made
         self.runs[event.run] = sent.pipeline
+
+    def _notice(self, event: Event) -> None:
+        """Report changes of a running pipeline's files that neither its agents nor the engine made."""
+        changes = () if event.actor.startswith("engine:") else changes_of(event)
+        by = "" if event.actor == "watch" else f" by {event.actor}"
+        for progress in self.known.values() if changes else ():
+            matches = [path_pattern(path).fullmatch for path in progress.paths]
+            for made in changes if progress.status == "RUNNING" else ():
+                if any(match(made.path) for match in matches):
+                    how = "changed" if made.before and made.after else "removed" if made.before else "created"
+                    where = f"{made.path} was {how} from outside{by}"
+                    progress.report(f"{where} while the pipeline ran (event {event.seq})")
 
     def _give_up(self, progress: Progress, key: str) -> None:
         """Discard a run that waits for approval: its step is dispatched or proved otherwise."""
@@ -285,8 +316,12 @@ class Pipelines(msgspec.Struct):
             progress.running.pop(run, None)
             self.runs.pop(run, None)
 
-    def _go_on(self, progress: Progress, event: Event) -> None:
-        """Fold in an event of an agent between its start and its end."""
+    def _go_on(self, event: Event) -> None:
+        """Fold in an event of an agent between its start and its end, or of others."""
+        if event.run not in self.runs:
+            self._notice(event)
+            return
+        progress = self.of(self.runs[event.run])
         sent = progress.running[event.run]
         match event.data:
             case ApprovalDecided() as decided:
@@ -303,6 +338,10 @@ class Pipelines(msgspec.Struct):
                 else:
                     del self.runs[event.run]
                     _end(progress, event, ended)
+            case ToolCallExecuted(status="DENIED") as call:
+                why = shorten(one_line(call.output.text.removeprefix("Denied.")), _WHY_WORDS)
+                where = f"{sent.key}, round {sent.round}"
+                progress.report(f"{where}: {sent.role} was denied {call.tool}: {why}")
             case _:
                 for made in changes_of(event):
                     progress.written[sent.key].blobs[made.path] = made.after
@@ -315,6 +354,8 @@ def _amend(progress: Progress, event: Event, amended: FileAmended) -> None:
         progress.amended.pop(amended.path, None)  # a user who deletes a file wants a new one
     elif not amended.call_id:
         progress.amended[amended.path] = event.seq
+    if amended.superseded or amended.learned:
+        progress.corrected.append(event.seq)
 
 
 def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
@@ -324,6 +365,8 @@ def _end(progress: Progress, event: Event, ended: RunEnded) -> None:
         progress.seen[sent.key] = sent.shown
     if ended.status == "COMPLETED":
         progress.written[sent.key].accepted = not sent.part
+        if ended.reason:
+            progress.report(f"{sent.key}, round {sent.round}: {sent.role}: {ended.reason}")
     elif ended.status in ("FAILED", "LIMIT_REACHED"):
         _forget(progress.written[sent.key], sent)
         failure = Failure(event.seq, sent.round, ended.reason, ended.status)
@@ -366,9 +409,9 @@ def _decide(progress: Progress, event: Event, decided: StageReopened | StageKept
 def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     key = key_of(proved.stage, proved.item)
     written = progress.written.get(key)
-    if proved.verdict and written:
-        progress.judged[key] = written.shown
-    given = written.given if written else Given()
+    if proved.verdict and written is not None:
+        progress.judged[key] = written.given
+    given = written.rests if written else Given()
     if proved.basis.prompt or not given.basis.prompt:
         given = Given(event.seq, proved.inputs, proved.basis)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)

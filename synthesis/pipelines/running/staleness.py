@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from agentx.storage.events.types import Body
+from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.pipelines.definition.ancestors import ancestors, numbers_in
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step
@@ -152,18 +153,21 @@ class Staleness:
             if now == output.blob or output.path not in written:
                 continue
             if written[output.path] == "append-only":
-                same = bool(now) and self.present.begins(output.path, output.blob)
-            else:  # a later step may have written it again
-                same = self._last(self._writers[output.path], output.path) != step.key
-            if not same:
+                if not now or not self.present.begins(output.path, output.blob):
+                    yield Cause("output", output.path, output.blob, now)
+                continue
+            last = self._last(self._writers[output.path], output.path)
+            if last == step.key:
                 yield Cause("output", output.path, output.blob, now)
+            elif self._before[step.key] & self._bit[last]:  # written anew before it; a later step is no cause
+                yield Cause("input", output.path, output.blob, now)
 
     def _of_inputs(self, step: Step, given: Given) -> Iterator[Cause]:
         then = listed(self.present.whole(given.inputs))
         now: dict[str, str] = {}
         for read in step.reads:
             now |= self.present.files(read)
-        if then == now:
+        if then == now or then == listed(clean(as_list(now))):  # a name may look like a secret
             return
         for path in dict.fromkeys((*then, *now)):
             before, after = then.get(path, ""), now.get(path, "")
@@ -266,6 +270,11 @@ class Staleness:
         return self._masks[path]
 
 
+def as_list(files: Mapping[str, str]) -> str:
+    """Return blob ids by path as the text that the history keeps."""
+    return "\n".join(f"{blob} {path}" for path, blob in files.items())
+
+
 def listed(text: str) -> dict[str, str]:
     """Return the blob ids of a list of files, by path."""
-    return {path: blob for blob, _, path in (line.partition(" ") for line in text.splitlines())}
+    return {path: blob for blob, _, path in (line.partition(" ") for line in text.split("\n"))}

@@ -79,6 +79,21 @@ def test_many_steps_with_one_reason_are_one_row(call, root, weekly):
     assert "↻ gather: a, b  the texts of its role, or the values in them, changed\n" in out
 
 
+def test_steps_that_follow_are_one_row_too(call, root, weekly):
+    text = weekly.read_text("utf-8")
+    again = "  - {id: again, role: copier, for_each: team, after: gather}\n"
+    role = "  copier:\n    by: engine\n    reads: [{file: note}]\n    writes: [{file: copy, content: c}]\n"
+    text = (
+        text.replace("roles:\n", f'  copy: {{path: "copies/{{{{ team.id }}}}.md"}}\nroles:\n{role}') + again
+    )
+    weekly.write_text(text, "utf-8")
+    assert call("pipeline", "run", weekly, "-C", root).code == 0
+    for item in "ab":
+        (root / "artifacts" / "inbox" / f"{item}.md").write_text("All is new.\n", "utf-8")
+    out = call("pipeline", "status", "--stale", "-C", root).out
+    assert "· again: a, b  after steps of gather, they may come out the same\n" in out
+
+
 def test_the_run_says_that_something_is_out_of_date(call, root, weekly):
     (root / "artifacts" / "inbox" / "a.md").write_text("All is new.\n", "utf-8")
     told = call("pipeline", "run", weekly, "-C", root).err

@@ -326,3 +326,23 @@ def test_the_status_names_the_pipelines_that_there_are(call, root, essays, words
         2,
         "agentx: No pipeline 'letters' was started here; there are: essays.\n",
     )
+
+
+def test_a_last_verdict_of_fail_is_shown_wherever_a_pipeline_that_goes_on_is(call, tmp_path, essays, words):
+    folder, model = words
+    essays.write_text(essays.read_text("utf-8").replace("at_most: 3", "at_most: 2\n    otherwise: go-on"))
+    (folder / "reviews/02.md").write_text("Verdict: FAIL\n\n<!-- REVIEW_COMPLETE -->\n", "utf-8")
+    assert call("init", tmp_path / "ws").code == 0
+    done = call("pipeline", "run", essays, "--model", model, "-C", tmp_path / "ws")
+    assert done.code == 3
+    assert "COMPLETED" in done.out
+    assert "1 with the verdict FAIL" in done.out
+    told = "review[02]  ! reviewer: the verdict in reviews/02.md is FAIL after 2 rounds"
+    assert told in done.out
+    assert told in call("pipeline", "status", "-C", tmp_path / "ws").out
+    again = call("pipeline", "run", essays, "--model", model, "-C", tmp_path / "ws", "--json")
+    assert (again.code, again.json["status"]) == (3, "COMPLETED")
+    assert again.json["not_passed"] == {"review[02]": "the verdict in reviews/02.md is FAIL after 2 rounds"}
+    board = call("pipeline", "status", "-C", tmp_path / "ws", "--json").json
+    assert board["not_passed"] == 1
+    assert board["reason"] == "review[02]: the verdict in reviews/02.md is FAIL after 2 rounds."

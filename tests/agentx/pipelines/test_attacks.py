@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from agentx.pipelines.pointed_files import Files, PointerMissing
-from agentx.pipelines.pointers import LEAST_READ, Pointers, PointerTools
+from agentx.pipelines.pointing.pointed_files import Files, PointerMissing
+from agentx.pipelines.pointing.pointers import LEAST_READ, Pointers, PointerTools
 from agentx.pipelines.runner import Ended, Runner, redo
 from agentx.synthesis.model.port import ChatMessage, Reply, ToolCall, Usage
 from tests.agentx.pipelines.conftest import BOOK, Author, Desk, well

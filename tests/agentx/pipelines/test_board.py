@@ -113,3 +113,21 @@ def test_where_there_is_none_each_stage_is_counted(width):
     [write] = [line.split() for line in lines if line.startswith("write ")]
     assert write[2:] == ["1", "▶", "1", "✗", "1"]
     assert len(lines) < 20
+
+
+@pytest.mark.parametrize(("otherwise", "mark"), [("go-on", "not_passed"), ("fail", "failed")])
+def test_a_last_verdict_of_fail_has_its_own_mark_where_the_pipeline_goes_on(otherwise, mark):
+    text = PIPELINE.format(parts=2).replace("at_most: 2", f"at_most: 1\n    otherwise: {otherwise}")
+    plan, progress = resolve(*parse(text)), notes(2)[1]
+    progress.running.clear()
+    progress.status = "COMPLETED" if mark == "not_passed" else "FAILED"
+    board = board_of(plan, progress)
+    cells = {cell.key: cell for row in board.rows for cell in row.cells}
+    assert (cells["look[01]"].mark, cells["look[02]"].mark) == ("proved", mark)
+    lines = text_of(board, 80)
+    if mark == "not_passed":
+        assert (board.proved, board.not_passed, board.status) == (5, 1, "COMPLETED")
+        assert lines[2].startswith("5 of 5 proved · 1 with the verdict FAIL · ")
+        assert "look[02]  ! looker: the verdict in looks/02.md is FAIL" in lines
+    else:
+        assert (board.proved, board.not_passed) == (3, 0)

@@ -1,12 +1,11 @@
 """What is out of date, and what is done again: 12 kinds of change, each with the steps that it concerns and those that it does not."""
 
-import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from agentx.pipelines.changes import present_of
+from agentx.pipelines.pointing.changes import present_of
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
 from agentx.storage.events.pipeline_events import Basis, Dispatched, StageProved
@@ -68,16 +67,14 @@ stages:
 
 def writes(path: str, prompt: str) -> str:
     """What an agent writes: it depends on the files that it was given, and on nothing else."""
-    files = dict(re.findall(r"^File (\S+?)(?: \(.*\))?:\n```\n(.*?)\n```", prompt, re.DOTALL | re.MULTILINE))
-    given = "\n".join(text for name, text in files.items() if name != path)
     kind, _, rest = path.partition("/")
     if kind == "notes":
-        shout = "!" * given.count("loud")
-        term = f"\n## Terms\n\n- **{rest[0]}**: {'new' if 'reword' in given else 'old'} meaning\n"
-        return f"# Note\n\n## News\n\nWhat {rest} says{shout}.\n{term}\n<!-- NOTE -->\n"
+        shout = "!" * prompt.count("loud")
+        term = f"\n## Terms\n\n- **{rest[0]}**: {'new' if 'reword' in prompt else 'old'} meaning\n"
+        return f"# Note\n\n## News\n\nReport of {rest}{shout}.\n{term}\n<!-- NOTE -->\n"
     if kind == "reviews":
         return "Verdict: PASS\n\nGood.\n\n<!-- REVIEW -->\n"
-    return f"# {path}\n\n{given.count('What ')} notes, {given.count('!.')} loud.\n\n<!-- {path[:-3].upper()} -->\n"
+    return f"# {path}\n\n{prompt.count('Report of')} notes, {prompt.count('!.')} loud.\n\n<!-- {path[:-3].upper()} -->\n"
 
 
 class News(Desk):
@@ -245,7 +242,7 @@ def test_a_check_that_fails(news):
 
 
 def test_a_draft_that_a_person_corrects(news):
-    mine = news.text("notes/a.md").replace("What a.md says", "What I say")
+    mine = news.text("notes/a.md").replace("Report of a.md", "Report of mine")
     news.put("notes/a.md", mine)
     assert news.told() == {
         "write[a]": "changed",
@@ -368,8 +365,8 @@ def test_wherever_it_dies_it_does_the_same(news, dies_at):
     run(news, writes, *dies_at)
     proved = [event for event in news.ws.events() if event.seq > seq and event.type == "StageProved"]
     assert [_key(event) for event in proved] == ["write[a]", "check[a]", "write[b]", "check[b]", "index"]
-    assert "says!" in news.text("notes/a.md")
-    assert "says!" in news.text("notes/b.md")
+    assert "md!" in news.text("notes/a.md")
+    assert "md!" in news.text("notes/b.md")
     assert news.told() == {}
     assert sum(event.type == "StageKept" for event in news.ws.events()) == 0
 
@@ -424,3 +421,55 @@ def test_what_depends_on_a_file_that_is_gone_stays_if_it_comes_out_the_same(news
     assert news.run(writes).status == "COMPLETED"
     assert news.sent(seq) == ["write[a]"]
     assert news.told() == {}
+
+
+def test_a_name_that_looks_like_a_secret(news):
+    news.put("notes/secret=k3y.md", "Report of it.\n")
+    news.put("notes/z.md", "Report of it.\n")
+    assert news.redo() == ["index"]
+    assert "[redacted: secret]" in news.facts("Dispatched")[-1].inputs.text
+    assert news.told() == {}
+
+
+def test_the_agent_is_given_the_reason(news):
+    news.put("inbox/a.md", "It was loud.\n")
+    now = Runner(news.ws.engine, news.path)
+    news.ws.engine.edits.scan()
+    mark(news.ws.engine, now.plan, now.files, "write", "a", "The news changed")
+    news.run(writes)
+    (first, *_, last) = news.author.prompts
+    assert "is to be done again: The news changed: inbox/a.md changed (" in first
+    assert "is to be done again: notes/a.md changed (" in last
+
+
+POLISHED = """\
+pipeline: polished
+files:
+  inbox: {path: inbox.md}
+  text: {path: text.md}
+  page: {path: page.md}
+roles:
+  writer: {by: engine, reads: [{file: inbox}], writes: [{file: text, content: "Draft."}]}
+  editor: {by: engine, reads: [{file: text}], writes: [{file: text, content: "{{ files.text.body }} Polished."}]}
+  setter: {by: engine, reads: [{file: text}], writes: [{file: page, content: "Page: {{ files.text.body }}"}]}
+stages:
+  - {id: write, role: writer}
+  - {id: edit, role: editor, after: write}
+  - {id: set, role: setter, after: edit}
+"""
+
+
+def test_a_text_that_a_later_stage_polishes_is_polished_again(news):
+    news.path = news.path.with_name("polished.yaml")
+    news.path.write_text(POLISHED, "utf-8")
+    news.put("inbox.md", "One.\n")
+    assert news.run(writes).status == "COMPLETED"
+    assert (news.told(), news.text("page.md")) == ({}, "Page: Draft. Polished.\n")
+    news.put("inbox.md", "Two.\n")
+    assert news.told() == {"write": "stale", "edit": "after", "set": "after"}
+    assert news.redo() == ["write", "edit"]  # the draft is the same, but the polished text was written over
+    assert (news.told(), news.text("text.md")) == ({}, "Draft. Polished.\n")
+    news.put("text.md", "Mine.\n")
+    assert news.told() == {"edit": "changed", "set": "stale"}
+    assert news.redo() == ["set"]
+    assert news.text("page.md") == "Page: Mine.\n"

@@ -10,7 +10,7 @@ from agentx.agents.run_types import Limits
 from agentx.directing.executor_tools import Result
 from agentx.directing.executors import Assignment, ModelLoop
 from agentx.pipelines.costs import outlook_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import Runner
 from agentx.synthesis.model.port import Reply, ToolCall, Usage
 from tests.agentx.pipelines.conftest import BOOK, well

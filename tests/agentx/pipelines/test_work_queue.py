@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from agentx.pipelines.costs import outlook_of
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import PipelineStopped, Runner
 from agentx.synthesis.model.port import ModelError
 from agentx.synthesis.pipelines.running.breaker import Breaker
@@ -118,7 +118,7 @@ def test_an_error_that_no_wait_mends_is_told_at_once(many):
         raise ModelError("the key is wrong")
 
     ended = many.run(wrong)
-    assert "No model answered (ModelError: the key is wrong)" in ended.reason
+    assert "No model answered (the key is wrong)" in ended.reason
     assert len(many.author.prompts) == 1
 
 

@@ -59,6 +59,7 @@ class Files:
     ) -> None:
         self.artifacts = artifacts
         self.folder = folder
+        self._seen: dict[tuple[str, str], str] = {}
         self._growing = {name for name, file in pipeline.files.items() if file.sort == "append-only"}
         self._trees = {name: (folder / path).resolve() for name, path in pipeline.sources.items()}
         if self._trees and trust is not None:
@@ -110,7 +111,21 @@ class Files:
         text = decoded(data)
         if text is None:
             raise PointerMissing(f"{told} is not UTF-8 text, so no agent can read it: {_why_no_text(data)}")
-        return PointedText(told, text, blob_id(data))
+        blob = blob_id(data)
+        if source:
+            self._seen.setdefault((source, path), blob)
+        return PointedText(told, text, blob)
+
+    def changed_sources(self) -> Iterator[str]:
+        """Yield a sentence for each file of a source tree that is not what it was when it was first read."""
+        for (source, path), blob in self._seen.items():
+            try:
+                now = self.text(path, source)
+            except (AgentXError, OSError):
+                now = None
+            if now is None or now.blob != blob:
+                how = "changed" if now else "removed"
+                yield f"{source}:{path} was {how} from outside while the pipeline ran"
 
     def _located(self, path: str, source: str) -> Path:
         if not source:

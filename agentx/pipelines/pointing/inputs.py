@@ -10,7 +10,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 import msgspec
 
-from agentx.pipelines.pointed_files import PYTHON, Files, PointedText, PointerMissing
+from agentx.pipelines.pointing.pointed_files import PYTHON, Files, PointedText, PointerMissing
 from agentx.recording.write_path import WritePath
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import Basis
@@ -20,6 +20,7 @@ from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.pipeline import Role
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_by_program
 from agentx.synthesis.pipelines.running.basis import basis_of
+from agentx.synthesis.pipelines.running.staleness import as_list
 
 _TOLD = 6
 """Number of files that a message names; of more, it names the directory."""
@@ -163,8 +164,7 @@ def rests_on(
         by: The program that plays its role.
     """
     found = {file.path: file.blob for file in files}
-    text = "\n".join(f"{blob} {name}" for name, blob in found.items())
-    body = path.body(text, _INLINE_BYTES)
+    body = path.body(as_list(found), _INLINE_BYTES)
     return msgspec.structs.replace(body, text="") if body.blob else body, basis_of(plan, step, by)
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.pipelines.pointed_files import Files
+from agentx.pipelines.pointing.pointed_files import Files
 from agentx.policy.file_policy import is_person
 from agentx.storage.errors import AgentXError
 from agentx.storage.git.objects import ObjectDamaged

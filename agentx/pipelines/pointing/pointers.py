@@ -20,7 +20,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentThoughtProcess, Draft
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
-from agentx.storage.text import decoded, is_binary, one_line
+from agentx.storage.text import decoded, one_line
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.storage_tools import FileText, Written
 from agentx.tools.toolset import Job, ToolResult, ToolSet
@@ -248,8 +248,9 @@ class PointerTools(ToolSet):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"The content is not valid Unicode at character {error.start}.") from error
-        if is_binary(data):
-            raise UsageError("The content has a NUL character, so it is not text; remove it.")
+        if "\0" in content:
+            line = content.count("\n", 0, content.index("\0")) + 1
+            raise UsageError(f"The content has a NUL character in line {line}, so it is not text; remove it.")
         said = f"Wrote {place} ({len(data):,} bytes)."
         if wrong := self.pointers.review(place, content):
             said = f"{said} It is not in order yet: {' '.join(wrong)}"
