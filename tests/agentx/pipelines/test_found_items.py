@@ -1,6 +1,6 @@
 """Items that are found while a pipeline runs: a list that a stage writes, and files that a pattern matches."""
 
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -82,8 +82,13 @@ def test_other_agents_record_while_items_are_found(book, monkeypatch):
             super().__init__(*given)
             trackers.append(self)
 
+    def try_lock():
+        free.append(trackers[0].lock.acquire(timeout=5))
+        if free[-1]:
+            trackers[0].lock.release()
+
     def look(_event):
-        other = Thread(target=lambda: free.append(trackers[0].lock.acquire(timeout=5)))
+        other = Thread(target=try_lock)
         other.start()
         other.join()
 
@@ -91,6 +96,27 @@ def test_other_agents_record_while_items_are_found(book, monkeypatch):
     book.ws.on("ItemsFound", look)
     assert book.run(good, jobs=3).status == "COMPLETED"
     assert free == [True]
+
+
+def test_a_step_that_is_at_work_again_is_not_begun_twice_when_items_are_found(book):
+    retried, listed = Event(), Event()
+    text = BOOK.replace("  index: {path", '  facts: {path: "facts.md"}\n  index: {path')
+    text = text.replace("  translator:", "  finder: {writes: [{file: facts, marker: DONE}]}\n  translator:")
+    book.path.write_text(f"{text}  - {{id: facts, role: finder}}\n", "utf-8")
+
+    def slow(path, prompt):
+        if path == "facts.md" and "Attempt 2" not in prompt:
+            return "Without its marker.\n"
+        if path == "facts.md":
+            retried.set()
+            listed.wait(10)
+        if path == "outline.md":
+            retried.wait(10)
+        return good(path, prompt)
+
+    book.ws.on("ItemsFound", lambda _event: listed.set())
+    assert book.run(slow, jobs=3).status == "COMPLETED"
+    assert sum(sent.stage == "facts" for sent in book.facts("Dispatched")) == 2
 
 
 def test_a_list_that_cannot_be_used_is_not_proved_and_the_next_agent_is_told_why(book):
