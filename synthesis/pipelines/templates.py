@@ -116,7 +116,7 @@ def _inserted(parts: tuple[str, ...], values: Mapping[str, Any]) -> str | None:
         name, _, key = parts[place].partition(".")
         value = values.get(name)
         if key:
-            value = value.get(key) if type(value) is dict else None
+            value = value.get(key) if isinstance(value, dict) else None
         if type(value) is not str and type(value) is not int:
             return None
         made[place] = str(value)
