@@ -119,8 +119,9 @@ class ScribeSection(_Section):
     ``auto_capture``: take notes of what happens. ``capture_assistant``: also of what agents say.
     ``auto_recall``: put up to ``auto_recall_top_k`` relevant memories before each message.
     ``session_strategy``: keep the lessons of an ended session as memories that decay (``memory``), or nothing
-    (``none``). ``active_hours``: the hours of the local day in which a model may be asked on schedule, at
-    most every ``every_minutes``, each for at most ``timeout_s``.
+    (``none``). ``write_checks``: the model also writes checks of new rules that are only shown.
+    ``active_hours``: the hours of the local day in which a model may be asked on schedule, at most every
+    ``every_minutes``, each for at most ``timeout_s``.
     """
 
     auto_capture: Annotated[bool, Effect.HARMLESS] = True
@@ -128,6 +129,7 @@ class ScribeSection(_Section):
     auto_recall: Annotated[bool, Effect.HARMLESS] = True
     auto_recall_top_k: Annotated[int, Effect.HARMLESS] = Field(default=5, ge=0, le=50)
     session_strategy: Annotated[str, Effect.HARMLESS] = Field(default="memory", pattern="^(memory|none)$")
+    write_checks: Annotated[bool, Effect.HARMLESS] = True
     active_hours: Annotated[str, Effect.HARMLESS] = Field(
         default="8-24", pattern=r"^([01]?\d|2[0-4])-([01]?\d|2[0-4])$"
     )

@@ -14,7 +14,7 @@ from agentx.context import service, startup
 from agentx.context.assembler import Context
 from agentx.core import layout
 from agentx.core.layout import ARTIFACTS
-from agentx.engine import moment_parser
+from agentx.engine import models, moment_parser
 from agentx.history import bisect, diff, event_stream, undo_restore
 from agentx.history import status as standing
 from agentx.history.bisect import Trace
@@ -25,8 +25,9 @@ from agentx.integrity.purge import purge as purging
 from agentx.integrity.purge.purge import PurgePlan, PurgeReport
 from agentx.integrity.repair import Repaired
 from agentx.integrity.verify import Verified
-from agentx.memory import editing, maintenance, settling
+from agentx.memory import check_writing, editing, maintenance, settling
 from agentx.memory.backtest import Backtested, backtest
+from agentx.memory.check_writing import Written
 from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
 from agentx.memory.settling import Settlement, Unsettled
@@ -53,6 +54,7 @@ from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.items import FormerKind, Kind, MemoryItem, Scope, Status
+from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 from agentx.tools.capabilities import Capabilities
@@ -449,6 +451,19 @@ class Workspace:
     def edit_memory(self, item: str, text: str) -> MemoryItem:
         """Replace an item's text."""
         return editing.edit(self.engine, item, text, self.settings.actor)
+
+    def write_checks(self, item: str, model: ModelClient | None = None) -> Written:
+        """Let a model write the checks of a rule that has none; they only observe until you set their mode.
+
+        Args:
+            item: The rule's ID.
+            model: The model; the configured one by default.
+
+        Raises:
+            UsageError: The rule has checks, is not active, or does not exist.
+            ModelError: No model is configured, or it could not be reached.
+        """
+        return check_writing.write_checks(self.engine, model or models.model(self.engine), item)
 
     def retire(self, item: str) -> MemoryItem:
         """End an item; it stays in the history."""

@@ -25,9 +25,11 @@ def require_decorator(decorator, functions="", paths=PYTHON):
     return DecoratorCheck(decorator=decorator, functions=functions, paths=paths)
 
 
-def require_import(module, *, forbidden=False, paths=PYTHON):
-    """Return a check that demands an import, or forbids it."""
-    return DependencyCheck(packages=(module,), places=("imports",), paths=paths, required=not forbidden)
+def require_import(*modules, forbidden=False, paths=None):
+    """Return a check that demands an import, or forbids it in every language."""
+    if paths is None:
+        paths = () if forbidden else PYTHON
+    return DependencyCheck(packages=modules, places=("imports",), paths=paths, required=not forbidden)
 
 
 def check_write(items, path, before, after, *, message=""):

@@ -34,6 +34,7 @@ HOMES = {
     "litellm": "synthesis/model/litellm_client.py",
     "matplotlib": "agentx/cognition/pictures/",
     "ast_grep_py": "synthesis/enforcement/",
+    "pygments": "synthesis/compiling/reading/",
     "onnx": "synthesis/embedding/",
     "onnxruntime": "synthesis/embedding/",
     "opentelemetry": "agentx/cognition/telemetry.py",
@@ -75,7 +76,7 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
-ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "readline"}
+ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "pygments", "readline"}
 
 MAX_FUNCTION_LINES = 100
 MAX_MODULE_LINES = 1_000

@@ -120,6 +120,7 @@ COMMANDS: dict[str, Entry] = {
     "memory add": Entry("memory.memory:add", 'memory add "Never create a setup.py." --until June'),
     "memory edit": Entry("memory.memory:edit", 'memory edit c-3 "Never create a requirements.txt file."'),
     "memory check": Entry("memory.checks:check", "memory check c-3 --try"),
+    "memory write-checks": Entry("memory.check_writing:write_by_model", "memory write-checks --all"),
     "memory retire": Entry("memory.memory:retire", "memory retire c-5"),
     "memory pin": Entry("memory.memory:pin", "memory pin c-3"),
     "memory merge": Entry("memory.memory:merge", "memory merge r-3 r-4"),

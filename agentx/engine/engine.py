@@ -230,10 +230,16 @@ class Engine:
             contents: By path, the new content; ``None`` for a file that is deleted or moved away.
             actor: Who writes; empty if unknown.
         """
-        items = self.checked()
-        if not items or not contents:
-            return Evaluation()
-        return evaluate_changes(items, self._changes(contents, actor))
+        return self.evaluate_changes(self.changes(contents, actor)) if self.checked() else Evaluation()
+
+    def evaluate_changes(self, changes: Sequence[CheckedChange]) -> Evaluation:
+        """Evaluate the checks of the user's rules on changes of files."""
+        items = self.checked() if changes else ()
+        return evaluate_changes(items, changes) if items else Evaluation()
+
+    def changes(self, contents: Mapping[str, Content | None], actor: str = "") -> tuple[CheckedChange, ...]:
+        """Return what a write would change; arguments as for :meth:`evaluate_write`."""
+        return tuple(self._changes(contents, actor)) if contents else ()
 
     def _changes(self, contents: Mapping[str, Content | None], actor: str) -> Iterator[CheckedChange]:
         known, message = self.git.tracked_all(contents), self.last_user_message()

@@ -9,6 +9,7 @@ from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.compiling.compile import compile_checks
+from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.learning.maintenance_plan import PATCHED
 from agentx.synthesis.learning.merging import MERGED, STANDING, merged, proposed_for, rank, separated
 from agentx.synthesis.memory.checks import Check
@@ -99,7 +100,7 @@ def add(
         engine: The workspace's engine.
         kind: The kind.
         text: The words.
-        scope: Where it applies.
+        scope: Where it applies; by default what the words of a constraint name.
         until: What ends it.
         score: Importance from 1 to 10.
         actor: Who adds it.
@@ -119,6 +120,7 @@ def add(
         raise UsageError("A memory item needs text.")
     if not 1.0 <= score <= 10.0:  # noqa: PLR2004
         raise UsageError(f"A score must be from 1 to 10, not {score:g}.")
+    scope = _scope(kind, text, scope)
     with engine.write_path.exclusive():
         status = standing_as(score) if kind == "rule" else "active"
         detail = detail_of(kind, text, scope, until, sort)
@@ -156,10 +158,15 @@ def proposed(kind: str, text: str, scope: Scope, checks: Sequence[Check] | None)
         UsageError: Items of this kind cannot have checks.
     """
     text = one_line(text)
+    scope = _scope(kind, text, scope)
     detail = detail_of(kind, text, scope)
     if checks is not None or kind not in CHECKED_KINDS:
         detail = with_checks(kind, detail, checks or ())
     return MemoryItem(id="", kind=cast("Kind", kind), text=text, scope=scope, detail=detail)
+
+
+def _scope(kind: str, text: str, given: Scope) -> Scope:
+    return reach_of(text).scope if kind == "constraint" and given == Scope() else given
 
 
 def with_checks(kind: str, detail: Detail, checks: Sequence[Check]) -> Detail:
@@ -195,21 +202,25 @@ def detail_of(kind: str, text: str, scope: Scope, until: str = "", sort: NoteSor
 
 
 def edit(engine: Engine, name: str, text: str, actor: str) -> MemoryItem:
-    """Replace an item's text; its checks are compiled again, except those that the user wrote."""
+    """Replace an item's text; its compiled checks, and the scope that its words name, follow it."""
     text = one_line(text)
     if not text:
         raise UsageError("A memory item needs text; to end the item, use `agentx memory retire`.")
     with engine.write_path.exclusive():
         item = find(engine, name)
         detail, former = item.detail, checks_of(item)
-        checks = tuple(check for check in former if check.by_hand)
+        checks, scope = tuple(check for check in former if check.by_hand), item.scope
         if isinstance(detail, ConstraintDetail):
-            checks = checks or in_mode(former, compile_checks(text, detail.modality, item.scope))
+            named = reach_of(item.text).scope == scope
+            scope = reach_of(text).scope if named else scope
+            checks = checks or in_mode(former, compile_checks(text, detail.modality, scope))
             detail = msgspec.structs.replace(detail, checks=checks)
         elif isinstance(detail, RejectionDetail):
             detail = msgspec.structs.replace(detail, idea=text, checks=checks)
         return change(
-            engine, Patch(id=name, text=text, short=shorten(text), detail=detail, worded_by=""), actor
+            engine,
+            Patch(id=name, text=text, short=shorten(text), scope=scope, detail=detail, worded_by=""),
+            actor,
         )
 
 

@@ -9,21 +9,22 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from agentx.engine import models
 from agentx.engine.engine import Engine
+from agentx.memory.check_writing import TIMEOUT_S, Written, unchecked, write_checks
 from agentx.memory.model_extraction import Judged, combined, judge_in, unread
 from agentx.storage.clock import stamp
-from agentx.storage.errors import AgentXError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.log.history import told_already
 from agentx.storage.progress import Progress
 from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.model.open import SCRIPT
-from agentx.synthesis.model.port import ModelClient, Usage
+from agentx.synthesis.model.port import ModelClient, ModelError, Usage
 from agentx.synthesis.state.state import State
 
 _LOG = logging.getLogger("agentx.memory.note_taking")
@@ -64,6 +65,7 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
         items: The items that were added or changed, with their current content.
         messages: Number of messages that a model read.
         judged: Result of each model call; empty if no model was asked.
+        written: What a model wrote to check the rules in what it read.
         usage: Token usage of all calls.
         left: Number of messages still unread, for lack of a model, of time or of tokens.
         stopped: The limit that was reached before everything was read; empty if none was.
@@ -72,6 +74,7 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[MemoryItem, ...] = ()
     messages: int = 0
     judged: tuple[Judged, ...] = ()
+    written: tuple[Written, ...] = ()
     usage: Usage = Usage()
     left: int = 0
     stopped: str = ""
@@ -148,7 +151,7 @@ class Scribe:
         left, stopped = self._unread(), ""
         total = left
         while model is not None and left:
-            stopped = _limit_reached(self._engine, judged, end)
+            stopped = limit_reached(self._engine, combined(judged).usage, end)
             if stopped:
                 break
             one = judge_in(self._engine, model, timeout_s=end - time.monotonic())
@@ -159,14 +162,45 @@ class Scribe:
             if progress is not None:
                 progress("messages", max(total - left, 0), total)
         whole = combined(judged)
+        left_s = end - time.monotonic()
+        written = self.write_checks(model, whole, timeout_s=left_s) if model is not None else ()
         return ScribeRun(
             items=whole.items,
             messages=len(whole.messages),
             judged=tuple(judged),
-            usage=whole.usage,
+            written=written,
+            usage=sum((one.usage for one in written), whole.usage),
             left=left,
             stopped=stopped,
         )
+
+    def write_checks(
+        self, model: ModelClient, read: Judged, *, timeout_s: float = TIMEOUT_S
+    ) -> tuple[Written, ...]:
+        """Let a model write the checks of the rules in what it just read, once for each rule.
+
+        Does nothing if ``scribe.write_checks`` is off. If the model fails, the other rules stay shown only.
+
+        Args:
+            model: The model.
+            read: What it read.
+            timeout_s: Limit for all calls, in seconds.
+        """
+        engine, used, end = self._engine, read.usage, time.monotonic() + timeout_s
+        messages, changed = set(read.messages), {item.id for item in read.items}
+        written: list[Written] = []
+        for item in unchecked(engine.snapshot()) if engine.config.scribe.write_checks else ():
+            if item.id not in changed and messages.isdisjoint(one.seq for one in item.evidence):
+                continue
+            if limit_reached(engine, used, end):
+                break
+            try:
+                written.append(write_checks(engine, model, item.id, timeout_s=end - time.monotonic()))
+            except (ModelError, UsageError) as error:  # what it read is recorded, and counts
+                _LOG.info("No checks were written for %s: %s", item.id, error)
+                break
+            used += written[-1].usage
+        return tuple(written)
 
     def _unread(self) -> int:
         """Return the number of messages that no model has read, at most :data:`MOST_COUNTED`."""
@@ -212,9 +246,15 @@ class Scribe:
         return None
 
 
-def _limit_reached(engine: Engine, judged: Sequence[Judged], end: float) -> str:
-    """Return which limit keeps a model from reading on; empty for none."""
-    limits, used = engine.config.limits, combined(judged).usage
+def limit_reached(engine: Engine, used: Usage, end: float) -> str:
+    """Return which limit keeps a model from going on after what it used; empty for none.
+
+    Args:
+        engine: The workspace's engine.
+        used: What its calls used so far.
+        end: ``time.monotonic()`` by which it must end.
+    """
+    limits = engine.config.limits
     if time.monotonic() >= end:
         return "the time"
     if used.prompt_tokens + used.completion_tokens >= limits.max_tokens:

@@ -1,38 +1,55 @@
 """Checks of rules: set by hand, compiled again, and tried on what exists."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
 import msgspec
 
 from agentx.core.layout import ARTIFACTS
 from agentx.engine.engine import Engine
-from agentx.memory.editing import change, find, with_checks
+from agentx.memory.editing import change, find, in_mode, with_checks
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import Event, ToolCallExecuted, UserMessageSent, changes_of
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    Event,
+    ToolCallExecuted,
+    UserMessageSent,
+    changes_of,
+)
 from agentx.storage.log.history import told_already
 from agentx.storage.text import decoded
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.enforcement.breaches import CheckedChange
-from agentx.synthesis.enforcement.evaluate import Evaluation, evaluate_changes, evaluate_command
+from agentx.synthesis.enforcement.evaluate import (
+    Evaluation,
+    evaluate_answer,
+    evaluate_changes,
+    evaluate_command,
+)
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.memory.checks import MODES, Check, FollowUpCheck, Mode, ProgramCheck
 from agentx.synthesis.memory.conclusions import Patch
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
 
-Tried = Literal["file", "write", "command"]
+Tried = Literal["file", "write", "command", "answer"]
 
-_VERBS: dict[Mode, str] = {"observe": "report", "warn": "warn of", "ask": "ask about"}
+_VERBS: dict[Mode, str] = {
+    "observe": "report",
+    "warn": "warn of",
+    "ask": "ask about",
+    "deny": "deny",
+    "fix": "correct or deny",
+}
 _OWN = frozenset(("run_tests", "run_lint", "run_build", "check_document"))
 """Tools that run a command of the settings, which no rule of an agent is about."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class TrialFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A place where checks would be broken.
 
     Attributes:
-        what: A present file, a recorded write, or a recorded command.
-        where: The path, or the command line.
+        what: A present file, or a recorded write, command or final answer.
+        where: The path, the command line, or the answer.
         reason: One sentence: what breaks the check.
         line: Line in the text, from 1; 0 if none applies.
         seq: Event that recorded it; 0 for a present file.
@@ -51,7 +68,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What checks would have done.
 
     Attributes:
-        tried: Number of files, writes and commands that were looked at.
+        tried: Number of files, writes, commands and answers that were looked at.
         broken: Number of those that break a check.
         findings: Every place that breaks one.
         summary: The counts in a sentence.
@@ -59,7 +76,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     tried: dict[Tried, int]
     broken: dict[Tried, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[TrialFinding, ...]
     summary: str
 
 
@@ -74,15 +91,18 @@ def set_checks(engine: Engine, name: str, checks: Sequence[Check], actor: str) -
 
 
 def compiled(item: MemoryItem) -> tuple[Check, ...]:
-    """Return the checks that the words of an item compile to."""
+    """Return the checks that the words of an item compile to, in the mode of its present ones."""
     if isinstance(item.detail, ConstraintDetail):
-        return compile_checks(item.text, item.detail.modality, item.scope)
-    ban = compile_checks(item.text, "must_not", item.scope)
-    return ban or (compile_checks(item.text, "must", item.scope) if item.kind == "rule" else ())
+        checks = compile_checks(item.text, item.detail.modality, item.scope)
+    else:
+        checks = compile_checks(item.text, "must_not", item.scope)
+        if not checks and item.kind == "rule":
+            checks = compile_checks(item.text, "must", item.scope)
+    return in_mode(checks_of(item), checks)
 
 
 def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> Trial:
-    """Return what the checks of an item would have done to present files, recorded writes and commands.
+    """Return what the checks of an item would have done to present files, and to what the history records.
 
     Args:
         engine: The workspace's engine.
@@ -95,40 +115,50 @@ def try_checks(engine: Engine, item: MemoryItem, paths: Sequence[str] = ()) -> T
     if not checks_of(item):
         raise UsageError(f"“{item.text}” has no check: it is shown only. Write one with --check or --set.")
     items = [msgspec.structs.replace(item, status="active", perhaps_ended_by=())]
-    tried: dict[Tried, int] = {"file": 0}
-    broken: dict[Tried, int] = {"file": 0}
-    found: list[Finding] = []
+    counts = _Counts(*get_args(Tried) if not paths else ("file",))
     for one in _files(engine, paths):
-        _count(tried, broken, found, "file", evaluate_changes(items, [one]), one.path)
-    if not paths:
-        tried |= {"write": 0, "command": 0}
-        broken |= {"write": 0, "command": 0}
-        for event, call, message in _calls(engine):
-            if changes := list(_changes(engine, event, message)):
-                _count(tried, broken, found, "write", evaluate_changes(items, changes), "", event.seq)
-            if call.command and call.tool not in _OWN:
-                evaluation = evaluate_command(items, call.command, message=message)
-                _count(tried, broken, found, "command", evaluation, call.command, event.seq)
+        counts.add("file", evaluate_changes(items, [one]), one.path)
+    for event, message in _events(engine) if not paths else ():
+        match event.data:
+            case AgentMessageSent(body=body, final=True):
+                text = engine.read_body(body)
+                counts.add("answer", evaluate_answer(items, text, message=message), text, event.seq)
+            case ToolCallExecuted(command=command, tool=tool):
+                if changes := list(_changes(engine, event, message)):
+                    counts.add("write", evaluate_changes(items, changes), "", event.seq)
+                if command and tool not in _OWN:
+                    evaluation = evaluate_command(items, command, message=message)
+                    counts.add("command", evaluation, command, event.seq)
     return Trial(
-        tried=tried, broken=broken, findings=tuple(found), summary=_summary(item, tried, broken, found)
+        tried=counts.tried,
+        broken=counts.broken,
+        findings=tuple(counts.found),
+        summary=_summary(item, counts),
     )
 
 
-def _count(
-    tried: dict[Tried, int],
-    broken: dict[Tried, int],
-    found: list[Finding],
-    what: Tried,
-    evaluation: Evaluation,
-    where: str,
-    seq: int = 0,
-) -> None:
-    tried[what] += 1
-    broken[what] += bool(evaluation.violations)
-    found += [
-        Finding(what=what, where=one.path or where, reason=one.reason, line=one.line, seq=seq, mode=one.mode)
-        for one in evaluation.violations
-    ]
+class _Counts:
+    """Counts what was tried, and collects what breaks a check."""
+
+    def __init__(self, *whats: Tried) -> None:
+        self.tried: dict[Tried, int] = dict.fromkeys(whats, 0)
+        self.broken: dict[Tried, int] = dict.fromkeys(whats, 0)
+        self.found: list[TrialFinding] = []
+
+    def add(self, what: Tried, evaluation: Evaluation, where: str, seq: int = 0) -> None:
+        self.tried[what] += 1
+        self.broken[what] += bool(evaluation.violations)
+        self.found += [
+            TrialFinding(
+                what=what, where=one.path or where, reason=one.reason, line=one.line, seq=seq, mode=one.mode
+            )
+            for one in evaluation.violations
+        ]
+
+    def of(self, what: Tried) -> str:
+        """Return how many of those that were tried break a check."""
+        tried = self.tried[what]
+        return f"{self.broken[what]:,} of {tried:,} {what}{'s' * (tried != 1)}"
 
 
 def _files(engine: Engine, paths: Sequence[str]) -> Iterator[CheckedChange]:
@@ -148,14 +178,13 @@ def _files(engine: Engine, paths: Sequence[str]) -> Iterator[CheckedChange]:
             yield CheckedChange(path=path, after=text)
 
 
-def _calls(engine: Engine) -> Iterator[tuple[Event, ToolCallExecuted, str]]:
-    """Return the recorded calls of tools, each with the user's latest message before it."""
+def _events(engine: Engine) -> Iterator[tuple[Event, str]]:
+    """Return the recorded events, each with the user's latest message before it."""
     message = ""
     for event in engine.log.history.read(on_damage=told_already):
         if isinstance(event.data, UserMessageSent):
             message = engine.read_body(event.data.body)
-        elif isinstance(event.data, ToolCallExecuted):
-            yield event, event.data, message
+        yield event, message
 
 
 def _changes(engine: Engine, event: Event, message: str) -> Iterator[CheckedChange]:
@@ -172,19 +201,13 @@ def _changes(engine: Engine, event: Event, message: str) -> Iterator[CheckedChan
             )
 
 
-def _summary(
-    item: MemoryItem, tried: dict[Tried, int], broken: dict[Tried, int], found: Iterable[Finding]
-) -> str:
-    modes = {one.mode for one in found} or {check.mode for check in checks_of(item)}
-    verb = _VERBS.get(max(modes, key=MODES.index), "deny")
-    files = f"Would {verb} {broken['file']} of {_plural(tried['file'], 'file')} today"
+def _summary(item: MemoryItem, counts: _Counts) -> str:
+    modes = {one.mode for one in counts.found} or {check.mode for check in checks_of(item)}
+    verb = _VERBS[max(modes, key=MODES.index)]
+    files = f"Would {verb} {counts.of('file')} today"
     late = [check for check in checks_of(item) if isinstance(check, ProgramCheck | FollowUpCheck)]
     end = " A command is only checked at the end of a run." if late else ""
-    if "write" not in tried:
+    if "write" not in counts.tried:
         return f"{files}.{end}"
-    writes, commands = _plural(tried["write"], "write"), _plural(tried["command"], "command")
-    return f"{files}; {broken['write']} of {writes} and {broken['command']} of {commands} in history.{end}"
-
-
-def _plural(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
+    past = f"{counts.of('write')}, {counts.of('command')} and {counts.of('answer')} in history"
+    return f"{files}; {past}.{end}"

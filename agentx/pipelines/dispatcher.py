@@ -460,11 +460,7 @@ class Dispatcher:
                 return self._failed(run, outcome, (hands.stopped,), step.role, final=True)
             if outcome.status != "COMPLETED" and is_by_text(role):
                 return self._failed(run, outcome, (), step.role)
-            if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
-                ((path, write),) = own.items()
-                # An agent without tools, or one that does not use them, answers with the file itself.
-                if text := _file_in(outcome.summary, write, path, strict=is_by_model(role), made=hands.made):
-                    hands.call("write_file", {"path": path, "content": text.rstrip() + "\n"})
+            _take_answer(role, hands, outcome, own)
             if share.part:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
@@ -723,6 +719,14 @@ def _missing(hands: PointerHands, own: Mapping[str, WriteFile], answer: str) -> 
         return ""
     whole = "or answer with its whole text alone, " if len(own) == 1 else ""
     return f"{', '.join(left)} was not written. Use write_file, {whole}up to the last line."
+
+
+def _take_answer(role: Role, hands: PointerHands, outcome: Outcome, own: Mapping[str, WriteFile]) -> None:
+    """Write the answer of an agent without tools, or one that did not use them, if it is the file itself."""
+    if outcome.status == "COMPLETED" and len(own) == 1 and hands.untouched:
+        ((path, write),) = own.items()
+        if text := _file_in(outcome.summary, write, path, strict=is_by_model(role), made=hands.made):
+            hands.call("write_file", {"path": path, "content": text.rstrip() + "\n"})
 
 
 def _file_in(answer: str, write: WriteFile, path: str, *, strict: bool, made: int) -> str:

@@ -23,11 +23,11 @@ from agentx.pipelines.allowance import Allowance
 from agentx.pipelines.costs import model_faults
 from agentx.pipelines.dispatcher import Dispatcher
 from agentx.pipelines.found_items import as_body, find_items, read_list
-from agentx.pipelines.pointing.changes import Words, present_of
+from agentx.pipelines.pointing.changes import ChangeWords, present_of
 from agentx.pipelines.pointing.inputs import missing
 from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.results import Came
-from agentx.pipelines.selection import Selection
+from agentx.pipelines.selection import StepSelection
 from agentx.pipelines.step_proof import ACTOR
 from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.work_queue import WorkQueue
@@ -184,7 +184,7 @@ class Runner:
             "pipeline", f"the pipeline {self.name!r} and the programs it names would run"
         )
         with alone(self._engine):
-            wanted = Selection(only, until)
+            wanted = StepSelection(only, until)
             wanted.steps(self.plan)  # an unknown stage is refused before anything is recorded
             self._start(retry=retry)
             tracker = Tracker(self._engine, self.name)
@@ -466,7 +466,7 @@ class Runner:
         step, send = due.step, self._dispatcher
         with tracker.lock:
             causes = tuple(self._compared(tracker).causes(step, proof, unknown=True))
-            why = Words(tracker.changed, self.files).told(Stale(step, causes)).why
+            why = ChangeWords(tracker.changed, self.files).told(Stale(step, causes)).why
         if not causes:
             kept = StageKept(pipeline=self.name, stage=step.stage, item=step.item, round=due.round)
             self._engine.write_path.record([Draft(data=kept, actor=ACTOR)])

@@ -9,7 +9,7 @@ from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.definition.steps import EVERY
 
 
-class Selection:
+class StepSelection:
     """Stages and loops that a run is asked for, in the words of ``--only`` and ``--until``."""
 
     def __init__(self, only: Collection[str] = (), until: Collection[str] = ()) -> None:

@@ -4,7 +4,7 @@ from collections import Counter, deque
 
 from agentx.pipelines.matrix import all_stages
 from agentx.pipelines.results import Came
-from agentx.pipelines.selection import Selection
+from agentx.pipelines.selection import StepSelection
 from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.running.breaker import Breaker
 from agentx.synthesis.pipelines.running.due_steps import Due, Schedule
@@ -20,7 +20,7 @@ class WorkQueue:
         schedule: The standing of all steps.
     """
 
-    def __init__(self, plan: Plan, progress: Progress, wanted: Selection, jobs: int) -> None:
+    def __init__(self, plan: Plan, progress: Progress, wanted: StepSelection, jobs: int) -> None:
         self.schedule = Schedule(plan, progress, wanted.steps(plan))
         self._wanted, self._jobs = wanted, jobs
         self._most = {stage.id: stage.jobs for stage in all_stages(plan.pipeline)}

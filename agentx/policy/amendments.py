@@ -23,7 +23,7 @@ from agentx.storage.git.repository import EXECUTABLE, LINK
 from agentx.storage.log.history import told_already
 
 
-class Breach(msgspec.Struct, frozen=True, kw_only=True):
+class ForbiddenEdit(msgspec.Struct, frozen=True, kw_only=True):
     """A user edit that the class of a file forbids and that nobody has confirmed.
 
     Attributes:
@@ -40,7 +40,7 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def breaches(engine: Engine, name: str) -> list[Breach]:
+def breaches(engine: Engine, name: str) -> list[ForbiddenEdit]:
     """Return the user edits of a pipeline's files that their classes forbid, since it was first started.
 
     A static file differs from what an agent left, or from its first content. An append-only file does not
@@ -201,7 +201,7 @@ class _Watched:
         except ObjectDamaged:  # it was purged, so it no longer constrains anybody
             return b""
 
-    def breach(self, path: str) -> Breach:
+    def breach(self, path: str) -> ForbiddenEdit:
         """Return the breach of a file, with an explanation."""
         (seq, after), sort = self.broken[path], self.sort_of(path)
         assert sort is not None  # only such files are watched
@@ -211,7 +211,7 @@ class _Watched:
             keeps = ". Both keep what was appended since"
         if sort == "append-only" and after:
             line = f" in line {first_difference(self._read(self.last[path]), self._read(after))}"
-        return Breach(
+        return ForbiddenEdit(
             path=path,
             sort=sort,
             before=self.last[path],

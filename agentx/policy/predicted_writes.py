@@ -39,6 +39,8 @@ _NEW = ("new", "newstring", "newstr", "newtext", "inserttext")
 _COMMAND = ("command", "cmd", "commandline")
 """Names of arguments as :func:`_plain` returns them: ``file_path`` and ``filePath`` are the same."""
 
+_FOLDER = ("cwd", "workdir", "workingdir", "workingdirectory", "directory", "dirpath")
+
 _REMOVES = ("delete", "remove", "unlink")
 _WRITES = ("write", "create", "edit", "patch", "save", "update", "append", "insert", "replace")
 _VIEWS = ("view", "read", "undo_edit")
@@ -55,7 +57,7 @@ Contents = dict[str, Content | None]
 
 def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
-    given, command = _plain(arguments), command_of(arguments)
+    given, command = _plain(arguments), located_command(artifacts, arguments)
     changed = [one.path for one in effects(command)] if command else []
     named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed)
     return tuple(dict.fromkeys(path for value in named for path in _artifacts(artifacts, value)))
@@ -71,6 +73,13 @@ def command_of(arguments: Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else ""
 
 
+def located_command(artifacts: Artifacts, arguments: Mapping[str, Any]) -> str:
+    """Return the command that a call runs, after a ``cd`` to the directory of the artifacts that it names."""
+    command, given = command_of(arguments), _plain(arguments)
+    named = next((found for name in _FOLDER if (found := _artifacts(artifacts, given.get(name)))), ())
+    return f"cd {shlex.quote(named[-1])}\n{command}" if command and named else command
+
+
 def words_of(arguments: Mapping[str, Any]) -> str:
     """Return the words that describe a call: its question and paths, but not its command or content."""
     given = _plain(arguments)
@@ -83,7 +92,7 @@ def planned(artifacts: Artifacts, git: Committer, tool: str, arguments: Mapping[
 
     If only the path of a file is known, its content is empty.
     """
-    made = _by_command(artifacts, git, command_of(arguments))
+    made = _by_command(artifacts, git, located_command(artifacts, arguments))
     for text in arguments.values():
         if isinstance(text, str) and _PATCH.search(text):
             made |= _by_patch(artifacts, git, text)

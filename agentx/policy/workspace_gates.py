@@ -16,15 +16,23 @@ from agentx.engine.engine import Engine
 from agentx.memory.flows import Flows, called_for
 from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
-from agentx.policy.predicted_writes import command_of, paths_of, planned, words_of
+from agentx.policy.predicted_writes import command_of, located_command, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, TaskGraded, ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, all_of, why_asked
-from agentx.synthesis.gates.action_gate import GateVerdict, Line, fitted, judge, needs_approval, violation_of
+from agentx.synthesis.gates.action_gate import (
+    GateVerdict,
+    Line,
+    fitted,
+    judge,
+    needs_approval,
+    not_analysed,
+    violation_of,
+)
 from agentx.synthesis.gates.action_relevance import (
     ACTION_CHARACTERS,
     Action,
@@ -131,6 +139,7 @@ class _RunMemory(msgspec.Struct):
 
     noted: set[str] = msgspec.field(default_factory=set)
     granted: set[str] = msgspec.field(default_factory=set)
+    unread: set[str] = msgspec.field(default_factory=set)
 
 
 class Gates:
@@ -182,25 +191,12 @@ class Gates:
         self.engine.write_path.refresh()
         began = time.perf_counter()
         board = self._known()
-        what = Action(
-            text=text[:ACTION_CHARACTERS],
-            command=command,
-            tool=tool,
-            paths=paths_of(self.engine.artifacts, arguments),
-            domain=domain.strip(),
-            agent=agent.strip(),
-            task=self.engine.last_user_message(),
-            changes=tool not in READING_TOOLS and not (tool and command and looks_only(command)),
-            arguments=arguments,
-            root=str(self.engine.artifacts.root),
-        )
+        changes = tool not in READING_TOOLS and not (tool and command and looks_only(command))
+        what = self._action(text, tool, arguments, agent.strip(), changes=changes, domain=domain.strip())
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
-        written = planned(self.engine.artifacts, self.engine.git, tool, arguments)
-        evaluation = all_of(
-            self.engine.evaluate_write(written, actor=f"agent:{agent}" if agent else ""),
-            self.engine.evaluate_command(command),
-        )
+        located = located_command(self.engine.artifacts, arguments)
+        evaluation = all_of(self.engine.evaluate_changes(what.writes), self.engine.evaluate_command(located))
         verdict = judge(
             board,
             what,
@@ -211,8 +207,14 @@ class Gates:
             vectors=self._vectors(board, what),
         )
         took_ms = round((time.perf_counter() - began) * 1000, 1)
-        verdict = msgspec.structs.replace(verdict, checked=self.engine.standing_rules, took_ms=took_ms)
-        verdict = msgspec.structs.replace(verdict, corrected=clean(evaluation.corrected))
+        corrected = evaluation.corrected.removeprefix(located.removesuffix(command))
+        verdict = msgspec.structs.replace(
+            verdict,
+            corrected=clean(corrected),
+            unread=tuple(map(clean, evaluation.unread)),
+            checked=self.engine.standing_rules,
+            took_ms=took_ms,
+        )
         self._wake(board, verdict)
         return fitted(verdict)
 
@@ -227,21 +229,12 @@ class Gates:
             run: The run; each item is noted once per run.
             agent: Role of the agent.
         """
-        board, message = self._known(), self.engine.last_user_message()
+        board = self._known()
         command, words = command_of(arguments), words_of(arguments)
-        what = Action(
-            text="" if command else (words or tool)[:ACTION_CHARACTERS],
-            command=command,
-            tool=tool,
-            paths=paths_of(self.engine.artifacts, arguments),
-            agent=agent,
-            task=message,
-            changes=can_change(tool, command),
-            arguments=arguments,
-            root=str(self.engine.artifacts.root),
-        )
+        text = "" if command else words or tool
+        what = self._action(text, tool, arguments, agent, changes=can_change(tool, command))
         memory = self._memory(run)
-        flows = self._flows(board, what, message, memory.granted)
+        flows = self._flows(board, what, what.task, memory.granted)
         looks = bool(command) or any(map(is_script, what.paths))
         granted = frozenset(memory.granted)
         verdict = judge(
@@ -258,13 +251,49 @@ class Gates:
         denied = [board.items[name] for name in verdict.denied_by] if clear else []
         evaluation = self.engine.evaluate_command(command)
         doubtful = {item.id for item in board.items.values() if item.perhaps_ended_by}
-        asked = tuple(name for name in verdict.asked_by if clear or name not in doubtful)
+        asked = [name for name in verdict.asked_by if clear or name not in doubtful]
+        if asked and what.writes:  # a check that denies the write decides, when it is made
+            denies = {one.item_id for one in self.engine.evaluate_changes(what.writes).of("deny", "fix")}
+            asked = [name for name in asked if name not in denies]
         return Look(
             violations=(*evaluation.stopping, *map(violation_of, denied)),
             ask=" ".join(filter(None, (verdict.reason if asked else "", why_asked(evaluation)))),
             evaluation=evaluation,
-            flows=asked,
-            note=_note(verdict, memory) if run else "",
+            flows=tuple(asked),
+            note="\n".join(filter(None, (_note(verdict, memory), _unread(evaluation, memory))))
+            if run
+            else "",
+        )
+
+    def _action(
+        self,
+        text: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        agent: str,
+        *,
+        changes: bool,
+        domain: str = "",
+    ) -> Action:
+        """Return a call as an action, with the files as it would leave them if it changes something."""
+        engine = self.engine
+        try:
+            written = planned(engine.artifacts, engine.git, tool, arguments) if changes else {}
+            writes = engine.changes(written, f"agent:{agent}" if agent else "")
+        except (AgentXError, OSError):  # a path that cannot be; the call itself says so
+            writes = ()
+        return Action(
+            text=text[:ACTION_CHARACTERS],
+            command=command_of(arguments),
+            tool=tool,
+            paths=paths_of(engine.artifacts, arguments),
+            domain=domain,
+            agent=agent,
+            task=engine.last_user_message(),
+            changes=changes,
+            arguments=arguments,
+            root=str(engine.artifacts.root),
+            writes=writes,
         )
 
     def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:
@@ -506,6 +535,13 @@ def _graded(event: Event, graded: TaskGraded, before: State, after: State) -> Gr
 # --- notes for the agent ------------------------------------------------------------------------------------
 
 _NOTED = ("flow", "rejections", "rules", "capabilities", "tools", "lessons")
+
+
+def _unread(evaluation: Evaluation, memory: _RunMemory) -> str:
+    """Return which parts of a command line were not analysed, each part once per run."""
+    fresh = [part for part in evaluation.unread if part not in memory.unread]
+    memory.unread.update(fresh)
+    return f"[{not_analysed(fresh)}]" if fresh else ""
 
 
 def _note(verdict: GateVerdict, memory: _RunMemory) -> str:

@@ -25,7 +25,7 @@ from typing import Literal
 
 from agentx.quality import bubblewrap, confine, runner_reports, toolchains
 from agentx.quality.bubblewrap import IsolationUnavailableError
-from agentx.quality.process import run_process
+from agentx.quality.process import ProcessOutcome, run_process
 from agentx.quality.runner_reports import RunnerReport
 from agentx.quality.tree import ChangedFile, TreeCopy, TreeLimits
 from agentx.storage.errors import AgentXError, UsageError
@@ -173,19 +173,16 @@ def run_in_copy(
     started_ns = time.time_ns()
     isolation, limits = isolation_for(policy)
     with _box() as box:
-        tree = box / "tree" / (root.name or "tree")
+        tree, asked = box / "tree" / (root.name or "tree"), box / runner_reports.FOLDER
         try:
             copy = TreeCopy(root, tree, policy.limits, exclude=policy.exclude)
             env = _environment(policy, box)
             toolchains.link(policy.environ, box / "home")
             if ask_for_reports:
-                env |= runner_reports.variables(shown, tree, box / runner_reports.FOLDER, env)
-                _, argv = _shell_command(
-                    runner_reports.with_options(shown, tree, box / runner_reports.FOLDER)
-                )
-            argv = _isolated(argv, isolation, policy, box, tree)
+                env |= runner_reports.variables(shown, tree, asked, env)
+                _, argv = _shell_command(runner_reports.with_options(shown, tree, asked))
             outcome = run_process(
-                argv,
+                _isolated(argv, isolation, policy, box, tree),
                 cwd=tree,
                 env=env,
                 cookie=uuid.uuid4().hex,
@@ -197,13 +194,7 @@ def run_in_copy(
         if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
             raise SandboxError(f"{shown!r} was not run: {outcome.output.strip()}")
         changes = copy.changes() if collect_changes else ()
-        reports = (
-            runner_reports.collect(box / runner_reports.FOLDER, tree, started_ns) if ask_for_reports else ()
-        )
-    notes = list(limits)
-    if outcome.leftovers:
-        notes.append("it left processes running in the background; they were ended")
-    notes += _missing(shown, outcome.exit_code, outcome.output, isolation)
+        reports = runner_reports.collect(asked, tree, started_ns) if ask_for_reports else ()
     return SandboxResult(
         command=shown,
         exit_code=outcome.exit_code,
@@ -213,7 +204,7 @@ def run_in_copy(
         truncated=outcome.truncated,
         isolation=isolation,
         changes=changes,
-        notes=(*notes, *copy.notes),
+        notes=(*limits, *_remarks(shown, outcome, isolation), *copy.notes),
         reports=reports,
     )
 
@@ -392,6 +383,13 @@ def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
     if sys.prefix != sys.base_prefix:
         env["VIRTUAL_ENV"] = sys.prefix
     return env
+
+
+def _remarks(command: str, outcome: ProcessOutcome, isolation: Isolation) -> Iterator[str]:
+    """Yield what a reader should know of a command that ended, with advice if something was missing."""
+    if outcome.leftovers:
+        yield "it left processes running in the background; they were ended"
+    yield from _missing(command, outcome.exit_code, outcome.output, isolation)
 
 
 def _missing(command: str, exit_code: int | None, output: str, isolation: Isolation) -> list[str]:

@@ -22,7 +22,7 @@ from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
-CHUNKING_VERSION = "4"
+CHUNKING_VERSION = "5"
 """Raised when the same history would be cut or embedded differently; an index of another version is
 refilled."""
 

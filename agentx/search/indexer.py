@@ -36,6 +36,9 @@ from agentx.synthesis.recall.retrieval import SearchHit, retrieve, to_embed
 BEHIND = 64
 """If more passages than this lack a vector, a search uses words alone."""
 
+UNREAD = 64
+"""If more changed files than this are unread, a search does not wait for them."""
+
 _BATCH_CHUNKS = 256
 _BATCH_EVENTS = 2_000
 _EMBED_BATCH = 64
@@ -86,6 +89,7 @@ class Indexer:
     Attributes:
         why_lexical: Why no embedder is used; empty if one is.
         behind: Whether the latest search used words alone, because most passages had no vector yet.
+        unread: Whether the latest search did not wait until many changed files, as of an import, were read.
         abandons: Whether :meth:`close` does not wait for a backend that is still loading; for a process that
             ends without waiting for its threads (``os._exit``).
     """
@@ -120,18 +124,22 @@ class Indexer:
             Ownership(place.with_name(f"{place.name}.owner")),
         )
         self.why_lexical = ""
-        self.behind = False
+        self.behind = self.unread = False
         self.abandons = False
 
     @property
     def index(self) -> MemoryIndex:
         """The backend; opened on first use."""
-        with self._reading:
-            if self._index is None:
-                self._index = InMemoryIndex() if self._in_memory else self._open_index()
-                self.embedder()
-                self._match_versions(self._index)
-            return self._index
+        index = self._index
+        if index is None:
+            with self._reading:
+                index = self._index
+                if index is None:
+                    index = InMemoryIndex() if self._in_memory else self._open_index()
+                    self.embedder()
+                    self._match_versions(index)
+                    self._index = index
+        return index
 
     def embedder(self, *, opened: bool = False) -> Embedder | None:
         """Return the embedder without opening the index; ``None`` if there is none.
@@ -219,24 +227,35 @@ class Indexer:
             self._passages = Passages(self._write_path, seq)
         batch: list[Chunk] = []
         last: Event | None = None
+        cut = 0
         for number, event in enumerate(events):
-            if event.seq > until or len(batch) >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
+            if event.seq > until or cut >= _BATCH_CHUNKS or number >= _BATCH_EVENTS:
                 break  # the conclusions of an event beyond the fold are not in the state yet
-            if paths := dict.fromkeys(made.path for made in changes_of(event)):
-                # What the event replaced ends, after what was cut before it is stored
-                index.put(batch)
-                batch = []
-                for path in paths:
-                    index.close_chunks(path=path, seq=event.seq)
-            for chunk in self._passages.of(event):
-                batch.append(chunk)
-                self._background.step()
+            cut += self._cut(index, self._passages, event, batch)
             last = event
         if last is None:
             return False
         index.put(batch)
         index.write_meta("seq", f"{last.seq} {last.hash}")
         return last.seq < until
+
+    def _cut(self, index: MemoryIndex, passages: Passages, event: Event, batch: list[Chunk]) -> int:
+        """Add the passages of an event to a batch, storing what is too much; return their number."""
+        cut = 0
+        if paths := dict.fromkeys(made.path for made in changes_of(event)):
+            # What the event replaced ends, after what was cut before it is stored
+            index.put(batch)
+            batch.clear()
+            for path in paths:
+                index.close_chunks(path=path, seq=event.seq)
+        for chunk in passages.of(event):
+            batch.append(chunk)
+            cut += 1
+            if len(batch) >= _BATCH_CHUNKS:  # an import is one event; searches find what is there
+                index.put(batch)
+                batch.clear()
+            self._background.step()
+        return cut
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Drop everything and read the history from its beginning."""
@@ -386,12 +405,13 @@ class Indexer:
     def _search(
         self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, find: _Find
     ) -> list[SearchHit]:
-        unread = self.catch_up(deadline=deadline)
+        self.unread = deadline is None and self._much_unread()
+        unread = 0 if self.unread else self.catch_up(deadline=deadline)
         self.start()
         # If most passages have no vector yet, the few that have one would rank before all others.
         with self._first():
             self.behind = self._embedder is not None and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
-        if embed_s > 0 and not unread and (self._in_memory or not self.behind):
+        if embed_s > 0 and not unread and not self.unread and (self._in_memory or not self.behind):
             self.embed(deadline_s=embed_s)  # more than a few are left to the background
             self.behind = self.behind and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None
@@ -406,6 +426,16 @@ class Indexer:
                 hits,
             )
         return hits
+
+    def _much_unread(self) -> bool:
+        """Return whether many changed files are unread, so that the background worker should read them."""
+        if self._in_memory or self._write_path.health.unsound:
+            return False
+        read = self.watermark
+        if read >= self._write_path.log.state.seq:
+            return False
+        events = self._write_path.log.history.read(read, told_already)
+        return sum(sum(1 for _ in changes_of(event)) for event in events) > UNREAD
 
     @contextlib.contextmanager
     def _first(self) -> Iterator[None]:

@@ -1,11 +1,13 @@
 """The memory tools: query what is known. All of them work without a model."""
 
+import time
 from typing import Annotated
 
 import msgspec
 from pydantic import Field
 
 from agentx.core.layout import ARTIFACTS
+from agentx.engine import models
 from agentx.memory import settling
 from agentx.memory.settling import Settlement
 from agentx.search.event_chunks import place
@@ -15,12 +17,18 @@ from agentx.storage.files.paths import check_folder
 from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.text import is_binary
 from agentx.synthesis.judgement.settling import Act, KeptAs, SettleVerdict
+from agentx.synthesis.model.port import ModelError
+from agentx.synthesis.recall.describing import purpose_by
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.recall.summaries import directory_purpose, summarize_decisions
 from agentx.tools.quality_tools import QualityTools
 from agentx.tools.toolset import Job, tool
+from agentx.trust.trust import Restricted
 
 MAX_HITS = 50
+DESCRIBE_S = 20.0
+"""Longest wait for a model that describes a directory, in seconds."""
+
 _CACHED_SUMMARIES = 64
 _SUMMARY_FILES = 400
 _SUMMARY_BYTES = 200_000
@@ -83,8 +91,12 @@ class MemoryTools(QualityTools):
         del job
         where = Filter(kinds=(kind,) if kind else (), path=path, source=source, since=since, before=before)
         hits = self.engine.search(query, k, where, grouped=True)
-        note = "Many passages are not embedded yet, so only words were compared; ask again in a minute."
-        return Hits(query, tuple(hits), note if self.engine.indexer.behind else "")
+        note = ""
+        if self.engine.indexer.unread:
+            note = "Many changed files are still being read and are not all found yet; ask again in a minute."
+        elif self.engine.indexer.behind:
+            note = "Many passages are not embedded yet, so only words were compared; ask again in a minute."
+        return Hits(query, tuple(hits), note)
 
     @tool
     def summarize_directory_purpose(
@@ -103,7 +115,7 @@ class MemoryTools(QualityTools):
         key = (tree, folder, ",".join(f"{rule.id}@{rule.changed_seq}" for rule in rules))
         cache = self.engine.summaries
         if key not in cache:
-            cache[key] = directory_purpose(folder, self._texts(tree, folder), rules).text
+            cache[key] = directory_purpose(folder, self._texts(tree, folder), rules, self._describe).text
             while len(cache) > _CACHED_SUMMARIES:
                 cache.popitem(last=False)
         return Summary(cache[key])
@@ -151,6 +163,18 @@ class MemoryTools(QualityTools):
         if settled.refused:
             raise UsageError(f"Refused: {settled.refused[0].why}")
         return settled
+
+    def _describe(self, outline: str) -> str:
+        """Return what the model in use says a directory is for; empty without one, or if it fails."""
+        if not models.model_name(self.engine) or self.engine.write_path.read_only:
+            return ""
+        try:
+            model = models.model(self.engine)
+            words, usage = purpose_by(model, outline, time.monotonic() + DESCRIBE_S)
+        except (ModelError, Restricted):
+            return ""
+        self.engine.synthesizer.record((), "directory", asked=model.name, usage=usage)
+        return f"{words} (described by {model.name})" if words else ""
 
     def _texts(self, tree: str, folder: str) -> dict[str, str | None]:
         """Return the files below a directory with their texts; beyond a limit, only the names."""

@@ -24,19 +24,16 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import Body, FileChange, ToolCallExecuted, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
-from agentx.storage.log.history import told_already
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.checks import CheckReport, parse_output, recorded_form
 from agentx.synthesis.checks.check_report import compared
-from agentx.synthesis.checks.command import normal_form
+from agentx.synthesis.checks.command import normal_form, selection
+from agentx.synthesis.checks.issue_endings import comparable, counts_key
 from agentx.tools.storage_tools import PathArgument, StorageTools
 from agentx.tools.toolset import Job, WriteDenied, tool
 
 SHOWN_OUTPUT = 4_000
 """Characters of a program's output in an agent's answer; the record holds all of the captured output."""
-
-RECENT = 1_000
-"""Number of the latest events in which an earlier run of a command is looked for."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,22 +190,9 @@ class QualityTools(StorageTools):
 
     def _left_out(self, job: Job, report: CheckReport) -> str:
         """Return what a run left out that the run of the same command before it ran; empty for nothing."""
-        engine, command = self.engine, normal_form(job.command)
-        before: ToolCallExecuted | None = None
-        for event in engine.log.history.read(max(0, engine.log.state.seq - RECENT), told_already):
-            call = event.data
-            if isinstance(call, ToolCallExecuted) and call.command and normal_form(call.command) == command:
-                before = call
-        if before is None or report.tally is None:
-            return ""
-        earlier = parse_output(
-            engine.read_body(before.output),
-            command=before.command,
-            exit_code=before.exit_code,
-            recorded=engine.read_body(before.report),
-        )
-        known = earlier.tally if earlier.runner == report.runner else None
-        return compared(report.tally, known) if known else ""
+        before = self.engine.log.state.tallies.get(counts_key(report.runner, normal_form(job.command)))
+        now = comparable(report, selection(job.command))
+        return compared(now, before) if now and before else ""
 
     def _keep_changes(self, job: Job, result: SandboxResult, notes: list[str]) -> tuple[str, ...]:
         """Apply what the command wrote in its copy, in a separate event before the call's event."""

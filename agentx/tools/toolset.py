@@ -35,7 +35,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.secrets.redaction import clean, clean_value
-from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, why_asked
+from agentx.synthesis.enforcement.evaluate import MAX_CORRECTIONS, Evaluation, Violation, why_asked
 from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.port import ToolSchema
 from agentx.trust.trust import Restricted
@@ -113,9 +113,6 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     approval_needed: bool = False
     denied_by: tuple[str, ...] = ()
 
-
-MAX_CORRECTIONS = 3
-"""Maximum number of rounds in which a write is corrected; what is still wrong then is denied."""
 
 _NOTED_RULES = 32
 """Maximum number of rules of each list in the record of a call."""
@@ -462,8 +459,8 @@ class ToolSet:
         job.noted = look.note
         fixed = look.evaluation.fixed
         if fixed and "command" in arguments and job.call_id not in self.engine.log.state.pending:
-            rule = look.evaluation.broken[0]
-            told = f"[Corrected by rule {rule}: `{arguments['command']}` → `{fixed}`]"
+            rules = ", ".join(look.evaluation.broken)
+            told = f"[Corrected by rule{'s' * (',' in rules)} {rules}: `{arguments['command']}` → `{fixed}`]"
             arguments["command"] = fixed
             job.given = dict(arguments)
             job.arguments = _bounded(job.given)

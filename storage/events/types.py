@@ -254,6 +254,12 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     reverts: int = 0
     report: Body = Body("")
 
+    @property
+    def command_line(self) -> str:
+        """The command line that it ran, or was asked to run; empty for none."""
+        argument = self.arguments.get("command", "")
+        return self.command or (argument if isinstance(argument, str) else "")
+
     def _line(self, _event: "Event", /) -> str:
         if self.status == "DENIED":
             rules = ", ".join(self.denied_by) or "the settings"

@@ -36,7 +36,8 @@ _OFTEN = (
     r"|really|used to)\s+){0,2}"
 )
 _CLEAR = (
-    r"(?:says|said|saying|(?:tell|remind|advise|want|ask)(?:s|ed|d|ing)? (?:me|us|you|everyone|people|(?:the"
+    r"(?:(?:says|said|saying)(?! no to\b)|(?:tell|remind|advise|want|ask)(?:s|ed|d|ing)? (?:me|us|you"
+    r"|everyone|people|(?:the"
     r"|my|our) \w+)|told \w+|(?:claim|insist|complain|warn)(?:s|ed)|argue[sd]|swears|swore|declare[sd]"
     r"|announce[sd]|mentioned)"
 )
@@ -107,7 +108,7 @@ MENTIONS = on_use(
     r"|confirmed|concluded|ruled|agreed|posted|thinks?|believes?|answered"
     r"|replied|claims?|says?|said) that\b"
     r"|^(?:(?!(?:i|we|what|that|team)\b)[\w-]+ ){1,3}(?:decided|thinks?|believes?|answered|replied|claims?"
-    r"|says|said|goes|reads?) (?!on\b|to\b)\w"
+    r"|says|said|goes|reads?) (?!on\b|to\b|against\b|no to\b|no\W*$)\w"
     r"|^(?:she|he|they|it) (?:goes|go|says|said|reads|was like)\b"
     r"|(?<!\bi )(?<!\bwe )(?<!\bi've )\b(?:tells?|told|telling|informs?|informed|instruct(?:s|ed)|wants?)"
     r" (?:(?!to\b)[\w-]+ ){1,3}(?:that|to)\b"

@@ -13,9 +13,12 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Priority, Tally
+from agentx.synthesis.memory.items import Priority, RunTally
 
-_TEST = re.compile(r"^test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
+_PANICS = " - should panic"
+"""Part of a test's name, so that a test that is marked so later is another one."""
+
+_TEST = re.compile(r"^test (\S.*?) \.\.\. (ok|FAILED|ignored\b.*|bench:.*)$")
 _NEXTEST = re.compile(
     r"^ +(PASS|FAIL|SKIP|TIMEOUT|SIGABRT|SIGSEGV) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)$"
 )
@@ -77,9 +80,9 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
     failing: list[FailedCheck] = []
     for status, name, suite in verdicts:
         if status in {"FAILED", "FAIL", "TIMEOUT", "SIGABRT", "SIGSEGV"}:
-            message, path, line = explained.get(name, ("", "", ""))
+            message, path, line = explained.get(name.removesuffix(_PANICS), ("", "", ""))
             failing.append(finding(name, suite=suite, path=path, line=line, message=message))
-    told = {item.check for item in failing}
+    told = {item.check.removesuffix(_PANICS) for item in failing}
     for name in dict.fromkeys([*explained, *_listed(output.lines)]):
         if name not in told:
             message, path, line = explained.get(name, ("", "", ""))
@@ -95,6 +98,9 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
         failing=unique,
         passed=names([(name, suite) for status, name, suite in verdicts if status in {"ok", "PASS"}]),
         skipped=names([(name, suite) for status, name, suite in verdicts if status.startswith(skips)]),
+        expected=names(
+            [(name.removesuffix(_PANICS), suite) for _, name, suite in verdicts if _PANICS in name]
+        ),
         suites=suite_names(suites),
         tally=_tally(results, passed + failed, nextest=nextest),
         ran=passed + failed,
@@ -107,12 +113,12 @@ def _tested(output: Output, results: list[re.Match[str]]) -> CheckReport:
     )
 
 
-def _tally(results: list[re.Match[str]], ran: int, *, nextest: bool) -> Tally:
+def _tally(results: list[re.Match[str]], ran: int, *, nextest: bool) -> RunTally:
     if nextest:
         found = _SKIPPED.search(results[-1].string)
-        return Tally(ran=ran, skipped=int(found[1][:9]) if found else 0)
+        return RunTally(ran=ran, skipped=int(found[1][:9]) if found else 0)
     ignored, filtered = (sum(int(match[group][:9]) for match in results) for group in (4, 5))
-    return Tally(ran=ran, skipped=ignored, deselected=filtered)
+    return RunTally(ran=ran, skipped=ignored, deselected=filtered)
 
 
 def _verdicts(lines: list[str]) -> tuple[list[tuple[str, str, str]], list[str]]:

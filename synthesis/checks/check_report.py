@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from agentx.storage.text import one_line
-from agentx.synthesis.memory.items import Priority, Tally
+from agentx.synthesis.memory.items import Priority, RunTally
 
 MAX_NAME = 200
 """Maximum length of the name of a check, suite or path, in characters."""
@@ -91,7 +91,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     expected: tuple[CheckName, ...] = ()
     unexpected: tuple[CheckName, ...] = ()
     suites: tuple[str, ...] = ()
-    tally: Tally | None = None
+    tally: RunTally | None = None
     collected: int | None = None
     ran: int | None = None
     failed: int | None = None
@@ -149,16 +149,15 @@ def finding(
     )
 
 
-def compared(now: Tally, before: Tally) -> str:
+def compared(now: RunTally, before: RunTally) -> str:
     """Describe what a run left out that an earlier run of the same command ran; empty for nothing.
 
-    >>> compared(Tally(ran=40, skipped=1), Tally(ran=44))
-    '3 tests fewer than in the run before (41, was 44); 1 more skipped'
+    >>> compared(RunTally(ran=40, skipped=1), RunTally(ran=44))
+    '41 tests, 3 fewer than before; 1 more skipped'
     """
     parts = []
     if (fewer := before.total - now.total) > 0:
-        tests = "test" if fewer == 1 else "tests"
-        parts.append(f"{fewer} {tests} fewer than in the run before ({now.total}, was {before.total})")
+        parts.append(f"{now.total} test{'s' * (now.total != 1)}, {fewer} fewer than before")
     more = {
         "skipped": now.skipped - before.skipped,
         "expected to fail": now.expected - before.expected,

@@ -22,7 +22,7 @@ from agentx.synthesis.checks.check_report import (
     names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _TAP = re.compile(
     r"^((?: {4})*)(not )?ok\b(?: (\d+))?(?: (?:- )?(.*?))?"
@@ -45,7 +45,8 @@ _CASE = re.compile(r"<testcase\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>")
 _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _VERDICT = re.compile(r"<(failure|error|skipped)\b((?:[^<>\"']|\"[^<\"]*\"|'[^<']*')*)>([^<]{0,400})")
 
-_NODE_TOTAL = re.compile(r"^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$")
+_NODE_TOTAL = re.compile(r"^ℹ (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)$")
+_NODE_TEST = re.compile(r"^ *([✔✖﹣]) (\S.*) \([\d.]+ms\)(?: # (SKIP|TODO)\b.*)?$")
 _INSIDE = re.compile(r"^(?:  |$)(?!test at | *✖ )")
 _NODE_FAIL = re.compile(r"^( *)✖ (\S.*?)(?: \([\d.]+ms\))?$")
 
@@ -64,6 +65,9 @@ _SUREFIRE_FAIL = re.compile(
 _JAVA_FRAME = re.compile(r"^\s+at (?:\S+/)?([\w.$]+)\.[\w$<>]+\((\w+\.\w+):(\d+)\)$")
 _GRADLE_FAIL = re.compile(r"^(\S.*? > .*\S) FAILED$")
 _GRADLE_TOTAL = re.compile(r"^(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
+_GRADLE_RAN = re.compile(r"^> Task :(?:[\w.-]+:)*(?:\w*[a-z])?[tT]est$")
+"""A test task that was executed; others end in ``UP-TO-DATE``, ``FROM-CACHE``, ``SKIPPED``, …"""
+
 _GRADLE_PLACE = re.compile(r"^ {4}(\S.*?)(?: at (\w+\.\w+):(\d+))?$")
 _DOTNET_FAIL = re.compile(r"^  Failed (\S.*?) \[.{1,30}\]$")
 _DOTNET_LOGGED = re.compile(r"^ +(\S.*?) \([\d.]+ ?m?s\): Error Message: (.*)$")
@@ -107,7 +111,7 @@ def parse_tap(output: Output) -> CheckReport | None:
         skipped=names([(name, "") for name in points.skipped]),
         expected=names([(name, "") for name in points.expected]),
         unexpected=names([(name, "") for name in points.unexpected]),
-        tally=Tally(
+        tally=RunTally(
             len(passed) + len(points.failing),
             len(points.skipped),
             len(points.expected) + len(points.unexpected),
@@ -277,11 +281,18 @@ def parse_node(output: Output) -> CheckReport | None:
             found.append(finding(match[2], path=path, line=number, message=message))
     failing = distinct(found)
     failed = counts["fail"] + counts.get("cancelled", 0)
+    tests = [match for match in map(_NODE_TEST.match, lines) if match]
+    passed = [match[2] for match in tests if match[1] == "✔" and not match[3]]
+    whole = counts["pass"] <= len(passed) <= counts["pass"] + counts.get("suites", 0) and not output.cut
     return CheckReport(
         runner="node",
         outcome="failed" if failed else ("passed" if counts["pass"] else "unknown"),
         failing=failing if failed else (),
-        tally=Tally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
+        passed=names([(name, "") for name in passed]) if whole else (),
+        skipped=names([(match[2], "") for match in tests if match[1] == "﹣" and whole]),
+        expected=names([(match[2], "") for match in tests if match[3] == "TODO" and whole]),
+        names_all_passed=whole,
+        tally=RunTally(counts["pass"] + failed, counts.get("skipped", 0), counts.get("todo", 0)),
         ran=counts["pass"] + failed,
         failed=failed,
         complete=output.selected.whole,
@@ -310,7 +321,7 @@ def parse_rspec(output: Output) -> CheckReport | None:
         runner="rspec",
         outcome="failed" if failed or outside else ("passed" if ran else "unknown"),
         failing=unique,
-        tally=Tally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
+        tally=RunTally(ran - int((total[3] or "0")[:9]), int((total[3] or "0")[:9])),
         ran=ran,
         failed=failed,
         complete=output.selected.whole and ran > 0 and not outside,
@@ -338,7 +349,7 @@ def parse_maven(output: Output) -> CheckReport | None:
     if not totals and not found:
         return None
     ran, failures, errors, skipped = (sum(counts[place] for counts in totals) for place in range(4))
-    tally = Tally(ran - skipped, skipped) if totals else None
+    tally = RunTally(ran - skipped, skipped) if totals else None
     return _of_build("maven", output, found, failures + errors, tally, tuple(dict.fromkeys(suites)))
 
 
@@ -357,7 +368,14 @@ def _surefire_failure(lines: list[str], name: str, suite: str) -> FailedCheck:
 
 
 def parse_gradle(output: Output) -> CheckReport | None:
-    """Parse the failures and counts that Gradle prints for tests; return ``None`` if there are none."""
+    """Parse the failures and counts that Gradle prints for tests; return ``None`` if there are none.
+
+    Of tests that pass, it only prints that their task was executed.
+    """
+    if any(line.startswith("BUILD SUCCESSFUL") for line in output.lines):
+        executed = any(map(_GRADLE_RAN.match, output.lines))
+        whole = output.selected.whole
+        return CheckReport(runner="gradle", outcome="passed", complete=whole) if executed else None
     found = []
     for index, line in enumerate(output.lines):
         if line.endswith(" FAILED") and not line.startswith(">") and (match := _GRADLE_FAIL.match(line)):
@@ -372,7 +390,7 @@ def parse_gradle(output: Output) -> CheckReport | None:
     if not totals and not (found and any("BUILD " in line for line in output.lines)):
         return None
     ran, failed, skipped = (sum(int((t[place] or "0")[:9]) for t in totals) for place in (1, 2, 3))
-    return _of_build("gradle", output, found, failed, Tally(ran - skipped, skipped) if totals else None)
+    return _of_build("gradle", output, found, failed, RunTally(ran - skipped, skipped) if totals else None)
 
 
 def parse_dotnet(output: Output) -> CheckReport | None:
@@ -397,7 +415,7 @@ def parse_dotnet(output: Output) -> CheckReport | None:
         sum(int(match[f"{word}{number}"][:9]) for match in summary or totals)
         for word in ("failed", "passed", "skipped")
     )
-    return _of_build("dotnet", output, found, failed, Tally(passed + failed, skipped))
+    return _of_build("dotnet", output, found, failed, RunTally(passed + failed, skipped))
 
 
 def parse_phpunit(output: Output) -> CheckReport | None:
@@ -419,7 +437,7 @@ def parse_phpunit(output: Output) -> CheckReport | None:
     counts = {word: int(number[:9]) for word, number in _PHPUNIT_COUNT.findall(total[3] or "")}
     ran, skipped = int((total[1] or total[2])[:9]), counts.get("Skipped", 0) + counts.get("Incomplete", 0)
     failed = counts.get("Errors", 0) + counts.get("Failures", 0)
-    return _of_build("phpunit", output, found, failed, Tally(ran - skipped, skipped))
+    return _of_build("phpunit", output, found, failed, RunTally(ran - skipped, skipped))
 
 
 def _of_build(
@@ -427,7 +445,7 @@ def _of_build(
     output: Output,
     found: list[FailedCheck],
     failed: int,
-    tally: Tally | None,
+    tally: RunTally | None,
     suites: tuple[str, ...] = (),
 ) -> CheckReport:
     unique, ran = distinct(found), tally.ran if tally else 0

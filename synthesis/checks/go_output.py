@@ -16,7 +16,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _RESULT = re.compile(r"--- (PASS|FAIL|SKIP|BENCH): (\S+)(?: \([\d.]+ ?s(?:econds)?\))?\s*$")
 _RUN = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)")
@@ -129,7 +129,7 @@ def parse_go(output: Output) -> CheckReport | None:
         passed=names(record.passed),
         skipped=names(record.skipped),
         suites=suite_names(record.suites),
-        tally=Tally(len(record.passed) + len(record.failing), len(record.skipped))
+        tally=RunTally(len(record.passed) + len(record.failing), len(record.skipped))
         if record.verbose
         else None,
         failed=sum(not item.check.endswith("]") for item in failing) if failed else 0,

@@ -13,11 +13,16 @@ skipped, deselected, expected to fail, or not found any more. Only a run in whic
 such an issue. A run that did not execute the check changes nothing: a narrowed run, a collection error, a
 crash, a cut output.
 
+If a run has fewer tests or more skipped ones than the run of the same command before it, and no open issue
+says so, that is an issue too. It ends when the tests are back, or when the command runs again after the
+user's next message.
+
 A time-out opens an issue with priority ``high``, not ``critical``. It shows that the command did not finish,
 not that nothing can be collected or built.
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -25,26 +30,36 @@ import msgspec
 
 from agentx.storage.events.types import ChangesFiles, Event, ToolCallExecuted, changes_of
 from agentx.storage.text import shorten
-from agentx.synthesis.checks.check_report import CheckReport, FailedCheck, finding, printable, printable_name
+from agentx.synthesis.checks.check_report import (
+    CheckName,
+    CheckReport,
+    FailedCheck,
+    compared,
+    finding,
+    printable,
+    printable_name,
+)
 from agentx.synthesis.checks.command import Selection, is_check_command, normal_form, selection
 from agentx.synthesis.checks.issue_endings import (
     TEST_RUNNERS,
     CheckRun,
     Verdict,
+    comparable,
     concerns,
+    counts_key,
     is_same_runner,
     judge,
     rest_name,
 )
 from agentx.synthesis.checks.registry import not_runnable, parse_reports, timed_out
 from agentx.synthesis.checks.runner_reports import with_reports
-from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.conclusions import Add, Change, Counted, Patch
 from agentx.synthesis.memory.items import (
     Evidence,
     HotIssueDetail,
     Link,
     MemoryItem,
-    Tally,
+    RunTally,
     item_id,
     not_passed,
 )
@@ -77,7 +92,7 @@ class HotIssues:
     """Opens, renews and closes hot issues (an :class:`agentx.synthesis.state.extractor.Extractor`)."""
 
     name: ClassVar[str] = "hot_issues"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     reads = (ChangesFiles,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
@@ -97,14 +112,19 @@ class HotIssues:
             change.id: change
             for change in _closed_or_renewed(run, known, failing, overflowing=len(opened) > MAX_OPENED)
         }
-        return (*lost, *{**touched, **changed}.values(), *opened)
+        after = [
+            msgspec.structs.replace(item, **changed[item.id].fields()) if item.id in changed else item
+            for item in known
+        ]
+        counted = _counted(run, after, state, len(opened))
+        return (*lost, *{**touched, **changed}.values(), *opened, *counted)
 
 
 def is_check_run(call: ToolCallExecuted) -> bool:
     """Return whether a tool's result is a check run: not if it was denied, and not if no program ran."""
     if call.status == "DENIED":
         return False
-    command = _command(call)
+    command = call.command_line
     if call.status == "FAILED" and call.exit_code is None and not (call.output.text and command):
         return False
     return call.tool in CHECK_TOOLS or (bool(command) and is_check_command(command))
@@ -135,7 +155,7 @@ def _touched(event: Event, state: State) -> dict[str, Patch]:
     found: dict[str, Patch] = {}
     for item in state.active("hot_issue") if paths else ():
         detail = item.detail
-        if not isinstance(detail, HotIssueDetail) or detail.touched:
+        if not isinstance(detail, HotIssueDetail) or detail.touched or detail.silenced == "fewer":
             continue
         if any(concerns(path, detail) for path in paths):
             found[item.id] = Patch(id=item.id, detail=msgspec.structs.replace(detail, touched=True))
@@ -146,13 +166,8 @@ def _end(issue: MemoryItem, detail: HotIssueDetail, how: str) -> Patch:
     return Patch(id=issue.id, status="closed", detail=msgspec.structs.replace(detail, ended=how))
 
 
-def _command(call: ToolCallExecuted) -> str:
-    argument = call.arguments.get("command", "")
-    return call.command or (argument if isinstance(argument, str) else "")
-
-
 def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> CheckRun | None:
-    command = _command(call) or (call.tool if call.tool in CHECK_TOOLS else "")
+    command = call.command_line or (call.tool if call.tool in CHECK_TOOLS else "")
     text = read(call.output)
     exit_code = call.exit_code
     if exit_code is None and call.status == "SUCCEEDED" and call.tool != "check_document":
@@ -163,7 +178,7 @@ def _read_run(event: Event, call: ToolCallExecuted, read: ReadBody) -> CheckRun 
     if all(report.outcome == "unknown" and not report.warning for report in reports):
         return None
     failed = any(report.outcome == "failed" for report in reports)
-    selected = selection(command) if _command(call) else Selection(whole=True)
+    selected = selection(command) if call.command_line else Selection(whole=True)
     return CheckRun(
         seq=event.seq,
         command=normal_form(command),
@@ -272,6 +287,7 @@ def _renewed(run: CheckRun, issue: MemoryItem, detail: HotIssueDetail, again: Fa
         silenced="",
         note="",
         touched=False,
+        shared=_is_shared(run, detail.runner, again),
         tally=_tally(run, detail.runner) if run.command == detail.command else detail.tally,
     )
     if message == detail.message and again.priority == detail.priority and not detail.silenced:
@@ -287,10 +303,64 @@ def _silenced(issue: MemoryItem, detail: HotIssueDetail, verdict: Verdict) -> Pa
     return Patch(id=issue.id, detail=after, text=text, short=shorten(text, SHORT_WORDS))
 
 
-def _tally(run: CheckRun, runner: str) -> Tally | None:
+def _is_shared(run: CheckRun, runner: str, item: FailedCheck) -> bool:
+    """Return whether a check of the same name passed in the run in which one failed."""
+    name = CheckName(item.check, item.suite)
+    return any(name in report.passed for report in run.reports if is_same_runner(report.runner, runner))
+
+
+def _tally(run: CheckRun, runner: str) -> RunTally | None:
     if runner not in TEST_RUNNERS:
         return None
     return next((report.tally for report in run.reports if is_same_runner(report.runner, runner)), None)
+
+
+# --- how many tests ran -------------------------------------------------------------------------------------
+
+
+def _counted(run: CheckRun, known: list[MemoryItem], state: State, ordinal: int) -> Iterable[Change]:
+    """Compare the counts of a run with those of the run of the same command before it, and keep them."""
+    runners = Counter(report.runner for report in run.reports)
+    for report in run.reports:
+        now = comparable(report, run.selected)
+        if now is None or runners[report.runner] > 1:
+            continue
+        key = counts_key(report.runner, run.command)
+        before = state.tallies.get(key)
+        if now != before:
+            yield Counted(key, now, run.seq)
+        mine = [
+            (item, item.detail)
+            for item in known
+            if isinstance(item.detail, HotIssueDetail)
+            and (item.status, item.detail.command, item.detail.runner)
+            == ("active", run.command, report.runner)
+        ]
+        issue = next((one for one in mine if one[1].silenced == "fewer"), None)
+        if issue is not None:
+            yield from _counted_again(*issue, now, state)
+        elif before and (fewer := compared(now, before)) and not any(one.silenced for _, one in mine):
+            yield Add(_fewer(run, ordinal, report.runner, before, fewer))
+            ordinal += 1
+
+
+def _counted_again(issue: MemoryItem, detail: HotIssueDetail, now: RunTally, state: State) -> Iterable[Patch]:
+    fewer = compared(now, detail.tally) if detail.tally else ""
+    if not fewer or any(seq > detail.last_seq for seq in state.said):
+        yield _end(issue, detail, "passed" if not fewer else "gone")
+    elif fewer != detail.note:
+        after = msgspec.structs.replace(detail, note=fewer)
+        text = _sentence(after)
+        yield Patch(id=issue.id, detail=after, text=text, short=shorten(text, SHORT_WORDS))
+
+
+def _fewer(run: CheckRun, ordinal: int, runner: str, before: RunTally, note: str) -> MemoryItem:
+    check = finding(f"tests of {run.command}", priority="normal")
+    item = _issue(run, ordinal, runner, check, "", "")
+    assert isinstance(item.detail, HotIssueDetail)
+    detail = msgspec.structs.replace(item.detail, silenced="fewer", note=note, tally=before)
+    text = _sentence(detail)
+    return msgspec.structs.replace(item, text=text, short=shorten(text, SHORT_WORDS), detail=detail)
 
 
 # --- what is new --------------------------------------------------------------------------------------------
@@ -335,6 +405,7 @@ def _issue(
         command=run.command,
         tool=run.tool,
         tally=_tally(run, runner),
+        shared=_is_shared(run, runner, item),
     )
     text = _sentence(detail)
     return MemoryItem(
@@ -362,6 +433,8 @@ def _sentence(detail: HotIssueDetail) -> str:
             rule, _, rest = message.partition(" ")
             source, message = (rule, rest) if rest else (source, message)
         return f"{detail.path}: {message} ({source})"
+    if detail.silenced == "fewer":
+        return f"{detail.runner}: the {detail.check} are {not_passed(detail)}"
     told = message if message and detail.message not in detail.check else ""
     name = detail.check if detail.runner == "exit" else f"{detail.runner}: {detail.check}"
     if detail.silenced:

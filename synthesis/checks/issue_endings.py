@@ -13,13 +13,15 @@ A finding of a linter or compiler has no such states: a run over its file that d
 """
 
 import re
+from fnmatch import fnmatchcase
+from hashlib import blake2b
 from pathlib import PurePosixPath
 
 import msgspec
 
 from agentx.synthesis.checks.check_report import CheckName, CheckReport, compared, printable_name
 from agentx.synthesis.checks.command import Selection
-from agentx.synthesis.memory.items import HotIssueDetail, Silenced, Tally
+from agentx.synthesis.memory.items import HotIssueDetail, RunTally, Silenced
 
 TEST_RUNNERS = frozenset(
     {
@@ -31,11 +33,15 @@ _ALIKE = ({"tap", "node"},)
 """Names of the same tests in different formats."""
 
 _REST = "and more"
-_CONFIGURATIONS = re.compile(
-    r"^(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml|package\.json|Cargo\.toml"
-    r"|(?:jest|vitest|vite|karma)\.config\.\w+|\.mocharc\.\w+|phpunit\.xml(?:\.dist)?|pom\.xml|nextest\.toml"
-    r"|build\.gradle(?:\.kts)?|Makefile|makefile|load_tests\.py|__init__\.py)$"
+_CONFIGURATIONS = (
+    *("conftest.py", "pytest.ini", "pytest.toml", ".pytest.ini", ".pytest.toml", "tox.ini", "setup.cfg"),
+    *("pyproject.toml", "load_tests.py", "__init__.py", "Cargo.toml", "nextest.toml", "package.json"),
+    *("jest.config.*", "vitest.config.*", "vite.config.*", "karma.conf*", ".mocharc*", "phpunit.xml*"),
+    *("pom.xml", "build.gradle", "build.gradle.kts", ".rspec", "spec_helper.rb", "*.runsettings"),
+    *("Makefile", "makefile", "justfile"),
 )
+"""Files that may decide which tests run."""
+
 _TEST_FILE = re.compile(r"(?:^|[/_.-])(?:[Tt]ests?|[Ss]pecs?)(?:[/_.-]|$)|(?:Tests?|Spec)\.\w+$")
 
 
@@ -75,6 +81,20 @@ def rest_name(command: str) -> str:
     return printable_name(f"{command} {_REST}")
 
 
+def counts_key(runner: str, command: str) -> str:
+    """Return the name under which the counts of a command's tests are kept: a digest, which shows no text."""
+    return blake2b(f"{runner} {command}".encode(), digest_size=8).hexdigest()
+
+
+def comparable(report: CheckReport, selected: Selection) -> RunTally | None:
+    """Return the counts of a run if those of the next run of the same command should not be lower.
+
+    They need not be for a run that was cut or broken off, or one of those tests only that failed before.
+    """
+    ended = report.outcome == "passed" or report.warning or (report.failing and report.names_all_failing)
+    return report.tally if ended and report.runner in TEST_RUNNERS and not selected.narrowed else None
+
+
 def is_same_runner(one: str, other: str) -> bool:
     """Return whether two runners name the same tests."""
     return one == other or any({one, other} <= names for names in _ALIKE)
@@ -88,6 +108,8 @@ def judge(run: CheckRun, detail: HotIssueDetail, *, overflowing: bool) -> Verdic
         detail: The issue.
         overflowing: Whether the run had more failures than it opened issues.
     """
+    if detail.silenced == "fewer":  # it is about counts, see HotIssues
+        return None
     same = [report for report in run.reports if is_same_runner(report.runner, detail.runner)]
     if detail.check in {printable_name(detail.command), rest_name(detail.command)}:
         return _of_whole_run(run, detail, same, overflowing=overflowing)
@@ -135,7 +157,7 @@ def _of_report(run: CheckRun, report: CheckReport, detail: HotIssueDetail) -> Ve
             report.complete or _covers(run.selected, detail) or (run.passed and run.command == detail.command)
         )
         return _PASSED if covered or detail.suite in report.suites else None
-    if report.names_all_passed:
+    if report.names_all_passed and not detail.shared:
         same = run.command == detail.command and not run.selected.narrowed
         whole = report.complete or same or _covers(run.selected, detail)
         deselected = report.tally is not None and report.tally.deselected > 0
@@ -148,7 +170,7 @@ def _of_report(run: CheckRun, report: CheckReport, detail: HotIssueDetail) -> Ve
     if report.suites and report.complete and detail.suite and detail.suite not in report.suites:
         return Verdict(silenced="removed")
     if report.tally and not report.tally.ran:
-        return Verdict(silenced=_difference(report.tally, Tally()))
+        return Verdict(silenced=_difference(report.tally, RunTally()))
     return Verdict(silenced="unproved") if detail.touched else _PASSED
 
 
@@ -169,7 +191,7 @@ def _compare(report: CheckReport, detail: HotIssueDetail) -> Verdict:
     )
 
 
-def _difference(now: Tally, before: Tally) -> Silenced:
+def _difference(now: RunTally, before: RunTally) -> Silenced:
     if now.skipped > before.skipped:
         return "skipped"
     if now.expected > before.expected:
@@ -186,8 +208,8 @@ def _named(report: CheckReport, detail: HotIssueDetail) -> Verdict | None:
     if any(_is(name, detail) or _encloses(name, detail) for name in report.skipped):
         return Verdict(silenced="skipped")
     suites = {*(name.suite for name in report.passed), *(name.suite for name in report.failing)}
-    passes = any(_is(name, detail) for name in report.passed) or _is_loaded(suites, detail)
-    return _PASSED if passes else None
+    passes = any(_is(name, detail) for name in report.passed) and not detail.shared
+    return _PASSED if passes or _is_loaded(suites, detail) else None
 
 
 def _is(name: CheckName, detail: HotIssueDetail) -> bool:
@@ -268,7 +290,7 @@ def concerns(path: str, detail: HotIssueDetail) -> bool:
     """
     if detail.runner not in TEST_RUNNERS:
         return False
-    if _CONFIGURATIONS.match(PurePosixPath(path).name):
+    if any(fnmatchcase(PurePosixPath(path).name, name) for name in _CONFIGURATIONS):
         return True
     known = [place for place in (detail.path, detail.suite) if "/" in place or "." in place]
     if any(path == place or place.endswith(f"/{path}") or path.endswith(f"/{place}") for place in known):

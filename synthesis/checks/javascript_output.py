@@ -13,7 +13,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _JEST_FILE = re.compile(r"^ ?(PASS|FAIL) +(?:.{1,40}? )?(\S+\.\w+)(?: \([\d.]+ ?m?s\))?$")
 _JEST_TOTAL = re.compile(r"^Tests: +(.*\d+ total)$")
@@ -77,10 +77,10 @@ def parse_jest(output: Output) -> CheckReport | None:
     )
 
 
-def _tally(counts: dict[str, int]) -> Tally:
+def _tally(counts: dict[str, int]) -> RunTally:
     """Return the tally; a test to do counts as skipped."""
     number = {word: counts.get(word, 0) for word in ("passed", "failed", "skipped", "todo")}
-    return Tally(number["passed"] + number["failed"], number["skipped"] + number["todo"])
+    return RunTally(number["passed"] + number["failed"], number["skipped"] + number["todo"])
 
 
 def _jest_failing(lines: list[str], counts: dict[str, int]) -> list[FailedCheck]:
@@ -214,7 +214,7 @@ def parse_mocha(output: Output) -> CheckReport | None:
         runner="mocha",
         outcome="failed" if counts.get("failing") or cut_off else ("passed" if ran else "unknown"),
         failing=failing,
-        tally=Tally(ran, counts.get("pending", 0)),
+        tally=RunTally(ran, counts.get("pending", 0)),
         ran=ran,
         failed=counts.get("failing", 0),
         complete=output.selected.whole and ran > 0 and not cut_off,

@@ -18,7 +18,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 from agentx.synthesis.shell.command_line import steps
 
 _COUNTS = re.compile(
@@ -145,8 +145,8 @@ def _session(output: Output, end: int | None) -> CheckReport:
     )
 
 
-def _tally(counts: dict[str, int]) -> Tally:
-    return Tally(
+def _tally(counts: dict[str, int]) -> RunTally:
+    return RunTally(
         ran=sum(counts.get(word, 0) for word in ("passed", "failed", "error", "errors")),
         skipped=counts.get("skipped", 0),
         expected=counts.get("xfailed", 0) + counts.get("xpassed", 0),

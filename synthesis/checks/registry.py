@@ -64,7 +64,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser("rspec", (" example",), parse_rspec),
     Parser("node", ("ℹ pass ",), parse_node),
     Parser("maven", ("Tests run: ",), parse_maven),
-    Parser("gradle", (" FAILED", " completed, "), parse_gradle),
+    Parser("gradle", (" FAILED", " completed, ", "BUILD SUCCESSFUL"), parse_gradle),
     Parser("dotnet", ("! ", "Test summary: "), parse_dotnet),
     Parser("phpunit", ("Assertions: ", " assertion"), parse_phpunit),
     Parser("tap", ("1..", "TAP version "), parse_tap),
@@ -112,10 +112,11 @@ _FAILURE = re.compile(
     r"|.{0,100}(?:build failed|BUILD FAILED|BUILD FAILURE|FAILURE: Build failed|Build FAILED))"
 )
 _NO_TESTS = re.compile(
-    r"^ ?(?:No tests? (?:files? )?found, exiting with code|No tests executed!|No test is available in "
-    r"|error: no tests to run|\[ERROR\] .*No tests (?:matching pattern .* )?were executed)"
+    r"^ ?(?:(?:Error: )?No tests? (?:files? )?found(?:, exiting with code|: )|No tests executed!"
+    r"|No test is available in |error: no tests to run"
+    r"|\[ERROR\] .*No tests (?:matching pattern .* )?were executed)"
 )
-"""What runners print that fail if they find no tests: jest, vitest, PHPUnit, dotnet, nextest, Surefire."""
+"""What jest, vitest, mocha, PHPUnit, dotnet, nextest and Surefire print, which fail if they find no tests."""
 
 _SOUNDS_BAD = re.compile(r"[Ff]ail|FAIL|[Ee]rror|ERROR|would be")
 _NOT_RUNNABLE = re.compile(
@@ -152,7 +153,7 @@ def parse_reports(text: str, *, command: str = "", exit_code: int | None = None)
         if not (tested and _belongs_to_tests(report, output))
         and report.runner not in {known.runner for known in reports}
     ]
-    reports = [_doubted(report, output) for report in reports]
+    reports = [_warned(_doubted(report, output), output) for report in reports]
     if not any(report.outcome != "unknown" for report in reports):
         reports = _optional(parse_fragments(output)) or reports
     if not reports:
@@ -221,6 +222,12 @@ def _doubted(report: CheckReport, output: Output) -> CheckReport:
     if report.outcome != "passed" or not missing:
         return report
     return msgspec.structs.replace(report, outcome="unknown", complete=False)
+
+
+def _warned(report: CheckReport, output: Output) -> CheckReport:
+    """Return the report with a warning if the runner's own counts say that no test ran."""
+    none = report.outcome == "unknown" and report.tally is not None and not report.tally.ran
+    return msgspec.structs.replace(report, warning=NO_TESTS) if none and not output.cut else report
 
 
 def _explained(report: CheckReport, output: Output) -> CheckReport:

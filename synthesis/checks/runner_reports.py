@@ -21,7 +21,7 @@ from agentx.synthesis.checks.check_report import (
     names,
 )
 from agentx.synthesis.checks.formats import JUnitCase, attributes, junit_cases
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _CDATA = re.compile(r"<!\[CDATA\[.*?\]\]>", re.DOTALL)
 _CLASS = re.compile(r"\.(?=[A-Z])")
@@ -57,7 +57,7 @@ class _Tests(msgspec.Struct):
             passed=names([pair for pair in self.passed if pair not in failed]),
             skipped=names(self.skipped),
             expected=names(self.expected),
-            tally=Tally(ran, len(self.skipped), len(self.expected) - self.inverted),
+            tally=RunTally(ran, len(self.skipped), len(self.expected) - self.inverted),
             ran=ran,
             failed=len(self.failing),
             names_all_passed=len(self.passed) < MAX_NAMES,

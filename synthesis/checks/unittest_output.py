@@ -17,7 +17,7 @@ from agentx.synthesis.checks.check_report import (
     suite_names,
 )
 from agentx.synthesis.checks.output import Output
-from agentx.synthesis.memory.items import Tally
+from agentx.synthesis.memory.items import RunTally
 
 _TITLE = re.compile(r"^(FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
 _NAME = re.compile(r"^([A-Za-z_]\w* \([\w.<>]+\))")
@@ -94,7 +94,7 @@ def _finished(output: Output, runner: str, verbose: list[tuple[str, str]], ran_a
         expected=names(named["expected failure"]),
         unexpected=names(named["unexpected success"]),
         suites=suite_names([_suite(name) for name, _ in verbose]),
-        tally=Tally(max(ran - counts.get("skipped", 0) - marked, 0), counts.get("skipped", 0), marked)
+        tally=RunTally(max(ran - counts.get("skipped", 0) - marked, 0), counts.get("skipped", 0), marked)
         if end
         else None,
         ran=ran,

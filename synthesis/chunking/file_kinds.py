@@ -36,7 +36,8 @@ _DATA_DIRECTORIES = frozenset(
 _TEST_DIRECTORIES = frozenset(
     """
     test tests __tests__ spec specs e2e unittest unittests unit-tests integration-tests integration_tests
-    functional-tests functional_tests testsuite tests_typing benches bench benchmark benchmarks
+    functional-tests functional_tests testsuite tests_typing step_definitions benches bench benchmark
+    benchmarks
     """.split()  # noqa: SIM905 - as above
 )
 _DOCS_DIRECTORIES = frozenset(
@@ -66,6 +67,7 @@ _PROSE_NAMES = re.compile(
     r"(?:readme|changes|changelog|history|news|authors|contributors|contributing|licen[sc]e|copying|notice|security"
     r"|install|todo|upgrading|code_of_conduct|maintainers|thanks|credits|release)(?:[._-].*)?$"
 )
+_TEST_SUFFIXES = frozenset({".feature", ".robot", ".bats"})
 _TEST_NAMES = re.compile(r"(?:test|tests|spec)[_.-].*|.*[_.-](?:test|tests|spec|specs|bench)|conftest")
 _CAMEL_TEST = re.compile(r".*[a-z0-9](?:Tests?|TestCase|IT|Spec)$|Test[A-Z].*")
 _REQUIREMENTS = re.compile(r"(?:[\w-]*[_.-])?(?:requirements|constraints)(?:[_.-][\w-]+)?\.(?:txt|in)")
@@ -75,10 +77,13 @@ _GENERATED_NAMES = re.compile(
     r"|[._-]generated\.\w+|\.gen\.\w+|_gen\.go)"
 )
 _GENERATED = re.compile(
-    r"@generated|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b"
+    r"^\s*(?:#|//|/?\*|--|;|<!--|%).*@generated\b|\bDO NOT EDIT\b|\bauto-?generated (?:by|from)\b"
     r"|\bthis file (?:is|was) (?:auto-?)?generated\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
+_DECLARATIONS = re.compile(r".*\.(?:d\.[cm]?ts|pyi)")
+"""Declarations of types: they say what there is, and nothing is done in them."""
+
 _IS_TEST = re.compile(
     r"^\s*(?:(?:async )?def test_|class \w*Test\w*\(|func Test[A-Z]\w*\(\w+ \*testing|@Test\b"
     r"|(?:describe|test|it)\(['\"`])",
@@ -90,7 +95,8 @@ _PLAIN_TEST = frozenset({"test", "tests", "spec"})
 def kind_of_file(path: str, text: str = "") -> FileKind:
     r"""Return the kind of a file.
 
-    Files written by a generator, copied from elsewhere, or locking versions are data. Examples are docs.
+    Files written by a generator, copied from elsewhere, or locking versions are data, so are files that have
+    no suffix and are not scripts. Examples and declarations of types (``.d.ts``, ``.pyi``) are docs.
 
     Args:
         path: Its path, with forward slashes.
@@ -106,7 +112,7 @@ def kind_of_file(path: str, text: str = "") -> FileKind:
         return "data"
     if _DATA_DIRECTORIES.intersection(folders):
         return "data"
-    if suffix not in _DOCS_SUFFIXES and _is_test(stem, folders, text):
+    if suffix in _TEST_SUFFIXES or (suffix not in _DOCS_SUFFIXES and _is_test(stem, folders, text)):
         return "data" if suffix in _DATA_SUFFIXES else "test"
     if (
         name in _MANIFESTS
@@ -115,11 +121,16 @@ def kind_of_file(path: str, text: str = "") -> FileKind:
         or _CONFIG_NAMES.fullmatch(name)
     ):
         return "config"
-    if suffix in _DOCS_SUFFIXES or _PROSE_NAMES.match(name) or _is_for_reading(folders):
+    prose = _PROSE_NAMES.match(name) and (not suffix or stem.isupper())
+    if suffix in _DOCS_SUFFIXES or prose or _DECLARATIONS.fullmatch(name) or _is_for_reading(folders):
         return "docs"
     if suffix in _CONFIG_SUFFIXES or name.startswith(".") or (folders and folders[0].startswith(".")):
         return "config"
-    if suffix in _DATA_SUFFIXES or _GENERATED.search(text[:HEAD_CHARACTERS]):
+    if (
+        suffix in _DATA_SUFFIXES
+        or (not suffix and text and not text.startswith("#!"))
+        or _GENERATED.search(text[:HEAD_CHARACTERS])
+    ):
         return "data"
     return "source"
 

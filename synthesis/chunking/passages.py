@@ -83,19 +83,25 @@ def chunk_file(path: str, text: str) -> list[Piece]:
 
 
 def split_file(path: str, text: str) -> list[tuple[str, Piece]]:
-    r"""Split a file as :func:`chunk_file` does, and add a piece for each definition of source code.
+    r"""Split a file as :func:`chunk_file` does, and add a piece for each definition inside a piece of code.
+
+    Only for source code, and not for a definition with which a piece begins.
 
     Returns:
         Each piece with a name that is unique in the file: its number, or ``s`` and a number for a definition,
         which has the signature and the first line of the documentation.
 
-    >>> [(name, p.text) for name, p in split_file("a.py", "def f(x):\n    return x\n")]
-    [('0', 'def f(x):\n    return x'), ('s0', 'def f(x)')]
+    >>> text = "def f(x):\n    return x\n\ndef g(x):\n    return x\n"
+    >>> [(name, p.start_line, p.text) for name, p in split_file("a.py", text) if name != "0"]
+    [('s1', 4, 'def g(x)')]
     """
     named = [(str(number), piece) for number, piece in enumerate(chunk_file(path, text))]
     if _suffix(path) not in GRAMMARS or not named or kind_of_file(path, text) != "source":
         return named
+    begun = {piece.start_line for _, piece in named}
     for number, entry in enumerate(outline(path, text)):
+        if entry.start_line in begun:
+            continue
         symbol = entry.symbol[:MAX_SYMBOL]
         piece = Piece(
             text=f"{entry.signature}\n{entry.doc}".strip(),

@@ -92,8 +92,9 @@ _MODULE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _IMPORTED = compiled(
     rf"(?:the )?[`\"']?(?P<module>{_MODULE})[`\"']?(?:\s+(?:module|package|library))?"
     r"(?P<place>\s+(?:in|inside|under|within)\s+(?:the |our |any )?[`\"']?[\w./@-]{1,120}[`\"']?"
-    r"(?:\s+(?:folder|directory|dir|files?|code))?)?(?:,.*)?"
+    r"(?:\s+(?:folder|directory|dir|files?|code))?)?"
 )
+_ANOTHER = compiled(r"\b(?:or|and|nor)\b")
 _NO_MODULES = vocabulary("anything everything it this that modules packages libraries from star unused only")
 
 _DECORATOR = compiled(
@@ -189,13 +190,19 @@ def _forbidden_text(ban: re.Match[str], scope: Scope) -> TextCheck | None:
 
 
 def _forbidden_import(ban: re.Match[str], scope: Scope) -> DependencyCheck | None:
-    match, globs = _IMPORTED.fullmatch(ban["object"]), _python(scope)
-    if not match or not ban["load"] or not globs or (match["place"] and not scope.paths):
+    if not ban["load"]:
         return None
-    module = match["module"]
-    if module.lower() in _NO_MODULES:
+    named = [_IMPORTED.fullmatch(piece) for piece in _LIST.split(ban["object"])]
+    if not all(named):  # the first is followed by other words
+        first, _, rest = ban["object"].partition(",")
+        named = [None if _ANOTHER.search(rest) else _IMPORTED.fullmatch(first)]
+    found = [match for match in named if match]
+    if len(found) < len(named) or (found[-1]["place"] and not scope.paths):
         return None
-    return DependencyCheck(packages=(module,), places=("imports",), paths=globs)
+    modules = dict.fromkeys(match["module"] for match in found)
+    if any(module.lower() in _NO_MODULES for module in modules):
+        return None
+    return DependencyCheck(packages=tuple(modules), places=("imports",), paths=scope.paths)
 
 
 def _required(words: str, scope: Scope) -> DecoratorCheck | DependencyCheck | None:

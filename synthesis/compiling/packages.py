@@ -3,11 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from agentx.synthesis.compiling.reading import Clause, Reading
-from agentx.synthesis.compiling.tables import ECOSYSTEMS, FAMILIES, MANAGERS
+from agentx.synthesis.compiling.reading.places import is_path
+from agentx.synthesis.compiling.reading.rule import RuleReading
+from agentx.synthesis.compiling.reading.stance import stance
+from agentx.synthesis.compiling.reading.tables import ECOSYSTEMS, FAMILIES, LIBRARIES, MANAGERS
+from agentx.synthesis.compiling.reading.where import where_of
 from agentx.synthesis.demands.tables.vocabulary import compiled
-from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.memory.checks import Check, CommandCheck, DependencyCheck, DependencyPlace
+from agentx.synthesis.enforcement.packages.manifests import is_manifest
+from agentx.synthesis.language.words import STOP_WORDS, vocabulary
+from agentx.synthesis.memory.checks import Check, CommandCheck, DependencyCheck, DependencyPlace, TextCheck
 
 _THING = (
     r"(?:dependenc(?:y|ies)|packages?|librar(?:y|ies)|gems?|crates?|modules?|third[- ]party (?:code"
@@ -24,39 +28,10 @@ _PINNED = compiled(
     r"\b(?:pinn?(?:ed|ing)?|exact versions?|fixed versions?|no (?:version )?ranges?|carets?|tildes?)\b|=="
 )
 _LATEST = compiled(r"\b(?:no|never|not?|avoid|don'?t)\b[^.;]{0,30}[`\"':]?latest\b")
-_BANNED = compiled(
-    r"\b(?:never|do not|don'?t|no|not|mustn'?t|shouldn'?t|avoid|stop|please don'?t|isn't|banned"
-    r"|forbidden)\b[^.;]{0,16}?\b(?P<verb>use|using|add|adding|install|installing|import|importing|bring"
-    r"(?: in| back)?|introduce|introducing|pull in|reach for|depend on|rely on|require|suggest|go back to"
-    r"|write)\b (?P<object>[^.;]{1,80})"
-)
-_INSTEAD = compiled(
-    r"\b(?:use|using|prefer|take|with|go with|via|through)\b (?P<wanted>[\w@/.` -]{2,40}?),? (?:instead of"
-    r"|rather than|not|never|over|in place of) (?P<object>[\w@/.`\"' ,-]{2,60})"
-)
-_TURNED = compiled(
-    r"^(?:the )?(?P<object>[`\"']?[A-Za-z@][\w@/.-]{1,40}[`\"']?(?:(?:,| and| or)"
-    r" [`\"']?[A-Za-z@][\w@/.-]{1,40}[`\"']?){0,3})(?: (?:package|library|gem|crate|module)s?)? "
-    r"(?:(?:must|may|should|shall|can|will) (?:not|never)|mustn't|shouldn't|(?:is|are) (?:\w+ )?(?:banned"
-    r"|forbidden|off[- ]limits|deprecated here|not (?:allowed|welcome|an option)"
-    r"|never)|has no place|(?:is|are) off the table)\b(?P<rest>[^.;]{0,60})"
-)
-_TO_PLACE = compiled(
-    r"\b(?:come back|be (?:added|installed|imported|introduced|used|a dependency|required)|enter|return"
-    r"|appear|banned|forbidden|off|allowed|welcome|place|option)\b"
-)
-_NAMES = compiled(r"[`\"']?(?P<name>@?[A-Za-z][\w-]*(?:[./][\w-]+)*)[`\"']?")
 _IS_PACKAGE = compiled(
     rf"\b{_THING}\b|\bpackage\.json\b|\brequirements\.txt\b|\bpyproject\b|\bgo\.mod\b|\bcargo\.toml\b"
     rf"|\bgemfile\b|\bpom\.xml\b|\binstall\w*\b|\bnpm\b|\bpip\b|\bdepend(?:s|ing)? on\b|\bimport\w*\b"
 )
-_CUT = compiled(
-    r"\s+(?:in|for|to|anywhere|again|any ?more|at all|ever|here|as|on|into|from|with|when|while|since"
-    r"|because|unless|directly|and use|\bwe\b|instead|either|please|inside|back"
-    r"|package|library|gem|crate|module|libraries|packages|dependency|even)\b.*$|\s*[(].*$|,\s*(?:use|we"
-    r"|it|always|prefer|the|stick|go|that|which|plain|native|instead|not|but).*$"
-)
-_LIST = compiled(r"\s*,\s*(?:or |and |nor )?|\s+(?:or|and|nor|/)\s+")
 _WORDS = vocabulary(
     """
     a an the any some new it this that them these those other more third-party external anything code
@@ -67,74 +42,63 @@ _WORDS = vocabulary(
     let let's arrow functions decorators force sudo your my our root master main production prod secrets
     passwords hard-coded hardcoded magic numbers utf-8 html css javascript typescript python java rust go
     json yaml xml csv git bash shell docker windows linux mac something nothing people adjectives adverbs
-    cliches hashtags exclamation capital letters quotes contractions jokes questions names
+    neither hands cliches hashtags exclamation capital letters quotes contractions jokes questions names
     """
 )
-_MANAGER = "|".join(sorted((re.escape(one) for one in MANAGERS), key=len, reverse=True))
-_ONLY = compiled(
-    rf"\b(?P<wanted>{_MANAGER})\b[`\"']? (?:only|exclusively|is (?:the only|our|what we)|everywhere)\b|\b"
-    rf"(?:only|always|just|exclusively|stick (?:to|with)|we(?:'re| are)? (?:use|using|on|an?)|use|using"
-    rf"|through|via|with|is an?|on)\b"
-    rf" (?:use |with |install (?:\w+ )*with |go through )?[`\"']?(?P<other>{_MANAGER})\b(?! (?:run|test"
-    rf"|audit|start))"
-)
-_NOT_MANAGER = compiled(
-    rf"\b(?:not|never|no|don'?t|instead of|rather than|over|stop|avoid|mustn't|isn't"
-    rf"|without)\b[^.;]{{0,30}}?[`\"']?\b(?P<name>{_MANAGER})\b"
+_NAMES = "|".join(sorted(map(re.escape, MANAGERS), key=len, reverse=True))
+_MANAGER = compiled(rf"(?<![\w./@-])[`\"']?(?P<name>{_NAMES})\b[`\"']?(?![./-]\w)")
+_SCRIPTS = compiled(r"^ (?:run|test|audit|publish|unpublish|deprecate|build|start|exec|pack|version|link)\b")
+_INSTALLS = compiled(
+    r"\b(?:install\w*|add(?:s|ed|ing)?|manag\w+|packages?|dependenc\w+|lock ?files?|deps|librar\w+|only"
+    r"|always|instead"
+    r"|everything|not|never|no|over|rather|shop|repo\w*|project|use[sd]?|using|through|via|with)\b"
 )
 
 
-def compile_packages(reading: Reading) -> tuple[Check, ...]:
-    """Return the checks of a rule about dependencies."""
-    for compiler in (_other_installers, _pins, _no_new, _libraries):
+def compile_packages(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the checks of a rule about package managers, versions, or all packages."""
+    for compiler in (_other_installers, _pins, _no_new):
         if checks := tuple(compiler(reading)):
             return checks
     return ()
 
 
-def _other_installers(reading: Reading) -> Iterator[Check]:
-    words = reading.words.lower()
-    banned = {match["name"].lower() for match in _NOT_MANAGER.finditer(words)}
-    wanted = next(
-        (
-            (match["wanted"] or match["other"]).lower()
-            for match in _ONLY.finditer(words)
-            if (match["wanted"] or match["other"]).lower() not in banned
-        ),
-        "",
-    )
-    if not wanted and not banned:
-        return
-    if not wanted and not re.search(r"\b(?:use|run|call|install with|with|through|type|touch)\b", words):
-        return
-    if _NONE.search(reading.words) and not wanted:
+def _other_installers(reading: RuleReading) -> Iterator[Check]:
+    """Yield the check of a rule that decides between package managers."""
+    banned: dict[str, None] = {}
+    wanted = ""
+    for match in _MANAGER.finditer(reading.words):
+        name = match["name"].lower()
+        if _SCRIPTS.match(reading.words[match.end() :]):
+            continue
+        found = stance(reading.words, match.start(), match.end())
+        if found in ("banned", "blamed") or _OVER.search(reading.words[: match.start()]):
+            banned[name] = None
+        elif not wanted:
+            wanted = name
+    if not (wanted or banned) or not _INSTALLS.search(reading.words) or _is_closed(reading):
         return
     family = next((one for one in FAMILIES if wanted in one), ())
-    only = re.search(
-        r"\bonly\b|\bexclusively\b|\balways\b|\beverything\b|\ball\b|\bis an?\b|\bproject\b|\brepo\b", words
-    )
-    if (
-        wanted
-        and not banned
-        and only
-        and not re.search(r"\b(?:run|test|tests|audit|publish|build)\b", words.partition(wanted)[2][:20])
-    ):
-        banned = set(family)
-    banned -= {wanted}
+    if wanted and not banned and not _BY_HAND.search(reading.words):
+        banned = dict.fromkeys(one for one in family if one != wanted and {one, wanted} != {"uv", "pip"})
+    banned.pop(wanted, None)
     programs = tuple(command for name in MANAGERS if name in banned for command in MANAGERS[name])
-    if wanted in {"poetry", "uv"}:
-        programs = (
-            tuple(one for one in programs if one not in ("uv", "poetry"))
-            if not banned & {"uv", "poetry"}
-            else programs
-        )
     if programs:
         yield CommandCheck(programs=programs, instead=wanted)
 
 
-def _pins(reading: Reading) -> Iterator[Check]:
+_OVER = compiled(r"\b(?:over|instead of|rather than|not|never|and not)\s+(?:plain |raw )?[`\"']?$")
+_BY_HAND = compiled(
+    r"\b(?:after|before|whenever|when|once|if|run|frozen|pin\w*|exact|version\w*|--?[a-z]\w+)\b"
+)
+
+
+def _pins(reading: RuleReading) -> Iterator[Check]:
     for clause in reading.clauses:
-        if _LATEST.search(clause.words):
+        latest = re.search(r"(?i)(?<![\w-])(?:`?:|`)latest\b", clause.words)
+        if _LATEST.search(clause.words) or (
+            latest and stance(clause.words, *latest.span()) in ("banned", "blamed")
+        ):
             docker = re.search(r"(?i)\bdocker\w*|\bimages?\b|\btags?\b|`?:latest", reading.words)
             yield DependencyCheck(
                 packages=("*",),
@@ -149,7 +113,9 @@ def _pins(reading: Reading) -> Iterator[Check]:
             rf"|\bactions?\b|\bimages?\b",
             clause.words,
         ):
-            if re.search(r"(?i)\bgithub actions?\b|\bsha\b|\bcommit\b", clause.words):
+            if re.search(r"(?i)\bactions?\b", clause.words):
+                if re.search(r"(?i)\bsha\b|\bcommit\b|\bhash(?:es)?\b", reading.words):
+                    yield TextCheck(patterns=(_TAGGED_ACTION,), paths=(".github/**",), places=("files",))
                 return
             yield DependencyCheck(
                 packages=("*",),
@@ -161,10 +127,39 @@ def _pins(reading: Reading) -> Iterator[Check]:
             return
 
 
-def _no_new(reading: Reading) -> Iterator[Check]:
-    if not (match := _NONE.search(reading.words)) or re.search(
-        r"(?i)\b(?:unused|circular|dev)\b", match.group()
-    ):
+_TAGGED_ACTION = r"^\s*-?\s*uses:\s*(?!\./|docker:)[^@\s]+@(?![0-9a-f]{40}\b)\S+"
+"""A GitHub action that is not pinned to a commit."""
+
+_CLOSED = compiled(
+    rf"\b{_THING}(?: list| set| tree)?(?:\W+\w+){{0,3}}? (?:is|are|stays?|remains?) (?:\w+ )?(?:frozen"
+    rf"|closed|locked|final|fixed"
+    rf"|complete|as (?:it|they|is|are))|\b(?:fr(?:oze|eez\w+|ozen)|closed|locked) (?:\w+ ){{0,3}}{_THING}"
+    r"|\b(?:get by|make do|manage|work|live|stick) (?:\w+ )?(?:with|to) (?:what|the standard"
+    r"|the (?:ones?|\w+) (?:we|that))"
+)
+_ADDED = compiled(
+    r"\b(?:nothing|no|not|never|n['’]t|nobody|stop|quit|avoid|none|neither)\b[^.;]{0,60}?\b(?:add\w*"
+    r"|go(?:es)?|put|new"
+    r"|enters?|land\w*|introduc\w+|install\w*|come|more|extra|require)\b"
+)
+
+
+def _is_closed(reading: RuleReading) -> bool:
+    """Return whether a rule forbids new packages."""
+    if match := _NONE.search(reading.words):
+        tool = _MANAGER.search(match.group()) and not re.search(
+            r"(?i)\b(?:new|more|any|extra)\b", match.group()
+        )
+        return not tool and not re.search(r"(?i)\b(?:unused|circular|dev)\b", match.group())
+    return bool(_CLOSED.search(reading.words)) or any(
+        is_manifest(glob.removeprefix("**/")) and _ADDED.search(clause.words)
+        for clause in reading.clauses
+        for glob in clause.globs
+    )
+
+
+def _no_new(reading: RuleReading) -> Iterator[Check]:
+    if not _is_closed(reading):
         return
     places: tuple[DependencyPlace, ...] = ("manifests", "commands")
     manifest = tuple(
@@ -183,58 +178,142 @@ def _ecosystems(words: str) -> tuple[str, ...]:
     )
 
 
-def _libraries(reading: Reading) -> Iterator[Check]:
+def compile_libraries(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the check of libraries that are ruled out, wherever their names are in the sentence."""
+    return tuple(check for check in _libraries(reading) if not check.doubt)
+
+
+def compile_perhaps_libraries(reading: RuleReading) -> tuple[Check, ...]:
+    """Return the check of names that are perhaps those of libraries; for rules that mean nothing else."""
+    return _libraries(reading)
+
+
+def _libraries(reading: RuleReading) -> tuple[Check, ...]:
+    where = where_of(reading)
     if reading.unplaced:
-        return
-    for clause in reading.clauses:
-        instead = _INSTEAD.search(clause.words)
-        banned = _BANNED.search(clause.words)
-        turned = _TURNED.search(clause.words)
-        if turned and not _TO_PLACE.search(clause.words[turned.end("object") :]):
-            turned = None
-        match = instead or turned or banned
-        if not match or re.search(
-            r"(?i)\b(?:word|phrase|term|flag|command|call|function|method|keyword|operator|quotes?)s?\b",
-            clause.words,
-        ):
-            continue
-        names = tuple(_package_names(match["object"]))
-        if not names:
-            continue
-        sure = _sure(clause, reading, names)
-        wanted = _package_names(instead["wanted"]) if instead else iter(())
-        yield DependencyCheck(
-            packages=names,
-            paths=reading.globs,
-            exceptions=reading.exceptions,
-            instead=next(wanted, ""),
-            ecosystems=_ecosystems(clause.words) if re.search(r"(?i)gem\b|crate|npm", clause.words) else (),
-            doubt="" if sure else f"whether “{names[0]}” means the package of that name",
-        )
-        return
-
-
-def _sure(clause: Clause, reading: Reading, names: tuple[str, ...]) -> bool:
-    marked = all(
-        re.search(rf"[`\"']{re.escape(name)}|{re.escape(name)}\.js\b", clause.words)
-        or re.search(r"[-@/_]|\.js$|[a-z]\d", name)
-        for name in names
+        return ()
+    if (path := _IMPORTED_PATH.search(reading.words)) and stance(
+        reading.words, *path.span("path")
+    ) == "banned":
+        return (_no_import_of(path["path"].rstrip("/."), reading),)
+    banned: dict[str, None] = {}
+    wanted, blamed = "", False
+    for start, end, name in _candidates(reading.words):
+        only = _ONLY_IT.match(reading.words[end:])
+        found = "wanted" if only else stance(reading.words, start, end)
+        if found == "banned":
+            banned[name] = None
+        elif found == "blamed" and name.lower() in LIBRARIES:
+            banned[name], blamed = None, True
+        elif found == "wanted" and not wanted:
+            wanted = name
+    if not banned or _NO_LIBRARY.search(reading.words):
+        return ()
+    marked = all(re.search(r"[-@/_]|[a-z]\d", name) or f"`{name}" in reading.words for name in banned)
+    sure = marked or _IS_PACKAGE.search(reading.words) or all(name.lower() in LIBRARIES for name in banned)
+    if not (sure or _TO_USE.search(reading.words)):
+        return ()
+    check = DependencyCheck(
+        packages=tuple(banned),
+        paths=where.paths or reading.globs,
+        exceptions=where.exceptions,
+        instead=wanted,
+        ecosystems=_ecosystems(reading.words) if re.search(r"(?i)gem\b|crate|npm", reading.words) else (),
+        doubt="whether the rule forbids it, or only reports of it"
+        if blamed
+        else ""
+        if sure
+        else f"whether “{next(iter(banned))}” means the package of that name",
     )
-    return bool(_IS_PACKAGE.search(reading.words)) or marked
+    return (check,)
 
 
-def _package_names(words: str) -> Iterator[str]:
-    plain = _CUT.sub("", words.strip()).strip(" .,;:!")
-    pieces = [piece.strip() for piece in _LIST.split(plain)]
-    for piece in pieces:
-        bare = re.sub(r"(?i)^(?:the|an?|any|either|that|our|new)\s+", "", piece)
-        match = _NAMES.fullmatch(bare)
-        if (
-            not match
-            or match["name"].lower() in _WORDS
-            or match["name"].lower() in MANAGERS
-            or re.search(r"\.(?:py|ts|md|json|txt|toml|ya?ml|env)$", match["name"])
-        ):
-            return
-        name = match["name"]
-        yield name[:-3] if name.lower().endswith(".js") and name.lower() != "next.js" else name
+_IMPORTED_PATH = compiled(
+    r"\bimport\w* (?:\w+ ){0,2}?(?:from )?(?:the )?[`\"']?(?P<path>[a-z@][\w@-]*(?:/[\w-]+)+/?)(?!\w|\.\w)"
+)
+
+
+def _no_import_of(path: str, reading: RuleReading) -> TextCheck:
+    """Return the check of imports from a folder, in any language."""
+    name = r"[/.\\:]+".join(map(re.escape, path.split("/")))
+    line = (
+        rf"^\s*(?:import|from|use|using|#\s*include|export|const|let|var|require\w*)\b[^\n]*(?<!\w){name}\b"
+    )
+    listed = rf"^\s*(?:\w+\s+)?\"[^\"\n]*(?<!\w){name}\b[^\"\n]*\"\s*$"
+    own = (f"{path}/**", f"**/{path}/**")
+    return TextCheck(
+        patterns=(line, listed),
+        paths=tuple(one for one in reading.globs if one not in own),
+        exceptions=(*own, *reading.exceptions),
+        places=("files",),
+    )
+
+
+_ONLY_IT = compiled(r"^[`\"']? (?:only|exclusively|is (?:what|the only|our))\b")
+_NO_LIBRARY = compiled(
+    r"\b(?:words?|phrases?|terms?|flags?|commands?|calls?|functions?|methods?|keywords?|operators?"
+    r"|quotes?)\b|\(\)"
+)
+_TO_USE = compiled(
+    r"\b(?:us(?:e|ing)|add|import|install|introduce|pull|bring|reach for|depend|rely|require|suggest)\b"
+)
+_SLOT = compiled(
+    r"\b(?:us(?:e|es|ing)|add(?:ing)?|install(?:ing)?|import(?:ing|s)?|introduc(?:e|ing)|depend(?:s"
+    r"|ing)? on|rely on"
+    r"|require|suggest|pull(?:ing)? in|bring(?:ing)?(?: in| back)?|reach(?:ing)? for|go back to"
+    r"|switch(?:ed)? (?:to|from)"
+    r"|mov(?:e|ed|ing) (?:to|off|from)|prefer|over|instead of|rather than|neither|nor|no more"
+    r"|ditch(?:ed)?|rid of"
+    r"|migrat\w+ (?:to|from|off))\s+(?:(?:the|an?|any|either|that|our|plain|raw|old|good old)\s+)*"
+)
+_SUBJECT = compiled(r"(?:^|[.;!?:]\s+|,\s+(?:so|and|but)\s+|\s[-–—]\s)(?:and |so |the |please,? )*")
+_IS_SUBJECT = compiled(
+    r"[`\"'@\w./-]+(?:(?:,| and| or| nor|, and|, or|,? not| over) [`\"'@\w./-]+)*(?=\W*$|[,.;:!?]"
+    r"|\s+(?:is|are|was|were|must|should|shall|may|can|cannot|has|have|gets?|stays?|goes|does|doesn['’]t"
+    r"|isn['’]t"
+    r"|aren['’]t|mustn['’]t|and|or|only|not|never|no|over|instead|in|from|for|because|broke|out)\b)"
+)
+_PIECE = compiled(
+    r"(?P<quote>[`\"']?)(?P<name>@?[A-Za-z][\w-]*(?:[./][\w-]+)*)(?P=quote)(?![\w(/])(?!\.\w)(?!['’]\w)"
+)
+_JOINED = compiled(r"\s*(?:,\s*(?:and|or|nor)?|and|or|nor|/)\s+(?:the\s+)?")
+
+
+def _candidates(words: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the names that can be packages: after the verbs of dependencies, and well-known ones anywhere."""
+    seen: set[int] = set()
+    subjects = _SUBJECT.finditer(words) if _IS_PACKAGE.search(words) else ()
+    slots = (*_SLOT.finditer(words), *(one for one in subjects if _IS_SUBJECT.match(words, one.end())))
+    for slot in slots:
+        at = slot.end()
+        while match := _PIECE.match(words, at):
+            name = _package(match["name"])
+            if not name:
+                break
+            if match.start("name") not in seen:
+                seen.add(match.start("name"))
+                yield match.start(), match.end(), name
+            joined = _JOINED.match(words, match.end())
+            if not joined:
+                break
+            at = joined.end()
+    for match in _PIECE.finditer(words):
+        name = _package(match["name"])
+        known = name.lower() in LIBRARIES or match["name"].lower().endswith(".js") or bool(match["quote"])
+        if name and known and match.start("name") not in seen:
+            seen.add(match.start("name"))
+            yield match.start(), match.end(), name
+
+
+def _package(name: str) -> str:
+    """Return the package that a word can name; empty if it is an ordinary word or a file."""
+    low = name.lower()
+    if (
+        low in _WORDS
+        or _TO_USE.fullmatch(low)
+        or low in MANAGERS
+        or low in STOP_WORDS
+        or (is_path(name) and not low.endswith(".js"))
+    ):
+        return ""
+    return name[:-3] if low.endswith(".js") and low != "next.js" else name

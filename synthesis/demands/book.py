@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from agentx.storage.text import shorten
-from agentx.synthesis.compiling.compile import compile_checks
-from agentx.synthesis.compiling.reading import in_context
+from agentx.synthesis.compiling.compile import asking, compile_checks
+from agentx.synthesis.compiling.reading.rule import in_context
 from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
@@ -251,7 +251,11 @@ class Book:
                 trust="user",
                 answers=self._answers(evidence) if rejection.certainty == "candidate" else None,
                 status=rejection.certainty,
-                detail=RejectionDetail(idea=rejection.idea or rejection.text, reason=rejection.reason),
+                detail=RejectionDetail(
+                    idea=rejection.idea or rejection.text,
+                    reason=rejection.reason,
+                    checks=asking(compile_checks(rejection.text, "must_not", Scope())),
+                ),
             )
         )
 

@@ -20,6 +20,7 @@ from agentx.synthesis.attribution.material import (
 from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.demands.doubt import Doubt, weigh
 from agentx.synthesis.demands.reading.clause import Clause, has, lead_length, take_apart
+from agentx.synthesis.demands.reading.rulings import ruled_out_after, ruled_out_in
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
     Reversal,
@@ -287,9 +288,14 @@ def _sure(message: _Message, sentence: Span) -> Iterator[Demand | Rejection]:
     if ruled_out := _ruled_out(message, sentence):
         yield ruled_out
         return
+    found = False
     for part in clauses(message.plain, sentence):
         if demand := _ordered(message, sentence, part) or _attitude(message, sentence, part):
+            found = True
             yield demand
+    against = None if found else _against(message, sentence)
+    if against and against.certainty == "active":
+        yield against
 
 
 def _bare(words: str) -> str:
@@ -401,6 +407,26 @@ def _ruled_out(message: _Message, sentence: Span) -> Rejection | None:
     return None
 
 
+def _against(message: _Message, sentence: Span, number: int = 0) -> Rejection | None:
+    """Return the thing that a sentence is against by its grammar: certain only if it says that it lasts.
+
+    Args:
+        message: The message.
+        sentence: The sentence.
+        number: Its number, if it may be a short "no" to the sentence before it.
+    """
+    words = message.words(sentence)
+    before = message.spans[number - 1] if number else None
+    answers = ruled_out_after(message.words(before), words) if before else None
+    found = answers or ruled_out_in(words)
+    if found is None or not found.says_so:
+        return None
+    whole = Span(before.start, sentence.end) if answers and before else sentence
+    at = whole.start + message.words(whole).find(found.things[0])
+    idea = message.original[at : at + len(found.things[0])]
+    return _rejection(message, whole, idea, "active" if found.lasts else "candidate", found.wording)
+
+
 def _rejection(message: _Message, sentence: Span, idea: str, certainty: v.Certainty, shape: str) -> Rejection:
     own = quoted(sentence)
     because = explicit.BECAUSE.search(message.original, own.start, own.end)
@@ -437,6 +463,11 @@ def _doubt(message: _Message, found: list[Reading]) -> None:
     for place, (one, number) in enumerate(weighed[:MOST_CANDIDATES]):
         if not place or one.weight >= doubts.SECOND:
             found[number] = Reading(found[number].reversals, (_candidate(message, number, one),))
+    left = MOST_CANDIDATES - len(weighed)
+    for number, span in enumerate(spans):
+        if left > 0 and not found[number].rules and (against := _against(message, span, number)):
+            found[number] = Reading(found[number].reversals, (against,))
+            left -= 1
 
 
 def _candidate(message: _Message, number: int, doubt: Doubt) -> Demand | Rejection:
@@ -444,10 +475,13 @@ def _candidate(message: _Message, number: int, doubt: Doubt) -> Demand | Rejecti
     span = message.with_antecedent(number)
     words = message.words(span)
     shape = ", ".join(doubt.signs)
+    against = _against(message, message.spans[number], number)
+    if against and against.evidence.start < message.spans[number].start:
+        return against
     if doubt.kind == "demand" or reach_of(words).until:
         made = _demand(message, span, span, _modality(words), "candidate", shape)
         return msgspec.structs.replace(made, ordered=_is_order(words))
-    idea = _bare(message.original[span.start : span.end])
+    idea = against.idea if against else _bare(message.original[span.start : span.end])
     if number + 1 == len(message.spans) or not _names_nothing(words):
         return _rejection(message, span, idea, "candidate", shape)
     after = message.spans[number + 1]

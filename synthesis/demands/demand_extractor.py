@@ -9,12 +9,15 @@ workspace.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import msgspec
+
 from agentx.storage.clock import stamp
 from agentx.storage.events.types import Event, UserMessageSent
+from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.demands.book import Book, from_user
 from agentx.synthesis.demands.classify import readings
-from agentx.synthesis.memory.conclusions import Change, Patch
-from agentx.synthesis.memory.items import LAPSED
+from agentx.synthesis.memory.conclusions import Add, Change, Patch
+from agentx.synthesis.memory.items import LAPSED, ConstraintDetail, RejectionDetail, checks_of
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -27,7 +30,7 @@ class DemandExtractor:
     """
 
     name = "demands"
-    version = 2
+    version = 3
     reads = (UserMessageSent,)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
@@ -38,7 +41,28 @@ class DemandExtractor:
         book = Book(event.seq, text, state)
         for reading in readings(text):
             book.enter(reading)
-        return tuple(book.changes)
+        return _with_checks_of_message(book.changes, text)
+
+
+def _with_checks_of_message(changes: Sequence[Change], text: str) -> tuple[Change, ...]:
+    """Return the changes of a message; its only rule gets the checks of the whole message if it has none."""
+    added = changes[0] if len(changes) == 1 else None
+    if not isinstance(added, Add) or checks_of(added.item) or len(text) > _ONE_RULE or added.item.scope.topic:
+        return tuple(changes)
+    match added.item.detail:
+        case ConstraintDetail(modality=modality) as detail:
+            checks = compile_checks(text, modality, added.item.scope)
+        case RejectionDetail() as detail:
+            checks = asking(compile_checks(text, "must_not", added.item.scope))
+        case _:
+            return tuple(changes)
+    if not checks:
+        return tuple(changes)
+    return (Add(msgspec.structs.replace(added.item, detail=msgspec.structs.replace(detail, checks=checks))),)
+
+
+_ONE_RULE = 400
+"""Number of characters up to which a message with one rule is about nothing else."""
 
 
 class Lapse:

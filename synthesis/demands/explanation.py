@@ -19,6 +19,7 @@ from agentx.synthesis.demands.reversals import (
 )
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.demands.tables.explicit import ORDERS, REJECTIONS
+from agentx.synthesis.demands.tables.rulings import RULINGS
 from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.sentences import sentences
 
@@ -28,6 +29,7 @@ Verdict = Literal["active", "candidate", "changes", "ends", "left", "material"]
 _EXAMPLES: dict[str, str] = {
     **{order.name: order.takes for order in ORDERS},
     **{row.name: row.takes for row in REJECTIONS},
+    **{row.name: row.takes for row in RULINGS},
     RECORDED: "short commits, please, and add a rule for this",
     ATTITUDE: "I avoid dark themes",
 }

@@ -1,10 +1,13 @@
 """What a check looks at, and what it finds."""
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 Side = Literal["before", "after"]
+
+_T = TypeVar("_T")
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +36,7 @@ class CheckedChange(msgspec.Struct, kw_only=True):
         removes: Whether the file is deleted or moved away.
         actor: Who makes the change; empty if unknown.
         message: The user's message that the agent works on, which may name the topic.
-        parsed: Syntax trees by language and side, so that each text is parsed once for all checks.
+        parsed: What is read from its texts, so that each is read once for all checks.
     """
 
     path: str
@@ -43,3 +46,14 @@ class CheckedChange(msgspec.Struct, kw_only=True):
     actor: str = ""
     message: str = ""
     parsed: dict[Any, Any] = msgspec.field(default_factory=dict)
+
+    def text(self, side: Side) -> str:
+        """Return the text of one side; empty if there is none."""
+        return (self.before if side == "before" else self.after) or ""
+
+    def once(self, key: tuple[str, ...], read: Callable[[], _T]) -> _T:
+        """Return what was read from its texts under a key; the first call reads it."""
+        if key not in self.parsed:
+            self.parsed[key] = read()
+        found: _T = self.parsed[key]
+        return found

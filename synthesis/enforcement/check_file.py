@@ -5,7 +5,7 @@ A single value may be given for a list.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -26,7 +26,7 @@ from agentx.synthesis.pipelines.definition.yaml_lines import as_yaml, plain
 KINDS: dict[str, type[Any]] = {str(kind.__struct_config__.tag): kind for kind in get_args(Check)}
 """The kinds of checks by name."""
 
-_OURS = frozenset(("by_hand",))
+_OURS = frozenset(("by_hand", "written_by"))
 """Fields that the file does not have."""
 
 _EXPRESSIONS: dict[type[Any], tuple[str, ...]] = {
@@ -96,6 +96,17 @@ def format_checks(checks: Iterable[Check]) -> str:
         for check in checks
     ]
     return as_yaml(values[0] if len(values) == 1 else values)
+
+
+def expressions_of(check: Check) -> Iterator[str]:
+    """Yield the regular expressions of a check.
+
+    >>> list(expressions_of(PathCheck(name="[a-z]+")))
+    ['[a-z]+']
+    """
+    for name in _EXPRESSIONS.get(type(check), ()):
+        value = getattr(check, name)
+        yield from [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
 
 
 def _check(value: Any, place: Place, faults: Faults) -> list[Check]:

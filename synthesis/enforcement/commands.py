@@ -101,7 +101,8 @@ def _applies(check: CommandCheck, run: _Run) -> bool:
         return False
     if not check.paths and not check.exceptions:
         return True
-    named = [posixpath.join(run.folder, word) for word in run.arguments if not word.startswith("-")]
+    values = (word.partition("=")[2] if word.startswith("-") else word for word in run.arguments)
+    named = [posixpath.join(run.folder, value) for value in values if value]
     named.append(posixpath.join(run.folder, "."))
     if check.paths and not any(matches(check.paths, path) for path in named):
         return False
@@ -180,7 +181,9 @@ def _corrected(check: CommandCheck, entry: str, call: ProgramCall, command: str)
     text = next((form for form in (old, " ".join([call.program, *call.arguments])) if form in command), "")
     if not text:
         text = _as_written(command, call)
-    if not text or command.count(text) != 1:
+    alone = rf"(?<![^\s;&|(]){re.escape(text)}(?=[ \t]*(?:$|[\n;&|)#]|\d*[<>]))"
+    places = list(re.finditer(alone, command))
+    if not text or len(places) != 1:
         return ""
     new = ""
     if check.required_flags and not check.forbidden_flags and not check.instead:
@@ -196,7 +199,7 @@ def _corrected(check: CommandCheck, entry: str, call: ProgramCall, command: str)
             new = f"{head} {' '.join(missing)}{text[len(head) :]}"
     elif check.instead and not (check.forbidden_flags or check.required_flags):
         new = _substituted(check.instead, entry, call, text)
-    return command.replace(text, new) if new else ""
+    return f"{command[: places[0].start()]}{new}{command[places[0].end() :]}" if new else ""
 
 
 def _as_written(command: str, call: ProgramCall) -> str:

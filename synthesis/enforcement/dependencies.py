@@ -78,12 +78,10 @@ def _manifest(check: DependencyCheck, change: CheckedChange) -> Iterator[Breach]
 
 def _requirements(change: CheckedChange, side: Side) -> tuple[Requirement, ...] | None:
     """Return what one side of a manifest asks for; ``None`` if it is broken."""
-    key = "requirements", side
-    if key not in change.parsed:
-        text = change.after if side == "after" else change.before
-        change.parsed[key] = requirements_in(change.path, text) if text and text.strip() else ()
-    found: tuple[Requirement, ...] | None = change.parsed[key]
-    return found
+    text = change.text(side)
+    return change.once(
+        ("requirements", side), lambda: requirements_in(change.path, text) if text.strip() else ()
+    )
 
 
 def _is_about(check: DependencyCheck, one: Requirement) -> bool:
@@ -115,15 +113,10 @@ def _imports(check: DependencyCheck, change: CheckedChange, ecosystem: str) -> I
 
 
 def _lines(package: str, change: CheckedChange, side: Side, ecosystem: str) -> list[int]:
-    text = change.after if side == "after" else change.before
-    if not text or not may_name(package, _plain(change, side)):
+    if not may_name(package, _plain(change, side)):
         return []
     return [line for module, line in imports_of(change, side) if imports(package, module, ecosystem)]
 
 
 def _plain(change: CheckedChange, side: Side) -> str:
-    key = "plain", side
-    if key not in change.parsed:
-        change.parsed[key] = ((change.after if side == "after" else change.before) or "").casefold()
-    found: str = change.parsed[key]
-    return found
+    return change.once(("plain", side), change.text(side).casefold)

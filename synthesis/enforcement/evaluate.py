@@ -35,6 +35,7 @@ from agentx.synthesis.memory.checks import (
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+from agentx.synthesis.shell.unread import unread
 
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
@@ -59,6 +60,9 @@ _OF_COMMANDS: dict[type[Any], Callable[[Any, str], Iterator[Breach]]] = {
     CommandCheck: broken_commands,
 }
 """By kind of check, the function that yields its breaches by a command line."""
+
+MAX_CORRECTIONS = 20
+"""Maximum number of corrections of one action, one after the other; what is still wrong then is denied."""
 
 STOPPING: frozenset[Mode] = frozenset(("deny", "fix"))
 
@@ -96,11 +100,16 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         violations: Every rule that would be broken, in any mode.
         kept: Ids of the rules with a check that applied and was kept.
         checks: Number of checks that applied.
+        corrected: The text or command line that breaks none of them; empty if not all corrections are
+            mechanical.
+        unread: Parts of a command line that were not analysed, where a check is about what commands do.
     """
 
     violations: tuple[Violation, ...] = ()
     kept: tuple[str, ...] = ()
     checks: int = 0
+    corrected: str = ""
+    unread: tuple[str, ...] = ()
 
     def of(self, *modes: Mode) -> tuple[Violation, ...]:
         """Return the violations whose check has one of these modes."""
@@ -112,15 +121,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
         return self.of(*STOPPING)
 
     @property
-    def corrected(self) -> str:
-        """The corrected text or command line, if one rule is broken and the correction is mechanical."""
-        found = [one.correction for one in self.violations if one.mode != "observe"]
-        return found[0] if len(found) == 1 else ""
-
-    @property
     def fixed(self) -> str:
-        """The corrected command line, if the broken rule demands that it is run in place of this one."""
-        return self.corrected if self.of("fix") else ""
+        """The corrected command line, if the broken rules demand that it is run in place of this one."""
+        return self.corrected if self.of("fix") and not self.of("deny", "ask") else ""
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -145,15 +148,26 @@ def evaluate_changes(items: Iterable[MemoryItem], changes: Iterable[CheckedChang
     >>> [violation.reason for violation in evaluate_changes([rule], [change]).violations]
     ['No file may be written at api/Requirements.TXT.']
     """
-    changes = tuple(changes)
-    return _evaluated(
-        (item, told, change.path, breaches(told, change))
-        for item, check in _enforced(items)
-        if (breaches := _OF_FILES.get(type(check)))
-        for change in changes
-        if _is_about(item, check, change.path)
-        and (told := _on_topic(check, change.after or "", change.path, change.message))
+    enforced = tuple(_enforced(items))
+
+    def evaluated(*changes: CheckedChange) -> Evaluation:
+        return _evaluated(
+            (item, told, change.path, breaches(told, change))
+            for item, check in enforced
+            if (breaches := _OF_FILES.get(type(check)))
+            for change in changes
+            if _is_about(item, check, change.path)
+            and (told := _on_topic(check, change.after or "", change.path, change.message))
+        )
+
+    made = tuple(changes)
+    found = evaluated(*made)
+    if len(made) != 1:
+        return found
+    corrected = _corrected(
+        found, lambda text: evaluated(msgspec.structs.replace(made[0], after=text, parsed={}))
     )
+    return msgspec.structs.replace(found, corrected=corrected)
 
 
 def evaluate_answer(items: Iterable[MemoryItem], text: str, *, message: str = "") -> Evaluation:
@@ -181,11 +195,31 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         command: The command line, in the language of Bash.
         message: The user's message that the agent works on, which may name the topic.
     """
-    return _evaluated(
-        (item, told, "", breaches(told, command))
-        for item, check in _enforced(items)
-        if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, command, message))
-    )
+    enforced = tuple(_enforced(items))
+
+    def evaluated(line: str) -> Evaluation:
+        return _evaluated(
+            (item, told, "", breaches(_in_scope(item, told), line))
+            for item, check in enforced
+            if (breaches := _OF_COMMANDS.get(type(check))) and (told := _on_topic(check, line, message))
+        )
+
+    found = evaluated(command)
+    concerned = any(isinstance(check, PathCheck | DependencyCheck | CommandCheck) for _, check in enforced)
+    parts = unread(command) if concerned else ()
+    return msgspec.structs.replace(found, corrected=_corrected(found, evaluated), unread=parts)
+
+
+def _corrected(found: Evaluation, evaluated: Callable[[str], Evaluation]) -> str:
+    """Return what is left of an action after one correction after the other; empty if it breaks a rule."""
+    corrected = ""
+    for _ in range(MAX_CORRECTIONS):
+        wrong = [one.correction for one in found.violations if one.mode != "observe"]
+        if not wrong or not all(wrong):
+            return "" if wrong else corrected
+        corrected = wrong[0]
+        found = evaluated(corrected)
+    return ""
 
 
 def evaluate_run(
@@ -223,8 +257,14 @@ def all_of(*evaluations: Evaluation) -> Evaluation:
     violations = tuple(one for evaluation in evaluations for one in evaluation.violations)
     broken = {one.item_id for one in violations}
     kept = dict.fromkeys(name for evaluation in evaluations for name in evaluation.kept if name not in broken)
-    checks = sum(evaluation.checks for evaluation in evaluations)
-    return Evaluation(violations=violations, kept=tuple(kept), checks=checks)
+    wrong = [one for one in evaluations if any(found.mode != "observe" for found in one.violations)]
+    return Evaluation(
+        violations=violations,
+        kept=tuple(kept),
+        checks=sum(evaluation.checks for evaluation in evaluations),
+        corrected=wrong[0].corrected if len(wrong) == 1 else "",
+        unread=tuple(part for evaluation in evaluations for part in evaluation.unread),
+    )
 
 
 _Found = tuple[MemoryItem, Check, str, Iterator[Breach]]
@@ -249,7 +289,7 @@ def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]
         wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
         if item.status == "active":
             for check in checks_of(item):
-                if check.by_hand or not wish:
+                if check.by_hand or check.written_by or not wish:
                     yield item, check
 
 
@@ -260,6 +300,11 @@ def _on_topic(check: Check, *texts: str) -> Check | None:
     if not perhaps_about(check.topic, *texts):
         return None
     return msgspec.structs.replace(check, doubt=f"It is uncertain whether this is about {check.topic}.")
+
+
+def _in_scope(item: MemoryItem, check: Check) -> Check:
+    """Return a check limited to the paths of its item, if it names none itself."""
+    return check if check.paths else msgspec.structs.replace(check, paths=item.scope.paths)
 
 
 def _is_about(item: MemoryItem, check: Check, path: str) -> bool:

@@ -116,7 +116,7 @@ _PURE_METHODS = vocabulary(
 Likely = Literal["yes", "perhaps", "no"]
 
 
-class Function(msgspec.Struct, frozen=True, kw_only=True):
+class CodeFunction(msgspec.Struct, frozen=True, kw_only=True):
     """A function of a module or a class; functions inside functions are not covered.
 
     Attributes:
@@ -138,18 +138,18 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     node: "SgNode"
 
 
-def functions_of(change: CheckedChange, side: Side = "after") -> tuple[Function, ...]:
+def functions_of(change: CheckedChange, side: Side = "after") -> tuple[CodeFunction, ...]:
     """Return the functions and methods in one side of a change; none if its language has no table."""
-    key = "functions", side
-    if key not in change.parsed:
-        language = language_of(change.path)
+    language = language_of(change.path)
+
+    def read() -> tuple[CodeFunction, ...]:
         root = tree_of(change, side) if language in _FUNCTION_KINDS else None
-        change.parsed[key] = () if root is None else tuple(_functions(root, language))
-    found: tuple[Function, ...] = change.parsed[key]
-    return found
+        return () if root is None else tuple(_functions(root, language))
+
+    return change.once(("functions", side), read)
 
 
-def _functions(root: "SgNode", language: str) -> Iterator[Function]:
+def _functions(root: "SgNode", language: str) -> Iterator[CodeFunction]:
     kinds = _FUNCTION_KINDS[language]
     for node in root.find_all(any=[{"kind": kind} for kind in kinds]):
         value = node.field("value")
@@ -161,7 +161,7 @@ def _functions(root: "SgNode", language: str) -> Iterator[Function]:
         if name := _name_of(node):
             outer = [_name_of(one) for one in reversed(around) if one.kind() in _CLASS_KINDS]
             place = node.range()
-            yield Function(
+            yield CodeFunction(
                 name=name,
                 qualified=".".join([*filter(None, outer), name]),
                 line=place.start.line + 1,
@@ -172,7 +172,7 @@ def _functions(root: "SgNode", language: str) -> Iterator[Function]:
             )
 
 
-def parses(function: Function) -> bool:
+def parses(function: CodeFunction) -> bool:
     """Return whether the whole definition can be read; of other ones it is not known what they have."""
     value = function.node.field("value") or function.node
     body = value.field("body") or next((one for one in value.children() if one.kind().endswith("body")), None)
@@ -210,7 +210,7 @@ def _decorators(node: "SgNode") -> Iterator[str]:
 # --- what a rule's words mean -------------------------------------------------------------------------------
 
 
-def is_meant(function: Function, description: str) -> Likely:
+def is_meant(function: CodeFunction, description: str) -> Likely:
     """Return whether a rule's description means a function; an empty description means every function.
 
     Args:
@@ -230,7 +230,7 @@ def is_meant(function: Function, description: str) -> Likely:
     return "perhaps" if "perhaps" in found else "yes"
 
 
-def _is_kind(function: Function, word: str) -> Likely:
+def _is_kind(function: CodeFunction, word: str) -> Likely:
     name = function.name
     if stem(word) in FETCHING_DESCRIPTIONS or word in {"calling", "loading"}:
         return _fetches_data(function)
@@ -248,17 +248,17 @@ def _is_kind(function: Function, word: str) -> Likely:
     return "yes" if fits else "no"
 
 
-def _is_async(function: Function) -> bool:
+def _is_async(function: CodeFunction) -> bool:
     return function.node.text().startswith("async")
 
 
-def _docstring(function: Function) -> str:
+def _docstring(function: CodeFunction) -> str:
     body = function.node.field("body")
     found = _DOCSTRING.match(body.text()) if body is not None else None
     return found.group(2) if found else ""
 
 
-def _fetches_data(function: Function) -> Likely:
+def _fetches_data(function: CodeFunction) -> Likely:
     """Return whether a function fetches data, judged by its name and the calls in its body.
 
     It does if its name begins with a word of :data:`FETCHING_NAMES`, if its body calls a client
@@ -285,7 +285,7 @@ def _fetches_data(function: Function) -> Likely:
     return "perhaps" if _is_async(function) or not all(map(_is_pure, calls)) else "no"
 
 
-def _calls(function: Function) -> Iterator[list[str]]:
+def _calls(function: CodeFunction) -> Iterator[list[str]]:
     """Yield the dotted name of each call in a function, in parts."""
     kinds = _CALL_KINDS.get(function.language, ("call_expression",))
     for call in function.node.find_all(any=[{"kind": kind} for kind in kinds]) if kinds else ():
@@ -320,7 +320,7 @@ def _fetches(call: list[str]) -> bool:
     )
 
 
-def _returns_fetched(function: Function, calls: list[list[str]]) -> bool:
+def _returns_fetched(function: CodeFunction, calls: list[list[str]]) -> bool:
     """Return whether it returns the result of a ``fetch_…`` call, directly or through a variable."""
     last = [call[-1] for call in calls]
     fetching = [name for name in last if _first_word(name) in FETCHING_NAMES]

@@ -34,14 +34,14 @@ _COMMENTS = frozenset(("comment", "line_comment", "block_comment", "hash_bang_li
 
 def imports_of(change: CheckedChange, side: Side) -> tuple[tuple[str, int], ...]:
     """Return the modules that one side of a change imports, each with its line."""
-    key = "imports", side
-    if key not in change.parsed:
-        language = language_of(change.path)
+    language = language_of(change.path)
+
+    def read() -> tuple[tuple[str, int], ...]:
         root = tree_of(change, side) if language in _KINDS else None
-        found = () if root is None else tuple(_imports(root, language))
-        change.parsed[key] = tuple(sorted(set(found), key=lambda one: one[1]))
-    modules: tuple[tuple[str, int], ...] = change.parsed[key]
-    return modules
+        found = () if root is None else _imports(root, language)
+        return tuple(sorted(set(found), key=lambda one: one[1]))
+
+    return change.once(("imports", side), read)
 
 
 def needs_imports(change: CheckedChange) -> bool:

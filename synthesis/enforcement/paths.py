@@ -11,7 +11,8 @@ from pathspec import GitIgnoreSpec
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
 from agentx.synthesis.memory.checks import PathCheck
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Characters that nobody sees, and that must not hide a name or a word."""
 
 
 def forbidden_paths(check: PathCheck, change: CheckedChange) -> Iterator[Breach]:
@@ -37,7 +38,7 @@ def matches(globs: tuple[str, ...], path: str) -> bool:
     >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
     True
     """
-    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", path)).casefold().replace("\\", "/")
+    visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", path)).casefold().replace("\\", "/")
     names = [name if name in {".", ".."} else name.rstrip(". ").lstrip(" ") for name in visible.split("/")]
     plain = posixpath.normpath("/".join(name for name in names if name)).lstrip("/")
     return bool(globs) and _spec(globs).match_file(plain)

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
-from agentx.synthesis.enforcement.functions import Function, functions_of, is_meant, parses
+from agentx.synthesis.enforcement.functions import CodeFunction, functions_of, is_meant, parses
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES, language_of, tree_of
 from agentx.synthesis.memory.checks import DecoratorCheck, StructureCheck
 
@@ -18,9 +18,23 @@ if TYPE_CHECKING:
 _META = re.compile(r"\$\$\$[A-Z_0-9]*|\$[A-Z_][A-Z_0-9]*")
 _WORD = re.compile(r"[A-Za-z_]\w+")
 _CALL = re.compile(r"[\w.:$>-]+\(.*\)", re.DOTALL)
-_CALL_CONTEXTS = {"go": "func f() { … }", "c": "void f() { …; }", "cpp": "void f() { …; }"}
-"""Languages in which a call alone is read as a conversion or a declaration."""
+_MEMBER = re.compile(r"->|::")
+_CALL_CONTEXTS: dict[str, tuple[str, str]] = {
+    "go": ("func f() { … }", "call_expression"),
+    "rust": ("fn f() { …; }", "call_expression"),
+    "c": ("void f() { …; }", "call_expression"),
+    "cpp": ("void f() { …; }", "call_expression"),
+    "java": ("class A { void f() { …; } }", "method_invocation"),
+    "csharp": ("class A { void F() { …; } }", "invocation_expression"),
+    "solidity": ("contract A { function f() { …; } }", "call_expression"),
+    "php": ("<?php …;", "function_call_expression"),
+}
+"""By language in which a call alone is read as something else, a text around it, and the kind of a call."""
 
+_NO_CODE = frozenset(("json", "yaml", "html", "css"))
+"""Languages that a rule without languages does not mean."""
+
+_LITERAL = re.compile(r"(?<![\\\w])\w{3,}(?![\w?*{])")
 _SHOWN_WORDS = 12
 _DIALECTS = {"tsx": "typescript"}
 """Languages that a check of another one covers, too."""
@@ -62,9 +76,11 @@ def unreadable(pattern: str, language: str) -> str:
 def _languages(check: StructureCheck, path: str) -> str:
     """Return the language in which the check reads a file; empty if it is not about such files."""
     language = language_of(path)
-    wanted = {language, _DIALECTS.get(language, language)}
+    wanted = {language, _DIALECTS.get(language, language), "c" if path.casefold().endswith(".h") else ""}
     if check.languages:
         return language if wanted & set(check.languages) else ""
+    if not check.patterns:
+        return "" if language in _NO_CODE else language
     return language if all(_reads(pattern, language) for pattern in check.patterns) else ""
 
 
@@ -77,16 +93,42 @@ def _matches(check: StructureCheck, change: CheckedChange, side: Side) -> list[t
     for pattern in check.patterns:
         if all(word in text for word in _words(pattern)):
             found += _kept(check, _find(change, side, _rule_of(pattern, language_of(change.path))))
-    if check.rule:
-        found += _kept(check, _find(change, side, check.rule))
+    if check.rule and all(word in text for word in _literals(_top_regex(check.rule))):
+        nodes = _find(change, side, check.rule)
+        found += _kept(check, nodes if check.names else _outermost(nodes))
     return found
+
+
+def _outermost(nodes: Iterable["SgNode"]) -> Iterator["SgNode"]:
+    """Yield the first of the nodes that begin at the same place: a statement rather than its expression."""
+    begun: set[int] = set()
+    for node in nodes:
+        if (start := node.range().start.index) not in begun:
+            begun.add(start)
+            yield node
+
+
+def _top_regex(rule: dict[str, Any]) -> str:
+    """Return the regular expression that the text of each match satisfies; empty if there is none."""
+    return str(rule.get("regex") or next(filter(None, map(_top_regex, rule.get("all", ()))), ""))
+
+
+@lru_cache(maxsize=512)
+def _literals(regex: str) -> tuple[str, ...]:
+    r"""Return texts that each match of a regular expression contains, so that most files need not be parsed.
+
+    >>> _literals(r"^GlobalScope\b"), _literals("^(?:one|two)")
+    (('GlobalScope',), ())
+    """
+    plain = not re.search(r"[|\[(]", regex)
+    return tuple(_LITERAL.findall(regex)) if plain else ()
 
 
 def _rule_of(pattern: str, language: str) -> dict[str, Any]:
     """Return the rule for a pattern; a call gets a context where it would be read as something else."""
-    context = _CALL_CONTEXTS.get(language)
-    if context and _CALL.fullmatch(pattern.strip()):
-        return {"pattern": {"context": context.replace("…", pattern), "selector": "call_expression"}}
+    context, kind = _CALL_CONTEXTS.get(language, ("", ""))
+    if context and _CALL.fullmatch(pattern.strip()) and not (language == "php" and _MEMBER.search(pattern)):
+        return {"pattern": {"context": context.replace("…", pattern), "selector": kind}}
     return {"pattern": pattern}
 
 
@@ -101,7 +143,7 @@ def _find(change: CheckedChange, side: Side, rule: dict[str, Any]) -> list["SgNo
     return found
 
 
-def _kept(check: StructureCheck, nodes: list["SgNode"]) -> Iterator[tuple[str, "SgNode"]]:
+def _kept(check: StructureCheck, nodes: Iterable["SgNode"]) -> Iterator[tuple[str, "SgNode"]]:
     for node in nodes:
         if not check.names:
             yield node.text(), node
@@ -131,7 +173,9 @@ def _reads(pattern: str, language: str) -> bool:
 
     if language not in LANGUAGES.values():
         return False
-    return SgRoot(_META.sub("meta", pattern), language).root().find(kind="ERROR") is None
+    context, _ = _CALL_CONTEXTS.get(language, ("", "")) if _CALL.fullmatch(pattern.strip()) else ("", "")
+    whole = (context or "…").replace("…", _META.sub("meta", pattern))
+    return SgRoot(whole, language).root().find(kind="ERROR") is None
 
 
 # --- decorators ---------------------------------------------------------------------------------------------
@@ -156,7 +200,7 @@ def missing_decorators(check: DecoratorCheck, change: CheckedChange) -> Iterator
             yield Breach(reason=reason, line=function.line, doubt=doubt)
 
 
-def _carries(function: Function, decorator: str) -> bool:
+def _carries(function: CodeFunction, decorator: str) -> bool:
     """Return whether a function has the decorator, or is the decorator itself."""
     wanted = re.split(r"\.|::", decorator)[-1]
     return function.name == wanted or any(

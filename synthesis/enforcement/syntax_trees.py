@@ -23,8 +23,8 @@ LANGUAGES: dict[str, str] = {
     **dict.fromkeys((".rb", ".rake", ".gemspec"), "ruby"),
     ".php": "php",
     ".cs": "csharp",
-    **dict.fromkeys((".c", ".h"), "c"),
-    **dict.fromkeys((".cpp", ".cc", ".cxx", ".hpp", ".hh"), "cpp"),
+    ".c": "c",
+    **dict.fromkeys((".h", ".cpp", ".cc", ".cxx", ".hpp", ".hh", ".ino"), "cpp"),
     ".swift": "swift",
     ".scala": "scala",
     ".lua": "lua",
@@ -68,10 +68,10 @@ def tree_of(change: CheckedChange, side: Side, language: str = "") -> "SgNode | 
     language = language or language_of(change.path)
     if text is None or len(text) > MAX_SOURCE or language not in _KNOWN:
         return None
-    key = "tree", language, side
-    if key not in change.parsed:
+
+    def read() -> "SgNode":
         from ast_grep_py import SgRoot  # noqa: PLC0415 - loaded when the first file is parsed
 
-        change.parsed[key] = SgRoot(text.removeprefix("\ufeff"), language).root()
-    root: SgNode = change.parsed[key]
-    return root
+        return SgRoot(text.removeprefix("\ufeff"), language).root()
+
+    return change.once(("tree", language, side), read)

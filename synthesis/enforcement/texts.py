@@ -8,9 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
+from agentx.synthesis.enforcement.paths import INVISIBLE
 from agentx.synthesis.memory.checks import TextCheck
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _BETWEEN_WORDS = r"[\s_*`~\-]{1,8}"
 """Characters allowed between the words of a phrase: a line break, a hyphen, emphasis."""
 
@@ -76,12 +76,8 @@ class _Form(NamedTuple):
 
 
 def _texts(change: CheckedChange, side: Side) -> _Texts:
-    key = "texts", side
-    if key not in change.parsed:
-        text = (change.after if side == "after" else change.before) or ""
-        change.parsed[key] = _Texts(text, _plain_text(text))
-    found: _Texts = change.parsed[key]
-    return found
+    text = change.text(side)
+    return change.once(("texts", side), lambda: _Texts(text, _plain_text(text)))
 
 
 def _forms(check: TextCheck) -> Iterator[_Form]:
@@ -95,7 +91,7 @@ def _pattern(pattern: str) -> _Form:
 
 
 def _plain_text(text: str) -> str:
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold().replace("’", "'")
+    return INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).casefold().replace("’", "'")
 
 
 @lru_cache(maxsize=512)

@@ -1,5 +1,6 @@
 """Checks before an action: what memory says about it, and which rules it breaks.
 
-May import: storage, synthesis.enforcement, synthesis.language, synthesis.learning, synthesis.memory,
-synthesis.scribe, synthesis.shell, synthesis.similarity, synthesis.state.
+May import: storage, synthesis.chunking, synthesis.demands.reading, synthesis.demands.tables,
+synthesis.enforcement, synthesis.enforcement.packages, synthesis.language, synthesis.learning,
+synthesis.memory, synthesis.scribe, synthesis.shell, synthesis.similarity, synthesis.state.
 """

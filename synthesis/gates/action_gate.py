@@ -6,7 +6,7 @@ else is shown, so that it is read before the action, not after.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from agentx.synthesis.gates.action_relevance import (
     ruled_out,
     touching,
 )
+from agentx.synthesis.gates.ruled_out_things import Touched, brought_in
 from agentx.synthesis.gates.situations import woken
 from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.learning.following import observe
@@ -42,6 +43,9 @@ from agentx.synthesis.state.flows import FlowMatch, told
 
 MAX_TOKENS = 3_000
 """Maximum size of a verdict."""
+
+MAX_CORRECTED = 800
+"""Maximum characters of a corrected action in the text of a verdict."""
 
 _LINE_TOKENS = 120
 _LONG = 400  # characters that can be more than that
@@ -103,6 +107,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
         corrected: The command line that would break no check, if the correction is mechanical.
+        unread: Parts of the command line that were not analysed, where a check is about what commands do.
         checked: Number of active demands, rejections and rules that the action was compared with.
         took_ms: Milliseconds that this took.
     """
@@ -117,6 +122,7 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     omitted: int = 0
     corrected: str = ""
+    unread: tuple[str, ...] = ()
     checked: int = 0
     took_ms: float = 0.0
 
@@ -124,10 +130,27 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The whole verdict, as Markdown."""
         head = f"# {self.verdict.replace('_', ' ').capitalize()}: {self.reason}\n"
-        head += f"\nCorrected: `{self.corrected}`\n" if self.corrected else ""
+        head += f"\nCorrected: {_as_code(self.corrected)}\n" if self.corrected else ""
+        head += f"\n{not_analysed(self.unread)}\n" if self.unread else ""
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
         return "".join((head, *parts, left))
+
+
+def _as_code(corrected: str) -> str:
+    """Return a corrected command line or text in Markdown; only the place of a long one."""
+    if len(corrected) > MAX_CORRECTED:
+        return "the whole text is in the field `corrected`."
+    return f"\n\n```\n{corrected.rstrip()}\n```" if "\n" in corrected else f"`{corrected}`"
+
+
+def not_analysed(parts: Sequence[str]) -> str:
+    """Return the sentence that names the parts of a command line that were not analysed.
+
+    >>> not_analysed(["bash deploy.sh", "rm $(cat list)"])
+    'Not analysed: `bash deploy.sh`, `rm $(cat list)`.'
+    """
+    return f"Not analysed: {', '.join(f'`{part}`' for part in parts)}."
 
 
 # --- the verdict --------------------------------------------------------------------------------------------
@@ -145,6 +168,36 @@ _ORDER = ("flow", "rejections", "rules", "critical", "capabilities", "tools", "l
 
 _STATE_SHOWN = 6
 _ISSUES_SHOWN = 3
+
+
+class _Findings(NamedTuple):
+    """What memory has against an action.
+
+    Attributes:
+        violations: Rules that it would break, as found by a check.
+        against: Rejections whose idea is exactly this action.
+        doubted: The same, where the user may have ended them.
+        refused: Rejections that are a refused call which it repeats.
+        brought: Things that were ruled out and that it would bring in.
+        asking: Flows that need approval before they start.
+    """
+
+    violations: Sequence[Violation]
+    against: list[MemoryItem]
+    doubted: list[MemoryItem]
+    refused: list[MemoryItem]
+    brought: list[Touched]
+    asking: list[MemoryItem]
+
+    @property
+    def denied_by(self) -> tuple[str, ...]:
+        names = (*(one.item_id for one in self.violations), *(item.id for item in self.against))
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def asked_by(self) -> tuple[str, ...]:
+        items = (*self.asking, *self.doubted, *self.refused, *(one.item for one in self.brought))
+        return tuple(dict.fromkeys(item.id for item in items))
 
 
 def judge(
@@ -166,82 +219,100 @@ def judge(
         flows: The matching flows, best first.
         violations: Rules that the action would break, as found by a check.
         needs_word: Why approval is needed regardless of memory; empty if it is not.
-        granted: Ids of flows, and of rejections that the user may have ended, that were approved.
+        granted: Ids of flows, and of rejections, that were approved.
         tools: Returns existing tools for this action: scripts, credentials by name.
         vectors: Vectors of the phrases that may wake a rule.
     """
     flows = [one for one in flows if applies(one.item, action)][:2]
-    found = ruled_out(board, action)
-    against = [item for item in found if not item.perhaps_ended_by]
-    doubted = [item for item in found if item.perhaps_ended_by and item.id not in granted]
-    refused = [item for item in refused_before(board, action) if item.id not in granted]
-    if refused and _is_step_of_approved(action, flows, granted):
-        refused = []
+    found = _against(board, action, flows, violations, granted)
     awake = woken(board, action, vectors)
-    denied = tuple(dict.fromkeys([*(one.item_id for one in violations), *(item.id for item in against)]))
-    asking = [
-        one.item for one in flows[:1] if action.changes and needs_approval(one) and one.item.id not in granted
-    ]
-    touched = _touched(board, action, violations, awake, refused)
+    touched = _touched(board, action, found, awake)
     sections = [*_flow_part(board, flows), *_parts(touched), *_standing(board, action, touched)]
     if existing := tools():
         title = "What exists already: use it before you make another"
         sections.append(VerdictSection(name="tools", title=title, lines=existing))
     sections.sort(key=lambda part: _ORDER.index(part.name))
-    *first, last = [_NOUNS[part.name] for part in sections if part.touches] or [""]
-    listed = " and ".join(filter(None, (", ".join(first), last)))
-    decision: Decision = "allow_with_context" if listed else "allow"
-    reason = (
-        f"Read first what touches this: {listed}." if listed else "Nothing that is remembered touches this."
-    )
-    if doubted:
-        decision = "ask"
-        reason = (
-            f"The user ruled this out ({doubted[0].id}: “{doubted[0].text}”), {perhaps_ended(doubted[0])}."
-        )
-    if refused:
-        decision = "ask"
-        latest = refused[0]
-        reason = f"The user refused such a call on {latest.created_at[:10]} ({latest.id}: “{latest.text}”)."
-    if asking or needs_word:
-        decision = "ask"
-        reason = (
-            needs_word
-            or f"The flow {asking[0].id}, “{one_line(asking[0].text)}”, needs approval before it starts."
-        )
-    if denied:
-        decision = "deny"
-        breaks = (f"{one.reason} {one.item_id}: {one.rule}" for one in violations)
-        ruled = (
-            f"The user ruled this out ({one.item_id}): “{one.sentence}”" for one in map(violation_of, against)
-        )
-        reason = " ".join((*breaks, *ruled))
+    decision, reason = _decided(found, needs_word, sections)
     return GateVerdict(
         verdict=decision,
         reason=shorten(one_line(reason), _REASON_WORDS),
-        denied_by=denied,
-        asked_by=tuple(dict.fromkeys(item.id for item in (*asking, *doubted, *refused))),
+        denied_by=found.denied_by,
+        asked_by=found.asked_by,
         sections=() if decision == "allow" else tuple(sections),
         woken=tuple(item.id for item in awake),
     )
 
 
-def _touched(
+def _against(
     board: MemoryBoard,
     action: Action,
+    flows: Sequence[FlowMatch],
     violations: Sequence[Violation],
-    awake: Sequence[MemoryItem],
-    refused: Sequence[MemoryItem],
+    granted: frozenset[str],
+) -> _Findings:
+    """Return what memory has against an action, without what was approved."""
+    exact = ruled_out(board, action)
+    refused = [item for item in refused_before(board, action) if item.id not in granted]
+    if refused and _is_step_of_approved(action, flows, granted):
+        refused = []
+    words = "" if action.tool or action.command else action.text
+    brought = brought_in(board.things, action.command, action.writes, words) if action.changes else []
+    return _Findings(
+        violations=violations,
+        against=[item for item in exact if not item.perhaps_ended_by],
+        doubted=[item for item in exact if item.perhaps_ended_by and item.id not in granted],
+        refused=refused,
+        brought=[one for one in brought if one.item.id not in granted and applies(one.item, action)],
+        asking=[
+            one.item
+            for one in flows[:1]
+            if action.changes and needs_approval(one) and one.item.id not in granted
+        ],
+    )
+
+
+def _decided(found: _Findings, needs_word: str, sections: Sequence[VerdictSection]) -> tuple[Decision, str]:
+    """Return the verdict and its reason: of several, the strictest."""
+    if found.denied_by:
+        breaks = dict.fromkeys(f"{one.reason} {one.item_id}: {one.rule}" for one in found.violations)
+        ruled = (
+            f"The user ruled this out ({one.item_id}): “{one.sentence}”"
+            for one in map(violation_of, found.against)
+        )
+        return "deny", " ".join((*breaks, *ruled))
+    if needs_word:
+        return "ask", needs_word
+    if found.asking:
+        flow = found.asking[0]
+        return "ask", f"The flow {flow.id}, “{one_line(flow.text)}”, needs approval before it starts."
+    if found.refused:
+        item = found.refused[0]
+        return "ask", f"The user refused such a call on {item.created_at[:10]} ({item.id}: “{item.text}”)."
+    if found.doubted:
+        item = found.doubted[0]
+        return "ask", f"The user ruled this out ({item.id}: “{item.text}”), {perhaps_ended(item)}."
+    if found.brought:
+        item, said, place = found.brought[0]
+        return "ask", f"This {place}; the user ruled {said} out ({item.id}: “{item.text}”)."
+    *first, last = [_NOUNS[part.name] for part in sections if part.touches] or [""]
+    if listed := " and ".join(filter(None, (", ".join(first), last))):
+        return "allow_with_context", f"Read first what touches this: {listed}."
+    return "allow", "Nothing that is remembered touches this."
+
+
+def _touched(
+    board: MemoryBoard, action: Action, found: _Findings, awake: Sequence[MemoryItem]
 ) -> list[Touch]:
     """Return the items that concern an action, each once: the rules that it would break come first."""
-    broken = [name for name in dict.fromkeys(one.item_id for one in violations) if name in board.items]
+    broken = [name for name in dict.fromkeys(one.item_id for one in found.violations) if name in board.items]
     touched = [
         *(Touch(board.items[name], 1.0, "it would be broken") for name in broken),
         *(Touch(item, 1.0, "its situation is back") for item in awake),
-        *(Touch(item, 1.0, "a person refused this call before") for item in refused),
+        *(Touch(item, 1.0, "a person refused this call before") for item in found.refused),
+        *(Touch(one.item, 1.0, f"this {one.place}") for one in found.brought),
     ]
-    known = {one.item.id for one in touched}
-    return touched + [one for one in touching(board, action) if one.item.id not in known]
+    touched += touching(board, action)
+    return list({one.item.id: one for one in reversed(touched)}.values())[::-1]
 
 
 def _is_step_of_approved(action: Action, flows: Sequence[FlowMatch], granted: frozenset[str]) -> bool:

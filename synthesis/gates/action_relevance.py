@@ -17,8 +17,10 @@ from typing import Any
 
 import msgspec
 
+from agentx.synthesis.enforcement.breaches import CheckedChange
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.enforcement.topics import about
+from agentx.synthesis.gates.ruled_out_things import things_of
 from agentx.synthesis.language.words import stem, vocabulary, words_of
 from agentx.synthesis.learning.past_runs import only_looks, subcommands
 from agentx.synthesis.memory.items import MemoryItem, RefusedCall, RejectionDetail, sort_of
@@ -103,6 +105,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
             flow.
         arguments: The tool's arguments, as given.
         root: The directory of the artifacts; empty if unknown.
+        writes: The files as it would leave them, as far as that is known.
     """
 
     text: str
@@ -115,6 +118,7 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     changes: bool = True
     arguments: Mapping[str, Any] = {}
     root: str = ""
+    writes: tuple[CheckedChange, ...] = ()
 
     @property
     def said(self) -> str:
@@ -155,6 +159,7 @@ class MemoryBoard:
 
     Attributes:
         state: A reduced state for matching flows; plain knowledge, of which there may be much, is left out.
+        things: What was ruled out by name, also by rules and rejections that are not settled.
     """
 
     def __init__(self, state: State) -> None:
@@ -162,6 +167,7 @@ class MemoryBoard:
         self.items = {item.id: item for item in self.state.items.values() if _can_touch(item)}
         self.words = {name: _about_item(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
+        self.things = things_of(state.items.values())
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
         self._whole = {

@@ -20,8 +20,8 @@ from agentx.synthesis.language.words import (
 )
 
 _NEGATORS = (
-    r"not|never|no|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n't|dont|doesnt|cant|wont|nope|nah"
-    r"|stop(?:s|ped|ping)?|avoid(?:s|ed|ing)?|refrain|cease|quit|forbid(?:s|den|ding)?|prohibit(?:s|ed)?"
+    r"not|never|no|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n't|dont|doesnt|cant|wont|nope"
+    r"|nah|stop(?:s|ped|ping)?|avoid(?:s|ed|ing)?|refrain|cease|quit|forbid(?:s|den|ding)?|prohibit(?:s|ed)?"
     r"|ban(?:s|ned)?|reject(?:s|ed|ing)?|refuse[sd]?|rul(?:e|es|ed|ing) out|exclud(?:e|es|ed|ing)"
     r"|instead of|rather than|off limits|out of the question|against|dislike[sd]?|hate[sd]?|skip|omit"
     r"|leave out|keep \w+ out of|free of|no longer"

@@ -190,7 +190,8 @@ _HAVE_DONE = on_use(
     r"|like|love)(?: to (?:get|have|see))?"
     r"|(?:could|can|may) (?:i|we) (?:get|have)) "
     r"(?P<object>(?!to\b|you\b)[^,;]{2,80}?) (?:to be )?(?P<verb>[a-z]{3,})(?= *(?:$|[.!?,;]"
-    r"|(?:by|before|until|on|at|in|to|from|for|now|today|tomorrow|tonight|this|next|again|soon|asap|as|with|and|please|first|right)\b))",
+    r"|(?:by|before|until|on|at|in|to|from|for|now|today|tomorrow|tonight"
+    r"|this|next|again|soon|asap|as|with|and|please|first|right)\b))",
     re.IGNORECASE,
 )
 _WANTS = on_use(
@@ -210,7 +211,8 @@ _BREAK = on_use(
 _OPENS = on_use(
     r"(?:and |but |then |so |also |now |please |just |instead |after that |afterwards )*(?:please\b"
     r"|just \w|let's|lets |let us|don't|do not|never|can|could|would|will"
-    r"|i|i'm|i've|i'd|i'll|we|we're|we'd|you|they|he|she|it|it's|there|there's|the|my|our|this|that|what|why|how|when|who|if"
+    r"|i|i'm|i've|i'd|i'll|we|we're|we'd|you|they|he|she|it|it's|there|there's"
+    r"|the|my|our|this|that|what|why|how|when|who|if"
     r"|once|after|before|because|since|until|not)\b",
     re.IGNORECASE,
 )

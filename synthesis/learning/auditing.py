@@ -357,8 +357,11 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
 
 def _problems(state: State) -> Iterator[Todo]:
     for issue in state.active("hot_issue"):
-        check = issue.detail.check if isinstance(issue.detail, HotIssueDetail) else issue.text
-        told = f"Fix {shorten(one_line(check), _WORDS)}"
+        detail = issue.detail
+        check = detail.check if isinstance(detail, HotIssueDetail) else issue.text
+        silenced = isinstance(detail, HotIssueDetail) and detail.silenced
+        named = shorten(one_line(check), _WORDS)
+        told = f"Run {named} again" if silenced else f"Fix {named}"
         yield Todo(text=f"{told}.", command=f"agentx run {shlex.quote(f'{told} ({issue.id})')}")
     for item in state.active("capability"):
         if isinstance(item.detail, CapabilityDetail) and item.detail.works is False:

@@ -72,7 +72,7 @@ class StepsSeen(msgspec.Struct, frozen=True):
         return bool(self.seen) and self.share >= ENOUGH
 
 
-class _Shown(msgspec.Struct, frozen=True):
+class _SeenCall(msgspec.Struct, frozen=True):
     """What a tool call shows: its words, its programs, the names in it, and whether it worked."""
 
     words: frozenset[str]
@@ -126,7 +126,7 @@ def can_change(tool: str, command: str = "") -> bool:
 
 def is_change(call: ToolCallExecuted) -> bool:
     """Return whether a call changes something, or would have: it neither reads nor checks."""
-    command = command_of(call)
+    command = call.command_line
     return can_change(call.tool, command) and not (command and is_check_command(command))
 
 
@@ -151,31 +151,25 @@ def checked_rules(facts: Iterable[ToolCallExecuted | AgentMessageSent]) -> tuple
     return [name for name, kept in held.items() if kept], [name for name, kept in held.items() if not kept]
 
 
-def command_of(call: ToolCallExecuted) -> str:
-    """Return the command line of a call; empty for none."""
-    argument = call.arguments.get("command", "")
-    return call.command or (argument if isinstance(argument, str) else "")
-
-
 def _worked(call: ToolCallExecuted) -> bool:
     return call.status == "SUCCEEDED" and not call.exit_code
 
 
 def _only_failed_to_look(call: ToolCallExecuted) -> bool:
     """Return whether a call failed that would have changed nothing: it says nothing about a step."""
-    command = command_of(call)
+    command = call.command_line
     looked = call.tool in READING_TOOLS or bool(command and looks_only(command))
     return looked and not _worked(call)
 
 
-def _shown(call: ToolCallExecuted) -> _Shown:
-    command = command_of(call)
+def _shown(call: ToolCallExecuted) -> _SeenCall:
+    command = call.command_line
     paths = [change.path for change in call.changes]
     given = [value[:_CHARACTERS] for value in call.arguments.values() if isinstance(value, str)]
     programs = steps(command) if command else ()
     arguments = (word for one in programs for word in (one.program, *one.arguments))
     words = terms(" ".join((call.tool, command[:_CHARACTERS], *paths, *given)))
-    return _Shown(
+    return _SeenCall(
         words=frozenset(words) - _stems(_GENERAL),
         programs=programs,
         names=frozenset((call.tool, *paths, *given, *arguments)),
@@ -183,7 +177,7 @@ def _shown(call: ToolCallExecuted) -> _Shown:
     )
 
 
-def _fits(step: str, call: _Shown) -> bool:
+def _fits(step: str, call: _SeenCall) -> bool:
     """Return whether a call is evidence of a step: it runs the quoted command, or has enough of its words."""
     quoted = _QUOTED.findall(step)
     whole = [span for span in quoted if len(span.split()) > 1]
@@ -197,7 +191,7 @@ def _fits(step: str, call: _Shown) -> bool:
     return bool(wanted) and sum(map(call.has, wanted)) / len(wanted) >= FITS
 
 
-def _is_run(span: str, call: _Shown) -> bool:
+def _is_run(span: str, call: _SeenCall) -> bool:
     """Return whether a call runs the programs of a command line, at least with its arguments in order."""
     wanted = steps(span.replace(_LEFT_OUT, ""))
     return bool(wanted) and all(any(_runs(one, ran) for ran in call.programs) for one in wanted)
@@ -208,7 +202,7 @@ def _runs(wanted: ProgramCall, ran: ProgramCall) -> bool:
     return wanted.program == ran.program and all(word in rest for word in wanted.arguments)
 
 
-def _names(name: str, call: _Shown) -> bool:
+def _names(name: str, call: _SeenCall) -> bool:
     return any(one == name or one.endswith(f"/{name}") for one in call.names)
 
 

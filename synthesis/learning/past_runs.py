@@ -25,7 +25,7 @@ from agentx.storage.events.types import (
 from agentx.synthesis.checks.command import is_check_command, masks_exit_status
 from agentx.synthesis.checks.registry import parse_output
 from agentx.synthesis.language.words import vocabulary
-from agentx.synthesis.learning.following import command_of, is_change
+from agentx.synthesis.learning.following import is_change
 from agentx.synthesis.shell.command_line import ProgramCall, steps
 from agentx.synthesis.state.extractor import ReadBody
 
@@ -175,7 +175,7 @@ class RunReader(msgspec.Struct):
 
 
 def _moves(event: Event, call: ToolCallExecuted, read: ReadBody, *, announced: bool) -> list[RunMove]:
-    command = command_of(call)
+    command = call.command_line
     worked = call.status == "SUCCEEDED"
     # ran as configured, so the tool itself is the step
     if call.tool.startswith("run_") and call.tool != "run_command":

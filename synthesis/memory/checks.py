@@ -36,7 +36,9 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
         topic: Applies only if the text, its path or the user's message is about this; empty for always.
         doubt: Why it is uncertain whether the check says what the rule says; empty if it is certain. A
             doubtful check asks instead of denying.
-        by_hand: Whether the user wrote it; it then stays as it is when the rule's text is edited.
+        by_hand: Whether the user wrote it, or set the mode of one that a model wrote; it then stays as it is
+            when the rule's text is edited.
+        written_by: Name of the model that wrote it; empty if the user or the compiler did.
     """
 
     mode: Mode = "deny"
@@ -45,6 +47,7 @@ class BaseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     topic: str = ""
     doubt: str = ""
     by_hand: bool = False
+    written_by: str = ""
 
 
 class PathCheck(BaseCheck, frozen=True, kw_only=True, omit_defaults=True, tag="path"):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentx.storage.events.types import Event, Payload
-from agentx.storage.text import shorten
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.memory.items import (
     LAPSED,
     Detail,
@@ -17,6 +17,7 @@ from agentx.synthesis.memory.items import (
     HotIssueDetail,
     Link,
     MemoryItem,
+    RunTally,
     Scope,
     Status,
     Trust,
@@ -33,6 +34,9 @@ MODEL = "model"
 
 AGENT = "agent"
 """The ``extractor`` of what an agent settled."""
+
+CHECK_WRITER = "checks"
+"""The ``extractor`` of checks that a model wrote."""
 
 
 MAINTENANCE = "maintenance"
@@ -56,7 +60,9 @@ class Add(msgspec.Struct, frozen=True, tag="add"):
         """Describe the change in one line for the user."""
         item = self.item
         if isinstance(item.detail, HotIssueDetail):
-            return f"Hot issue {item.id} opens: {_check_name(item.detail)} fails"
+            silenced = not_passed(item.detail)
+            state = f"is {silenced}" if silenced else "fails"
+            return f"Hot issue {item.id} opens: {_check_name(item.detail)} {state}"
         state = "" if item.status == "active" else f" ({status_in_words(item)})"
         return f"New {sort_of(item).replace('_', ' ')} {item.id}{state}: {item.short or shorten(item.text)}"
 
@@ -117,7 +123,29 @@ def _check_name(detail: HotIssueDetail) -> str:
     return detail.check.rpartition("::")[2]
 
 
-Change = Add | Patch
+class Counted(msgspec.Struct, frozen=True, tag="counted"):
+    """The counts of a test run, with which the next run of the same command is compared.
+
+    Attributes:
+        id: Names the command: a digest, see :func:`agentx.synthesis.checks.issue_endings.counts_key`.
+        tally: The counts.
+        seq: Event of the run.
+    """
+
+    id: str
+    tally: RunTally
+    seq: int
+
+    def describe(self) -> str:
+        """Return an empty line: nothing for the user to know."""
+        return ""
+
+    def turns_hot_issue(self) -> bool:
+        """Return False."""
+        return False
+
+
+Change = Add | Patch | Counted
 
 
 def fits(change: Change) -> bool:
@@ -129,8 +157,8 @@ class Concluded(Payload, frozen=True):
     """Changes to memory, with the watermark up to which the facts were read.
 
     Attributes:
-        extractor: The author: an extractor's name, :data:`PERSON`, :data:`AGENT`, :data:`MODEL` or
-            :data:`MAINTENANCE`.
+        extractor: The author: an extractor's name, :data:`PERSON`, :data:`AGENT`, :data:`MODEL`,
+            :data:`CHECK_WRITER` or :data:`MAINTENANCE`.
         version: The extractor's version.
         through: Watermark: every fact up to this seq has been read, by a model, by maintenance, or by all
             other extractors. A change by the user leaves it unchanged.
@@ -150,12 +178,15 @@ class Concluded(Payload, frozen=True):
     def _line(self, _event: Event, /) -> str:
         if self.extractor == MAINTENANCE and self.changes:
             return f"Maintain memory: {len(self.changes)} item{'s' * (len(self.changes) != 1)}"
-        return "; ".join(change.describe() for change in self.changes[:3])
+        if self.extractor == CHECK_WRITER and self.changes:
+            names = (change.id for change in self.changes if isinstance(change, Patch))
+            return f"{one_line(self.model)} wrote checks of {', '.join(names)}"
+        return "; ".join(filter(None, (change.describe() for change in self.changes[:3])))
 
     def _rank(self, _event: Event, /) -> int:
         if any(change.turns_hot_issue() for change in self.changes):
             return 7
-        return 4 if self.changes else 2
+        return 4 if any(change.describe() for change in self.changes) else 2
 
 
 CONCLUSIONS: dict[str, type[Payload]] = {"Concluded": Concluded}

@@ -142,7 +142,7 @@ class RejectionDetail(msgspec.Struct, frozen=True, tag="rejection", omit_default
 Priority = Literal["critical", "high", "normal"]
 
 
-class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunTally(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many tests of a run were executed, and how many were not.
 
     Attributes:
@@ -163,8 +163,10 @@ class Tally(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ran + self.skipped + self.expected
 
 
-Silenced = Literal["", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved"]
-"""Why a check that no longer fails is not known to pass."""
+Silenced = Literal[
+    "", "skipped", "expected to fail", "unexpected pass", "deselected", "removed", "unproved", "fewer"
+]
+"""Why a check that no longer fails is not known to pass; ``fewer`` is about a whole run."""
 
 
 _NOT_PASSED: dict[Silenced, str] = {
@@ -174,6 +176,7 @@ _NOT_PASSED: dict[Silenced, str] = {
     "deselected": "not run any more: deselected",
     "removed": "not run any more: removed, renamed or not collected",
     "unproved": "not known to pass: a later run passes, but does not show that it ran",
+    "fewer": "not all run any more",
 }
 
 
@@ -199,6 +202,7 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
         note: How the run that no longer shows the failure differs from the one before; empty if unknown.
         tally: The counts of the run in which it last failed; ``None`` if the runner printed none.
         touched: Whether the file of the test, or a test configuration, changed since it last failed.
+        shared: Whether another check of the same name passed when it failed, so that its passes show nothing.
     """
 
     runner: str
@@ -215,8 +219,9 @@ class HotIssueDetail(msgspec.Struct, frozen=True, tag="hot_issue", omit_defaults
     tool: str = ""
     silenced: Silenced = ""
     note: str = ""
-    tally: Tally | None = None
+    tally: RunTally | None = None
     touched: bool = False
+    shared: bool = False
 
 
 def not_passed(detail: HotIssueDetail) -> str:

@@ -1,5 +1,5 @@
 """Ranking of search results, and summaries of files and memory.
 
 May import: storage, synthesis.chunking, synthesis.enforcement, synthesis.language, synthesis.memory,
-synthesis.similarity, synthesis.state.
+synthesis.model, synthesis.similarity, synthesis.state.
 """

@@ -7,15 +7,14 @@ normalised to 0..1 over the files, and they are added with fixed weights (measur
 """
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from agentx.storage.index.analysis import query_terms
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Ranked, Vector, is_symbol
+from agentx.synthesis.recall.file_prior import prior_of
 from agentx.synthesis.recall.retrieval import SCORE_DIGITS, SearchHit, as_hit, retrieve
-from agentx.synthesis.recall.wanted_files import wanted
 
 DEPTH = 200
 """Number of passages of each ranking that are added up."""
@@ -26,7 +25,6 @@ WORDS, MEANING, NAME = 1.0, 0.3, 0.26
 NEXT_BY_WORDS, NEXT_BY_MEANING = 0.4, 0.3
 """Weight of a file's next passage, as a share of the one before it."""
 
-_QUESTION = re.compile(r"\s*(?:where|which|what|how)\b|[^\n]*\?", re.IGNORECASE)
 _File = tuple[str, str]
 
 
@@ -50,10 +48,8 @@ def retrieve_files(
     """
     if k <= 0:
         return []
-    if wanted(query).first == "source" and _QUESTION.match(
-        query
-    ):  # one passage answers it, not the file as a whole
-        found = retrieve(index, query, vector, 10 * k, where, grouped=True)
+    if prior_of(query).first == "source":
+        found = retrieve(index, query, vector, 2 * k, where, grouped=True)
         return [hit for hit in found if hit.path][:k]
     first, _, rest = query.strip().partition("\n")
     lexical = _in_files(index.search_text(f"{first}\n{query}" if rest else query, DEPTH, where))

@@ -26,10 +26,14 @@ from agentx.storage.index.port import (
     is_symbol,
 )
 from agentx.storage.text import folded
-from agentx.synthesis.recall.wanted_files import Wanted, names, names_of, wanted
+from agentx.synthesis.recall.file_evidence import by_whole_file, subject_of
+from agentx.synthesis.recall.file_prior import NO_PRIOR, FilePrior, names, names_of, prior_of
 
 DEPTH = 50
 """Minimum number of hits of each ranking that are fused."""
+
+DEPTH_OF_QUESTION = 100
+"""The same, when a question asks where something is done: several passages of a file count."""
 
 STANDS_OUT_AT = 20
 """Place in a ranking that its best hit is compared with."""
@@ -54,6 +58,9 @@ looking for the user's message.
 
 LATER_SHARE = 0.8
 """Weight of a later part of a long message: its beginning says what it is about."""
+
+FAR = 0.35
+"""A question is not about files of a kind if they are less than this share as near as the nearest passage."""
 
 QUOTED_DEPTH = 300
 """Number of matches of a quoted phrase's words that are checked for the phrase itself."""
@@ -133,6 +140,10 @@ class FusionWeights(msgspec.Struct, frozen=True):
     vector: float = 0.5
 
 
+OF_QUESTION = FusionWeights(lexical=0.4, vector=0.6)
+"""Weights for files, when a question asks where something is done: its words are seldom those of the code."""
+
+
 def retrieve(
     index: MemoryIndex,
     query: str,
@@ -167,36 +178,21 @@ def retrieve(
     """
     if k <= 0:
         return []
-    depth = max(DEPTH, 2 * k)
-    with ThreadPoolExecutor(1) as beside:  # both searches wait for the index, not for Python
-        meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
-        lexical = index.search_text(query, depth, where)
-        by_meaning = meaning.result() if meaning else []
+    prior = prior_of(query)
+    depth = max(DEPTH_OF_QUESTION if prior.first == "source" else DEPTH, 2 * k)
+    found = _search(index, query, vector, depth, where, prior)
+    lexical, by_meaning = found.everything
     needles = exact_needles(query)
-    found = [ranked.chunk.text for ranked in (*lexical, *by_meaning)]
+    texts = [ranked.chunk.text for ranked in (*lexical, *by_meaning)]
     quoted: list[Ranked] = []
     for needle in needles:
         whole = [_with_words(needle)]
-        if needle != query.strip() and not any(_held(text, whole) for text in found):
+        if needle != query.strip() and not any(_held(text, whole) for text in texts):
             short = len(needle.split()) <= QUOTED_WORDS
             quoted += index.search_text(needle, max(depth, QUOTED_DEPTH) if short else depth, where)
-    asks = wanted(query)
-    everything = of_files = lexical, by_meaning
-    if asks.first and not where.kinds:  # or other files could take all places
-        narrowed = msgspec.structs.replace(where, kinds=(asks.first,))
-        most_words, nearest = (_of_kind(ranked, asks.first) for ranked in (lexical, by_meaning))
-        if len(lexical) >= depth:  # a shorter ranking has all of them
-            most_words = index.search_text(query, depth, narrowed)
-        if vector is not None and len(by_meaning) >= depth:
-            nearest = index.search_vector(vector, depth, narrowed)
-        if most_words or nearest:
-            of_files = most_words, nearest
-    by_kind = {
-        kind: weights or balance(*(of_files if kind in _FILES else everything), gain)
-        for kind, gain in MEANING_GAIN.items()
-    }
-    hits = _fuse(everything, of_files, quoted, by_kind, (depth, asks))
-    hits = _without_symbols(hits)
+    hits = _without_symbols(_fuse(found, quoted, weights, depth))
+    if found.prior.first == "source":
+        hits = _of_whole_files(hits, _tests(found, depth))
     wholes = list(map(_with_words, needles))
     held = {hit.id: _held(hit.text, wholes) for hit in hits}
     named = names(query)
@@ -205,6 +201,77 @@ def retrieve(
     found_hits = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
     found_hits.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
     return _by_file(_distinct(found_hits, len(found_hits)), k) if grouped else _distinct(found_hits, k)
+
+
+_Rankings = tuple[Sequence[Ranked], Sequence[Ranked]]
+"""By words and by meaning."""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """The rankings for a query.
+
+    Attributes:
+        everything: Of all passages.
+        of_files: Of the kind of files that is asked for; of all passages if none is.
+        prior: Weights of the kinds of files.
+    """
+
+    everything: _Rankings
+    of_files: _Rankings
+    prior: FilePrior
+
+
+def _search(
+    index: MemoryIndex, query: str, vector: Vector | None, depth: int, where: Filter, prior: FilePrior
+) -> _Found:
+    """Rank all passages, and those of the kind of files that is asked for: others could take all places."""
+    if not prior.first or not {prior.first}.issuperset(where.kinds):
+        everything = _both(index, query, vector, depth, where)
+        return _Found(everything, everything, prior)
+    subject = subject_of(query)
+    narrowed = msgspec.structs.replace(where, kinds=(prior.first,))
+    of_files = _both(index, subject, vector, depth, narrowed)
+    everything = of_files if where.kinds else _both(index, subject, vector, depth, where)
+    if not any(of_files) or _is_far(of_files[1], everything[1]):
+        everything = _both(index, query, vector, depth, where)
+        return _Found(everything, everything, NO_PRIOR)
+    return _Found(everything, of_files, prior)
+
+
+def _is_far(of_files: Sequence[Ranked], everything: Sequence[Ranked]) -> bool:
+    """Return whether the files that a question seems to ask for are about something else."""
+    return bool(everything) and (not of_files or of_files[0].score < FAR * everything[0].score)
+
+
+def _both(index: MemoryIndex, text: str, vector: Vector | None, depth: int, where: Filter) -> _Rankings:
+    with ThreadPoolExecutor(1) as beside:  # both searches wait for the index, not for Python
+        meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
+        lexical = index.search_text(text, depth, where)
+        return lexical, meaning.result() if meaning else []
+
+
+def _of_whole_files(hits: Sequence[SearchHit], tests: Mapping[tuple[str, str], float]) -> list[SearchHit]:
+    """Give the best passage of each source file the score of the whole file."""
+    passages = [(hit.id, (hit.source, hit.path), hit.score) for hit in hits if hit.file_kind == "source"]
+    scores, scale = by_whole_file(passages, tests)
+    return [
+        msgspec.structs.replace(hit, score=round(scores.get(hit.id, scale * hit.score), SCORE_DIGITS))
+        if hit.path
+        else hit
+        for hit in hits
+    ]
+
+
+def _tests(found: _Found, depth: int) -> dict[tuple[str, str], float]:
+    """Return the level of the best passage of each file of tests, on the scale of the source files."""
+    way = 1 if found.everything[1] else 0
+    ranked = [one for one in found.everything[way] if one.chunk.file_kind == "test"]
+    levels = _between(ranked, found.of_files[way], depth) if found.of_files[way] else {}
+    best: dict[tuple[str, str], float] = {}
+    for one in ranked:
+        file = one.chunk.source, one.chunk.path
+        best[file] = max(best.get(file, 0.0), levels.get(one.chunk.id, 0.0))
+    return best
 
 
 def to_embed(chunk: Chunk) -> str:
@@ -291,19 +358,17 @@ def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
     return sum(needle in plain for needle in likely)
 
 
-_Rankings = tuple[Sequence[Ranked], Sequence[Ranked]]
-"""By words and by meaning."""
-
-
 def _fuse(
-    everything: _Rankings,
-    of_files: _Rankings,
-    quoted: Sequence[Ranked],
-    weights: Mapping[ChunkKind, FusionWeights],
-    by: tuple[int, Wanted],
+    found: _Found, quoted: Sequence[Ranked], weights: FusionWeights | None, depth: int
 ) -> list[SearchHit]:
-    """Fuse the rankings; ``of_files`` are those of the kind of files that is asked for, or the same."""
-    depth, asks = by
+    everything, of_files = found.everything, found.of_files
+    of_question = found.prior.first == "source" and all(of_files)
+    by_kind = {
+        kind: weights
+        or (OF_QUESTION if of_question and kind in _FILES else None)
+        or balance(*(of_files if kind in _FILES else everything), gain)
+        for kind, gain in MEANING_GAIN.items()
+    }
     lexical, by_meaning = (
         _merged(one, other) if other is not one else one
         for one, other in zip(everything, of_files, strict=True)
@@ -317,10 +382,10 @@ def _fuse(
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
     hits = []
     for i, chunk in chunks.items():
-        each = weights[chunk.kind]
+        each = by_kind[chunk.kind]
         score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
         if chunk.file_kind:
-            score *= asks.weights[chunk.file_kind]
+            score *= found.prior.weights[chunk.file_kind]
         if chunk.kind == "message":
             by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
             score *= by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
@@ -357,10 +422,6 @@ def _between(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> d
     if top <= floor:
         return {one.chunk.id: 1.0 for one in ranked}
     return {one.chunk.id: min(max((one.score - floor) / (top - floor), 0.0), 1.0) for one in ranked}
-
-
-def _of_kind(ranked: Sequence[Ranked], kind: FileKind) -> list[Ranked]:
-    return [one for one in ranked if kind in {one.chunk.kind, one.chunk.file_kind}]
 
 
 def _merged(one: Sequence[Ranked], other: Sequence[Ranked]) -> list[Ranked]:

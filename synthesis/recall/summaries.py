@@ -5,7 +5,7 @@ Both are pure and deterministic: the same files and items give the same text.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, islice
 from pathlib import PurePosixPath
 
@@ -78,7 +78,10 @@ class DirectorySummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def directory_purpose(
-    path: str, files: Mapping[str, str | None], rules: Sequence[MemoryItem] = ()
+    path: str,
+    files: Mapping[str, str | None],
+    rules: Sequence[MemoryItem] = (),
+    describe: Callable[[str], str] | None = None,
 ) -> DirectorySummary:
     r"""Summarise a directory: its stated purpose, its contents, and the rules that apply there.
 
@@ -89,6 +92,7 @@ def directory_purpose(
             too large to read.
         rules: Memory items that could apply. Those that are active and whose scope includes the directory are
             shown.
+        describe: Called with an outline of the files if none of them states the purpose; may return nothing.
 
     >>> files = {"app/README.md": "# Billing\n\nPays invoices when they are due."}
     >>> print(directory_purpose("app", files).text)
@@ -110,8 +114,12 @@ def directory_purpose(
         lines = [_item_line(rule) for rule in applying[:MAX_RULES]]
         more = [f"- … and {len(applying) - MAX_RULES} more"] if len(applying) > MAX_RULES else []
         shown_rules = "\n".join(["## Rules that apply here", *lines, *more])
-    head = [f"# {directory or '.'}", _purpose(inside), shown_rules, _counts(inside)]
-    text = _fit(head, list(_file_lines(inside)), len(inside))
+    lines = list(_file_lines(inside))
+    purpose = _purpose(inside)
+    if not purpose and inside and describe is not None:
+        purpose = describe("\n".join([f"# {directory or '.'}", _counts(inside), *lines]))
+    head = [f"# {directory or '.'}", purpose or _names(inside), shown_rules, _counts(inside)]
+    text = _fit(head, lines, len(inside))
     ids = tuple(rule.id for rule in applying)
     return DirectorySummary(path=directory, text=text, files=len(inside), rules=ids)
 
@@ -180,8 +188,8 @@ def _reaches(pattern: str, directory: str) -> bool:
 def _purpose(files: Mapping[str, str | None]) -> str:
     """Return what describes a directory best.
 
-    That is the first paragraph of the README, the description of the package or of the best file, or else
-    the names of its files and directories.
+    That is the first paragraph of the README, or the description of the package or of the best file; empty if
+    there is none.
     """
     own = {name: text for name, text in files.items() if text and "/" not in name}
     for name in sorted(filter(_README.match, own), key=lambda name: (len(name), name)):
@@ -191,6 +199,11 @@ def _purpose(files: Mapping[str, str | None]) -> str:
     for name in sorted(own, key=lambda name: (not _PACKAGE.fullmatch(name), _prominence(name))):
         if words := _describe(name, own[name]):
             return words if _PACKAGE.fullmatch(name) else f"{name}: {words}"
+    return ""
+
+
+def _names(files: Iterable[str]) -> str:
+    """Return the names of the files and directories of a directory that nothing describes."""
     parts = (PurePosixPath(name).parts[0].partition(".")[0] for name in files)
     names = [name[:60] for name in dict.fromkeys(parts) if name and not _PACKAGE.match(f"{name}.py")]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

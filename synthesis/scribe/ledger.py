@@ -205,7 +205,7 @@ class Ledger:
         for change in changes:
             if isinstance(change, Patch):
                 self.patch(change)
-            else:
+            elif isinstance(change, Add):
                 self._items[change.item.id] = change.item
                 self.changes.append(change)
 

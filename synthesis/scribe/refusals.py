@@ -122,7 +122,7 @@ def _kept(change: Change, refusal: Refusal, whole: Evidence) -> Change | None:
 
     What must not be done from now on becomes a rejection.
     """
-    if isinstance(change, Patch):
+    if not isinstance(change, Add):
         return change
     item, detail = change.item, change.item.detail
     if isinstance(detail, RejectionDetail):
@@ -189,7 +189,7 @@ def general(match: re.Match[str], words: str) -> str:
 
 def _forbids(change: Change) -> bool:
     """Return whether a change adds a ban or a rejection."""
-    detail = None if isinstance(change, Patch) else change.item.detail
+    detail = change.item.detail if isinstance(change, Add) else None
     bans = isinstance(detail, ConstraintDetail) and detail.modality == "must_not"
     return bans or isinstance(detail, RejectionDetail)
 
@@ -198,7 +198,7 @@ def _enter(ledger: Ledger, change: Change, whole: Evidence) -> bool:
     """Apply a change. Return whether it rejects an idea, for the first time or again."""
     if isinstance(change, Patch):
         return ledger.patch(change).kind == "rejection"
-    if change.item.kind != "rejection":
+    if not isinstance(change, Add) or change.item.kind != "rejection":
         ledger.take((change,))
         return False
     if same := _known(ledger, change.item.text):

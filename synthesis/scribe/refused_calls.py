@@ -15,8 +15,7 @@ from typing import Any
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import RefusedCall
-from agentx.synthesis.shell.effects import effects
-from agentx.synthesis.shell.repeated_commands import repeats_command
+from agentx.synthesis.shell.repeated_commands import removed_by, repeats_command
 
 NEAR = 0.8
 """Minimum likeness of the contents of two writes of one file."""
@@ -85,7 +84,7 @@ def repeats_call(refused: RefusedCall, tool: str, arguments: Mapping[str, Any], 
 def _removes_again(refused: RefusedCall, tool: str, command: str, path: str, root: str) -> bool:
     """Return whether one call removes by a tool what the other removes by a command."""
     former = refused.arguments.get("command", "")
-    removed = {_path(one.path, root) for one in effects(former or command) if one.removes}
+    removed = {_path(one, root) for one in removed_by(former or command)}
     other = path if former else _path(refused.arguments.get("path", ""), root)
     return bool(_REMOVES.search(tool if former else refused.tool)) and other in removed
 

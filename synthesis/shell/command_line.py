@@ -7,9 +7,9 @@ too. A line that does not parse is read as far as possible, and is not :attr:`Co
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from itertools import islice, product
+from itertools import islice, product, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -95,20 +95,47 @@ def steps(command: str) -> tuple[ProgramCall, ...]:
     return tuple(call for call in read_command(command).calls if call.program)
 
 
-def located(command: str) -> Iterator[tuple[ProgramCall, str]]:
-    """Yield the programs that a command line runs, each with the directory to which it changed before.
+@lru_cache(maxsize=64)
+def located(command: str) -> tuple[tuple[ProgramCall, str], ...]:
+    """Return the programs that a command line runs, each with the directory in which it works.
 
-    >>> [(call.program, folder) for call, folder in located("(cd web && npm test); ls")]
-    [('cd', ''), ('npm', 'web'), ('ls', '')]
+    >>> [(call.program, folder) for call, folder in located("(cd web && npm test); git -C api pull; ls")]
+    [('cd', ''), ('npm', 'web'), ('git', 'api'), ('ls', '')]
     """
     folders: dict[tuple[int, ...], str] = {}
+    found: list[tuple[ProgramCall, str]] = []
     for call in read_command(command).calls:
         # A subshell begins where its parent is; what it changes to is gone with it.
         within = (call.shells[:count] for count in range(len(call.shells), -1, -1))
         folder = next((folders[shells] for shells in within if shells in folders), "")
-        yield call, folder
+        own = _own_folder(call)
+        found.append((call, posixpath.normpath(posixpath.join(folder, own)) if own else folder))
         if call.program in {"cd", "pushd"} and call.arguments:
             folders[call.shells] = posixpath.normpath(posixpath.join(folder, call.arguments[-1]))
+    return tuple(found)
+
+
+_FOLDER_FLAGS = {
+    **dict.fromkeys(("git", "go", "cargo"), ("-C",)),
+    **dict.fromkeys(("make", "gmake", "ninja"), ("-C", "--directory")),
+    **dict.fromkeys(("npm", "pnpm"), ("-C", "--prefix", "--dir")),
+    **dict.fromkeys(("yarn", "bun"), ("--cwd",)),
+    **dict.fromkeys(("terraform", "tofu"), ("-chdir",)),
+    **dict.fromkeys(("uv", "poetry"), ("-C", "--directory", "--project")),
+    **dict.fromkeys(("gradle", "gradlew"), ("-p", "--project-dir")),
+    **dict.fromkeys(("composer", "just"), ("-d", "--working-dir", "--working-directory")),
+}
+"""By program, the flags that name the directory in which it works."""
+
+
+def _own_folder(call: ProgramCall) -> str:
+    """Return the directory that a program's own option names; empty for none."""
+    flags = _FOLDER_FLAGS.get(call.program, ())
+    for word, following in zip_longest(call.arguments, call.arguments[1:], fillvalue=""):
+        flag, joined, value = word.partition("=")
+        if flag in flags:
+            return value if joined else following
+    return ""
 
 
 # --- the syntax tree ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ are not seen here. If the command runs in a copy, its result is checked instead.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -310,6 +311,7 @@ _HIDES = re.compile(r"\$[(\[]|`|[<>]\(|\$\{(?!\w+\})")
 """Expansions that run something, or may evaluate a text that does."""
 
 
+@lru_cache(maxsize=512)
 def looks_only(command: str) -> bool:
     """Return whether a command line certainly changes nothing: all its programs only show something.
 

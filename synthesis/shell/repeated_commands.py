@@ -29,12 +29,13 @@ _DESTROYS = vocabulary(
 
 _LEAVES = vocabulary(
     """
-    publish deploy release apply send upload promote rollout sendmail mail submit transfer pay merge login
+    publish push deploy release apply send upload promote rollout sendmail mail submit transfer pay merge
+    login
     """
 )
 """Words of a command whose effect leaves the machine, or cannot be taken back, whatever its target."""
 
-_MILD = {"git": frozenset(("reset",)), "npm": frozenset(("restart",))}
+_MILD = {"git": frozenset(("reset", "push")), "npm": frozenset(("restart",))}
 """Words that are harmless for a program without a strong flag."""
 
 _STRONG_FLAGS = vocabulary(
@@ -69,6 +70,9 @@ _SHOWS = vocabulary(
     """
 )
 """Words of a command that only shows something."""
+
+_OBJECTS = vocabulary("release deploy mail submit transfer")
+"""Words that are the object of a command if a verb follows: ``gh release view``."""
 
 _MODE = re.compile(r"0?[0-7]{2}[2367]|(?:[ugo]*[oa][ugo]*)?\+[rx]*w[rwx]*")
 """A mode that lets everybody write."""
@@ -155,13 +159,19 @@ def _repeats(former: _Step, now: _Step) -> bool:
 
 def _removes_again(refused: str, command: str) -> bool:
     """Return whether a command removes a file that a refused one would have removed, by any program."""
-    gone = {posixpath.normpath(one.path) for one in effects(refused) if one.removes}
-    going = {posixpath.normpath(one.path) for one in effects(command) if one.removes} if gone else set()
+    gone = removed_by(refused)
+    going = removed_by(command) if gone else frozenset[str]()
     return any(
         one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
         for one in gone
         for other in going
     )
+
+
+@lru_cache(maxsize=512)
+def removed_by(command: str) -> frozenset[str]:
+    """Return the paths that a command line removes or moves away, normalised."""
+    return frozenset(posixpath.normpath(one.path) for one in effects(command) if one.removes)
 
 
 def _local(command: str, root: str) -> str:
@@ -243,6 +253,8 @@ def _word(word: str) -> str:
 def _verb(program: str, words: list[str]) -> str:
     """Return the word that says what a program does: one with a lasting effect, else the first."""
     plain = [word for word in words if re.fullmatch(r"[A-Za-z][\w:.-]*", word)]
+    if plain[0:1] and plain[0] in _OBJECTS and set(plain[1:2]) & (_SHOWS | _DESTROYS | _LEAVES):
+        return plain[1]
     if program in _DESTROYS | _LEAVES | {"chmod", "chown", "cp", "mv"}:
         return ""
     known = (word for word in plain if set(_PARTS.split(word.casefold())) & (_DESTROYS | _LEAVES))

@@ -30,11 +30,11 @@ from agentx.storage.events.types import (
     WorkspaceCreated,
 )
 from agentx.storage.log.history import Position
-from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded
-from agentx.synthesis.memory.items import Kind, MemoryItem, Status
+from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, PERSON, Add, Concluded, Counted
+from agentx.synthesis.memory.items import Kind, MemoryItem, RunTally, Status
 from agentx.synthesis.state.mind import Mind
 
-FOLD_VERSION = 9
+FOLD_VERSION = 10
 """Raised whenever the same history would fold to a different state. Snapshots of another version are ignored.
 """
 
@@ -54,6 +54,9 @@ RECENT_INSTRUCTIONS, RECENT_DIRECTIVES = 20, 5
 """Number of sequence numbers kept for the director: the user's messages, and directives including failed
 ones.
 """
+
+COUNTED_COMMANDS = 200
+"""Number of commands whose latest test counts are kept."""
 
 RUN_TEXT = 500
 """Characters kept of a run's task and of its result."""
@@ -208,6 +211,7 @@ class State(msgspec.Struct, kw_only=True):
         files: Files whose class is enforced, by the pipeline that declares it.
         leases: Exclusive write locks, by path.
         minds: Memory buffers of cognitive agents, by session.
+        tallies: The counts of the latest test run of each command, by a digest of the command.
         counts: Number of events folded, by type.
         unknown: Number of events of a type unknown to this version.
     """
@@ -233,6 +237,7 @@ class State(msgspec.Struct, kw_only=True):
     files: dict[str, tuple[FileRule, ...]] = msgspec.field(default_factory=dict)
     leases: dict[str, Lease] = msgspec.field(default_factory=dict)
     minds: dict[str, Mind] = msgspec.field(default_factory=dict)
+    tallies: dict[str, RunTally] = msgspec.field(default_factory=dict)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     unknown: int = 0
 
@@ -292,6 +297,7 @@ class State(msgspec.Struct, kw_only=True):
             files=dict(self.files),
             leases=dict(self.leases),
             minds=dict(self.minds),
+            tallies=dict(self.tallies),
             counts=dict(self.counts),
         )
 
@@ -372,6 +378,9 @@ def _conclude(state: State, event: Event, concluded: Concluded) -> None:
     else:
         state.watermark = max(state.watermark, concluded.through)
     for change in concluded.changes:
+        if isinstance(change, Counted):
+            _count(state, change)
+            continue
         if isinstance(change, Add):
             item = msgspec.structs.replace(change.item, created_seq=event.seq, created_at=event.at)
         elif change.id in state.items:
@@ -382,6 +391,13 @@ def _conclude(state: State, event: Event, concluded: Concluded) -> None:
         state.items[item.id] = msgspec.structs.replace(
             item, by_hand=by_hand, changed_seq=event.seq, changed_at=event.at
         )
+
+
+def _count(state: State, counted: Counted) -> None:
+    state.tallies.pop(counted.id, None)
+    state.tallies[counted.id] = counted.tally
+    if len(state.tallies) > COUNTED_COMMANDS:
+        del state.tallies[next(iter(state.tallies))]
 
 
 def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSent) -> None:

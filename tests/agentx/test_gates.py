@@ -15,8 +15,8 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import TaskGraded, ToolCallExecuted
 from agentx.synthesis.gates.action_gate import MAX_TOKENS
 from agentx.synthesis.learning.grading import NOT_PERMANENT
-from agentx.synthesis.memory.checks import PathCheck, TextCheck
-from agentx.synthesis.memory.items import RuleDetail
+from agentx.synthesis.memory.checks import CommandCheck, PathCheck, TextCheck
+from agentx.synthesis.memory.items import RuleDetail, Scope
 from agentx.synthesis.model.scripted import ScriptedModel
 from agentx.tools.storage_tools import Written
 from agentx.tools.toolbox import Toolbox
@@ -52,6 +52,57 @@ def facts(ws, kind):
 
 def results(ws):
     return [event.data for event in facts(ws, ToolCallExecuted)]
+
+
+# --- what was ruled out ---
+
+COMPOSE = "services:\n  sessions:\n    image: redis:7\n"
+
+
+def test_a_write_that_brings_in_what_was_ruled_out_asks_before_it_is_made(ws):
+    ws.say("Redis for sessions is off the table, ops won't run another stateful thing.")
+    (ruled,) = ws.memory("rejection")
+    planned = {"path": "compose.yml", "content": COMPOSE}
+    before = ws.gates.before("give the sessions a store", tool="Write", arguments=planned)
+    assert (before.verdict, before.asked_by) == ("ask", (ruled.id,))
+    assert "Redis" in before.reason
+    assert "compose.yml" in before.reason
+    result = ws.tools.call("write_file", planned, call_id="w", run="r")
+    assert result.approval_needed
+    assert not list(ws.artifacts.iterdir())
+    ws.approve("w", approved=True)
+    assert ws.tools.call("write_file", planned, call_id="w", run="r").status == "SUCCEEDED"
+    more = {"path": "compose.yml", "content": f"{COMPOSE}  cache:\n    image: redis:7\n"}
+    assert ws.tools.call("write_file", more, run="r").status == "SUCCEEDED"
+
+
+def test_a_command_asks_also_for_what_is_only_perhaps_ruled_out(configured):
+    ws = configured(ON)
+    ws.say("we're not doing Tailwind")
+    (candidate,) = ws.memory("rejection", status="candidate")
+    asked = ws.tools.gates.before_call("run_command", {"command": "npm i -D tailwindcss"}, run="r")
+    assert asked.flows == (candidate.id,)
+    assert "Tailwind" in asked.ask
+    for command in ("npm uninstall tailwindcss", "grep -rn tailwind .", "npm i -D bulma"):
+        assert not ws.tools.gates.before_call("run_command", {"command": command}, run="r").ask
+
+
+def test_an_action_in_words_that_proposes_what_was_ruled_out_asks(ws):
+    ws.say("Kubernetes has no place in this project.")
+    assert ws.gates.before("write the manifests for Kubernetes and a chart").verdict == "ask"
+    assert ws.gates.before("explain why we do not use Kubernetes").verdict != "ask"
+
+
+def test_the_gate_names_what_it_could_not_analyse_of_a_command(configured):
+    ws = configured(ON)
+    command = {"command": "npm test && bash ship.sh"}
+    assert ws.gates.before("ship it", tool="Bash", arguments=command).unread == ()
+    ws.say(NO_REQUIREMENTS)
+    verdict = ws.gates.before("ship it", tool="Bash", arguments=command)
+    assert verdict.unread == ("bash ship.sh",)
+    assert "Not analysed: `bash ship.sh`." in verdict.text
+    notes = [ws.tools.gates.before_call("run_command", command, run="r").note for _ in range(2)]
+    assert ["Not analysed" in note for note in notes] == [True, False]
 
 
 # --- before ----------------------------------------------------------------------------------------------------------
@@ -189,6 +240,26 @@ def test_a_call_that_says_nothing_is_known_by_the_name_of_its_tool(ws):
     ws.remember("rejection", "sending mail")
     assert ws.gates.before("", tool="TodoWrite", arguments={"todos": []}).verdict == "allow"
     assert ws.gates.before("", tool="send_mail", arguments={"to": ["a"]}).verdict == "deny"
+
+
+@pytest.mark.parametrize("name", ["cwd", "workdir", "working_directory"])
+def test_a_command_runs_in_the_directory_that_the_call_names(ws, name):
+    ws.remember("constraint", "In infra/, never run terraform apply.")
+    ws.remember("constraint", "Never create a requirements.txt file in infra/.")
+    flags = (CommandCheck(programs=("git push",), required_flags=("--signed",)),)
+    ws.remember("constraint", "In infra, pushes are signed.", scope=Scope(paths=("infra/**",)), checks=flags)
+
+    def before(command, folder):
+        return ws.gates.before("", tool="Bash", arguments={"command": command, name: str(folder)})
+
+    root = ws.engine.artifacts.root
+    assert before("terraform apply", root).verdict != "deny"
+    assert before("terraform apply", "web").verdict != "deny"
+    assert before("terraform apply", root / "infra").verdict == "deny"
+    assert before("terraform apply", "infra").verdict == "deny"
+    assert before("echo x > requirements.txt", "infra").verdict == "deny"
+    assert before("echo x > requirements.txt", root).verdict != "deny"
+    assert before("git push", "infra").corrected == "git push --signed"
 
 
 def test_reading_a_forbidden_file_is_no_write(ws):

@@ -18,7 +18,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     ToolCallRequested,
 )
-from agentx.synthesis.memory.items import sort_of
+from agentx.synthesis.memory.items import checks_of, sort_of
 from agentx.synthesis.model.port import ModelError, Reply, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 
@@ -501,3 +501,43 @@ def test_a_run_completes_what_it_was_asked_and_not_what_waited_before_it(ws, tmp
         "Make the buy button blue in shop.css.": "active",
         "Please write the outlook for March.": "closed",
     }
+
+
+VAGUE = "From now on, use short names whenever that seems kind to readers."
+
+
+def test_a_model_that_reads_a_rule_writes_its_checks_once(ws):
+    ws.remember("constraint", "Keep the reports tidy at all times.")
+    ws.say(VAGUE)
+    (rule,) = (item for item in ws.memory("constraint") if item.text in VAGUE)
+    model = Model({}, {"checks": [{"kind": "size", "of": "line", "unit": "characters", "at_most": 100}]})
+    ran = ws.scribe.run(model)
+    assert [(one.id, len(one.checks)) for one in ran.written] == [(rule.id, 1)]
+    assert ran.usage.prompt_tokens == 20
+    assert checks_of(ws.state.items[rule.id])[0].mode == "observe"
+    ws.say("Hello.")
+    assert ws.scribe.run(Model()).written == ()
+
+
+def test_a_rule_that_the_model_cannot_check_is_asked_about_once(ws):
+    ws.say(VAGUE)
+    first = Model({}, {"checks": [], "why_not": "Taste."})
+    assert [one.why_not for one in ws.scribe.run(first).written] == ["Taste."]
+    ws.say("Hello.")
+    again = Model()
+    ws.scribe.run(again)
+    assert len(again.asked) == 1
+
+
+def test_notes_count_although_the_model_fails_at_the_checks(ws):
+    ws.say(VAGUE)
+    ran = ws.scribe.run(Model({}, ModelError("own/model is down")))
+    assert (ran.messages, ran.written, ran.left) == (1, (), 0)
+
+
+def test_no_checks_are_written_where_the_settings_say_so(configured):
+    ws = configured("[scribe]\nwrite_checks = false\n")
+    ws.say(VAGUE)
+    model = Model()
+    assert ws.scribe.run(model).written == ()
+    assert len(model.asked) == 1

@@ -11,6 +11,7 @@ import pytest
 from agentx import Workspace
 from agentx.search import indexer
 from agentx.search.background_worker import SearchLate, done_by
+from agentx.search.event_chunks import Passages
 from agentx.search.kept_vectors import KeptVectors
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
@@ -28,6 +29,42 @@ def test_a_fresh_write_is_found_at_once_and_what_it_replaced_is_not(ws):
     ws.tools.write_file("a.md", "The otter swims.\n")
     assert paths(ws.search("walrus", kind="artifact")) == set()
     assert paths(ws.search("otter")) == {"a.md"}
+
+
+def test_a_search_does_not_wait_until_an_import_is_read_and_says_so(ws, tmp_path, monkeypatch):
+    """The background worker reads it; what was there before is found."""
+    monkeypatch.setattr(ws.engine.indexer, "start", lambda: None)
+    ws.tools.write_file("old.md", "The walrus sleeps.\n")
+    assert ws.search("walrus")
+    (tmp_path / "tree").mkdir()
+    for number in range(indexer.UNREAD + 1):
+        (tmp_path / "tree" / f"{number}.md").write_text(f"Walrus {number} swims.\n")
+    ws.import_project(tmp_path / "tree")
+    found = ws.tools.search_memory(query="walrus")
+    assert {hit.path for hit in found.hits} == {"old.md"}
+    assert "still being read" in found.note
+    assert ws.engine.indexer.unread
+    assert ws.settle()
+    assert len(paths(ws.search("walrus", k=100, kind="artifact"))) == indexer.UNREAD + 2
+    assert not ws.engine.indexer.unread
+
+
+def test_an_import_is_found_in_parts_while_it_is_read(ws, tmp_path, monkeypatch):
+    monkeypatch.setattr(indexer, "_BATCH_CHUNKS", 2)
+    (tmp_path / "tree").mkdir()
+    for number in range(9):
+        (tmp_path / "tree" / f"{number}.md").write_text(f"Walrus {number} swims.\n")
+    ws.import_project(tmp_path / "tree")
+    seen, of = [], Passages.of
+
+    def watched(self, event):
+        for chunk in of(self, event):
+            seen.append(ws.engine.indexer.index.count())
+            yield chunk
+
+    monkeypatch.setattr(Passages, "of", watched)
+    ws.engine.indexer.catch_up()
+    assert seen[0] < seen[4] < seen[8]
 
 
 def test_a_hit_names_the_commit_that_brought_it(ws):

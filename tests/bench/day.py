@@ -77,8 +77,44 @@ def _running(scratch: Path, root: Path) -> Iterator[Figure]:
                 *promised,
                 beside=beside,
             )
+        yield from _gated(ws)
 
 
+def _gated(ws: Workspace) -> Iterator[Figure]:
+    """The gate before different calls: words, command lines, and writes of code and of manifests."""
+    for said in ("Redis is off the table.", "We're done with Webpack for good.", "no more cron jobs in here"):
+        ws.say(said)
+    packages = ("httpx", "left-pad", "lodash", "polars", "structlog", "zod")
+    ws.gates.before(_ACTION)
+    for name, call in {
+        "words": lambda n: ("", {"action": f"deploy service {n} to production"}),
+        "a command": lambda n: (
+            "Bash",
+            {"command": f"cd app{n} && npm i -D {packages[n % 6]}@{n} && make build-{n}"},
+        ),
+        "a write": lambda n: (
+            "Write",
+            {"file_path": f"src/part{n}.py", "content": f"import {packages[n % 6]}\n\nrate = {n}\n" * 40},
+        ),
+    }.items():
+        taken = Taken()
+        for number in range(_GATED):
+            tool, given = call(number)
+            words = str(given.pop("action", ""))
+            taken.run(
+                lambda words=words, tool=tool, given=given: ws.gates.before(words, tool=tool, arguments=given)
+            )
+        yield Figure(
+            f"day_gate_{_key(name.split())}_p95_ms",
+            f"gate pre before {name}, running, p95 of {_GATED}, ms",
+            taken.percentile_ms(95),
+            20,
+            10,
+            beside=f"p50 {taken.median_ms:.1f} ms; processor {taken.processor_ms:.1f} ms",
+        )
+
+
+_GATED = 200
 _PROMISED = {"flow check": (50, 20), "gate pre": (1_000, 20)}
 
 

@@ -215,3 +215,9 @@ def test_tasks_graded_failed_are_listed_until_they_are_graded_passed():
         ("Close the month", "r-3", "f-1", "Lock first.", "x"),
         ("Print it", "r-4", "", "", "x"),
     ]
+
+
+def test_a_silenced_test_is_to_be_run_again():
+    silenced = HotIssueDetail("pytest", "tests/test_a.py::test_b", silenced="skipped")
+    told = audit(history((SINCE, "", added(item("h-1", "hot_issue", detail=silenced)))), SINCE, "/news")
+    assert [todo.text for todo in told.todo] == ["Run tests/test_a.py::test_b again."]

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.enforcement.breaches import CheckedChange
+from agentx.synthesis.enforcement.evaluate import evaluate_command
 from agentx.synthesis.enforcement.functions import functions_of, is_meant
-from agentx.synthesis.memory.checks import DependencyCheck, SizeCheck, TextCheck
+from agentx.synthesis.memory.checks import CommandCheck, DependencyCheck, PathCheck, SizeCheck, TextCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     Evidence,
@@ -389,6 +390,9 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
 # --- compiling ---
 
 
+PERHAPS = "The user may have allowed it."
+
+
 @pytest.mark.parametrize(
     ("text", "modality", "check"),
     [
@@ -399,8 +403,8 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never edit src/generated/api.py.", "must_not", forbid_path(("src/generated/api.py",), frozen=True)),
         ("Never commit *.log files", "must_not", forbid_path(("**/*.log", "*.log"))),
         ("Never create .env files", "must_not", forbid_path(("**/.env", ".env", "**/.env.*", ".env.*"))),
-        ("Never edit setup.py without asking me", "must_not", None),
-        ("Never create a requirements.txt file unless I ask", "must_not", None),
+        ("Never edit setup.py without asking me", "must_not", PathCheck(paths=("**/setup.py",), actions=("create", "change", "delete"), doubt=PERHAPS)),
+        ("Never create a requirements.txt file unless I ask", "must_not", PathCheck(paths=("**/requirements.txt",), doubt=PERHAPS)),
         ("Never create files in a hurry", "must_not", None),
         ("Never mention Elon Musk.", "must_not", forbid_text(("Elon Musk",))),
         ("Never mention Elon Musk or Jeff Bezos again", "must_not", forbid_text(("Elon Musk", "Jeff Bezos"))),
@@ -409,26 +413,25 @@ def test_a_required_import_must_be_there_but_in_an_empty_module():
         ("Never use em dashes", "must_not", forbid_text(("—",))),
         ("Never mention our competitors", "must_not", None),
         ("Never mention Elon Musk unless I ask", "must_not", None),
-        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",), doubt="whether “Redux” means the package of that name")),
+        ("Never use Redux", "must_not", DependencyCheck(packages=("Redux",))),
         ("Never import pandas.", "must_not", require_import("pandas", forbidden=True)),
+        ("Never import pandas, polars or numpy.", "must_not", require_import("pandas", "polars", "numpy", forbidden=True)),
+        ("Never import pandas, it is slow.", "must_not", require_import("pandas", forbidden=True)),
         ("Never import anything from tests", "must_not", None),
         ("For now, add a @disable_cache decorator to any new data-fetching function", "must", require_decorator("disable_cache", "data-fetching")),
         ("For now, add a `@disable_cache` decorator to any new data-fetching functions you write.", "must", require_decorator("disable_cache", "data-fetching")),
         ("Every new function must have the @traced decorator", "must", require_decorator("traced")),
         ("Always decorate all async functions with @retry.on_error", "must", require_decorator("retry.on_error", "async")),
         ("From now on, put the disable_cache decorator on every function that fetches data", "must", require_decorator("disable_cache", "fetches data")),
-        ("Every new endpoint must be decorated with @audit", "must", None),
         ("Always add a decorator to new functions", "must", None),
         ("Every Python file must start with `from __future__ import annotations`", "must", require_import("__future__.annotations")),
         ("Always answer in British English", "must", None),
         ("I prefer no requirements.txt", "prefer", None),
         ("If the build fails, never touch Cargo.lock", "must_not", None),
         ("Never create .env files; .env.example is fine", "must_not", None),
-        ("Never commit to release/2.x", "must_not", None),
         ("Never mention the names of customers", "must_not", None),
         ("Never use the phrases below", "must_not", None),
         ('Never say "it failed; try again"', "must_not", forbid_text(("it failed; try again",))),
-        ("In TypeScript files, every new method must have the @Input decorator", "must", None),
         ("Always add a good decorator to every function", "must", None),
         ("Every class and function must have @timed", "must", None),
         ("Always add the @timed decorator to the new function", "must", None),
@@ -492,3 +495,48 @@ def test_a_word_is_forbidden_whichever_end_the_sentence_begins_at(said, check):
 )
 def test_a_text_that_may_be_about_the_topic_is_asked_about(text, modes):
     assert [violation.mode for violation in check_answer([NO_MUSK], text)] == modes
+
+
+@pytest.mark.parametrize(
+    ("command", "broken"),
+    [
+        ("terraform apply", False),
+        ("cd web && terraform apply", False),
+        ("cd infra && terraform apply", True),
+        ("cd web; (cd ../infra/eu && terraform apply)", True),
+        ("terraform -chdir=infra apply", True),
+        ("make -C infra deploy", True),
+        ("make deploy", False),
+        ("terraform apply infra/plan.out", True),
+        ("terraform apply -var-file=infra/a.tfvars", True),
+        ("npm install --prefix infra lodash", True),
+        ("npm install lodash", False),
+    ],
+)
+def test_rule_about_a_place_holds_for_commands_that_work_there(command, broken):
+    checks = (
+        CommandCheck(programs=("terraform apply", "make deploy")),
+        DependencyCheck(packages=("lodash",)),
+    )
+    rule = MemoryItem(
+        id="c-1",
+        kind="constraint",
+        text="In infra/, never run terraform apply.",
+        scope=Scope(paths=("infra/**",)),
+        detail=ConstraintDetail(checks=checks),
+    )
+    assert bool(evaluate_command([rule], command).violations) is broken
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.js", "import _ from 'lodash';\n"),
+        ("a.ts", "const _ = require('lodash');\n"),
+        ("a.py", "import lodash\n"),
+    ],
+)
+def test_compiled_ban_of_an_import_holds_in_every_language(path, text):
+    (check,) = compile_checks("Never import lodash.", "must_not", Scope())
+    rule = MemoryItem(id="c-1", kind="constraint", text="x", detail=ConstraintDetail(checks=(check,)))
+    assert len(check_write([rule], path, None, text)) == 1

@@ -172,12 +172,12 @@ class Asked(InMemoryIndex):
 def test_what_is_quoted_is_searched_apart_only_where_the_query_did_not_find_it_and_a_long_line_no_deeper():
     index, line = Asked(), "the worker died of a signal that nobody had sent to it"
     index.put([Chunk(id="a", kind="message", text="connection reset by peer")])
-    query = f'where is "connection reset" or "no route"?\n{line}'
+    query = f'the "connection reset" or "no route"?\n{line}'
     assert ids(retrieve(index, query, None, 3, ALL)) == ["a"]
     assert index.asked == [
         (query, DEPTH),
         ("no route", QUOTED_DEPTH),
-        ('where is "connection reset" or "no route"?', QUOTED_DEPTH),
+        ('the "connection reset" or "no route"?', QUOTED_DEPTH),
         (line, DEPTH),
     ]
 

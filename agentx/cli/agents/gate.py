@@ -18,7 +18,14 @@ from agentx.cli.terminal import Terminal, counted, facts, minute, panel, table
 from agentx.policy.workspace_gates import Graded
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
-from agentx.synthesis.gates.action_gate import Decision, GateVerdict, Line, VerdictSection
+from agentx.synthesis.gates.action_gate import (
+    MAX_CORRECTED,
+    Decision,
+    GateVerdict,
+    Line,
+    VerdictSection,
+    not_analysed,
+)
 from agentx.synthesis.learning.grading import NOT_PERMANENT
 from agentx.synthesis.memory.items import CapabilityDetail, FlowDetail, MemoryItem
 from agentx.synthesis.state.flows import told
@@ -98,7 +105,9 @@ def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     word = verdict.verdict.replace("_", " ")
     yield Text.assemble((f"{word}: ", f"bold {colour}"), plain(verdict.reason))
     if verdict.corrected:
-        yield Text.assemble(("corrected: ", "bold green"), plain(verdict.corrected))
+        long = len(verdict.corrected) > MAX_CORRECTED
+        shown = "the whole text is in the output of --json." if long else plain(verdict.corrected).rstrip()
+        yield Text.assemble(("corrected: ", "bold green"), "\n" * ("\n" in shown), shown)
     parts: list[RenderableType] = []
     for part in verdict.sections:
         if part.touches:
@@ -109,6 +118,8 @@ def _shown(verdict: GateVerdict, width: int) -> Iterator[RenderableType]:
     woke = [f"woke {', '.join(verdict.woken)}"] if verdict.woken else []
     if left or woke:
         yield Text("; ".join(left + woke), "dim")
+    if verdict.unread:
+        yield Text(plain(not_analysed(verdict.unread)), "dim")
     yield Text(f"Checked {counted(verdict.checked, 'rule')} in {verdict.took_ms:.1f} ms.", "dim")
 
 

@@ -13,7 +13,7 @@ from agentx.cli.memory.items import show_items
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, table
 from agentx.memory.editing import find, with_checks
-from agentx.memory.rule_checks import Trial, compiled, set_checks, try_checks
+from agentx.memory.rule_checks import TrialFinding, compiled, set_checks, try_checks
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.check_file import format_checks, parse_checks
@@ -76,7 +76,7 @@ def check(
     elif terminal.json:
         terminal.document({"id": name, "text": item.text, "checks": checks_of(item)})
     elif checks:
-        terminal.show(f"# {name}: {one_line(item.text)}\n{format_checks(checks)}".rstrip())
+        terminal.show(as_shown(name, item.text, checks))
     else:
         terminal.show(f"{name} has no check: it is only shown.")
 
@@ -91,14 +91,22 @@ def read_checks(path: str) -> tuple[Check, ...]:
         data = sys.stdin.read(MAX_CHECK_BYTES + 1).encode() if path == "-" else Path(path).read_bytes()
         text = data.decode()
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"Cannot read {path!r} as text: {error}.") from error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UsageError(f"Cannot read {path!r} as text: {why}.") from error
     if len(data) > MAX_CHECK_BYTES:
         raise UsageError(f"{path}: a file of checks has at most {MAX_CHECK_BYTES:,} bytes.")
     return parse_checks(text, "stdin" if path == "-" else path)
 
 
+def as_shown(name: str, text: str, checks: Sequence[Check]) -> str:
+    """Return the checks of a rule as YAML, below the rule and the model that wrote them."""
+    authors = dict.fromkeys(one_line(check.written_by) for check in checks if check.written_by)
+    by = f"# Written by {', '.join(authors)}.\n" if authors else ""
+    return f"# {name}: {one_line(text)}\n{by}{format_checks(checks)}".rstrip()
+
+
 def in_mode(checks: Sequence[Check], mode: str) -> tuple[Check, ...]:
-    """Return checks in another mode.
+    """Return checks in another mode; by that, the user adopts those that a model wrote.
 
     Raises:
         UsageError: The mode does not exist, or there are no checks.
@@ -107,7 +115,10 @@ def in_mode(checks: Sequence[Check], mode: str) -> tuple[Check, ...]:
         raise UsageError(f"Unknown mode {mode!r}. Choose from {', '.join(MODES)}.")
     if not checks:
         raise UsageError("It has no check, so it has no mode; write one with --set.")
-    return tuple(msgspec.structs.replace(check, mode=mode) for check in checks)
+    return tuple(
+        msgspec.structs.replace(check, mode=mode, by_hand=check.by_hand or bool(check.written_by))
+        for check in checks
+    )
 
 
 def _with(item: MemoryItem, checks: Sequence[Check]) -> MemoryItem:
@@ -122,15 +133,16 @@ def show_trial(terminal: Terminal, ws: Workspace, item: MemoryItem, paths: Seque
         return
     shown = trial.findings[:MOST_FINDINGS]
     if shown:
-        terminal.show(table("", "where", "why", rows=[_row(trial, number) for number in range(len(shown))]))
+        mixed = len({one.mode for one in trial.findings}) > 1
+        columns = ("", "where", "why", *["mode"] * mixed)
+        terminal.show(table(*columns, rows=[_row(one)[: len(columns)] for one in shown]))
     if (more := len(trial.findings) - len(shown)) > 0:
         terminal.show(f"and {more:,} more: --json shows all.")
     terminal.show(trial.summary)
 
 
-def _row(trial: Trial, number: int) -> tuple[str | Text, ...]:
-    one = trial.findings[number]
-    where = shorten(one_line(one.where)) if one.what == "command" else one.where
-    place = f"{where}:{one.line}" if one.line else where
+def _row(one: TrialFinding) -> tuple[str | Text, ...]:
+    where = shorten(one_line(one.where)) if one.what in ("command", "answer") else one.where
+    place = f"{where}:{one.line}" if one.line and one.what in ("file", "write") else where
     what = f"{one.what} {one.seq}" if one.seq else one.what
-    return Text(what, "dim"), place, one_line(one.reason)
+    return Text(what, "dim"), place, one_line(one.reason), one.mode

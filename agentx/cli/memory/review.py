@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from agentx.cli.memory.check_writing import show_written
 from agentx.cli.memory.items import flow_rows, origin, show_items
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, panel, table
@@ -94,6 +95,7 @@ def _ask_model(terminal: Terminal, ws: Workspace) -> None:
         terminal.document(whole)
         return
     show_judged(terminal, whole)
+    show_written(terminal, ran.written)
     say_left(terminal, ran)
     left = len(ws.memory(status="candidate"))
     if not whole.items and not left:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agentx.cli.memory.check_writing import show_written
 from agentx.cli.memory.review import say_left, show_judged
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, minute
@@ -72,6 +73,7 @@ def _show_ran(terminal: Terminal, ran: ScribeRun, model: str) -> None:
         count = len(ran.items)
         noted = f"{counted(count, 'item')} noted or changed" if count else "nothing to note"
         terminal.show(f"{model or 'The model'} read {counted(ran.messages, 'message')}: {noted}.")
+        show_written(terminal, ran.written)
         say_left(terminal, ran)
         return
     waiting = f"{counted(ran.left, 'message')} wait{'s' * (ran.left == 1)}"

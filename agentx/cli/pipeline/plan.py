@@ -23,7 +23,7 @@ from agentx.pipelines.found_items import find_items
 from agentx.pipelines.matrix import Access, Matrix, RoleRow, all_stages, matrix_of
 from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.tracked import pipelines
-from agentx.pipelines.upkeep.out_of_date import Overview, overview
+from agentx.pipelines.upkeep.out_of_date import StaleOverview, overview
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
@@ -134,7 +134,7 @@ class _Known(msgspec.Struct):
     files: Files
     done: set[str] | None
     model: str
-    stale: Overview | None = None
+    stale: StaleOverview | None = None
 
 
 @contextlib.contextmanager

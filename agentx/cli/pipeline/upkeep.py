@@ -14,8 +14,8 @@ from agentx.cli.terminal import Terminal, facts, table
 from agentx.pipelines.pointing.changes import OutOfDate, State
 from agentx.pipelines.runner import Runner
 from agentx.pipelines.tracked import pipelines
-from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
-from agentx.pipelines.upkeep.verification import Verified, verified
+from agentx.pipelines.upkeep.out_of_date import StaleOverview, mark, overview
+from agentx.pipelines.upkeep.verification import VerifiedStage, verified
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.text import plain
@@ -92,7 +92,7 @@ def show_stale(terminal: Terminal, name: str, file: Path | None) -> None:
     terminal.result(found, title, *parts)
 
 
-def out_of_date(found: Overview) -> Iterator[RenderableType]:
+def out_of_date(found: StaleOverview) -> Iterator[RenderableType]:
     """Yield what is out of date, for people: steps of a stage with the same reasons in one row."""
     if found.steps:
         late = sum(one.state != "after" for one in found.steps)
@@ -128,7 +128,7 @@ def _rows(steps: Sequence[OutOfDate]) -> Iterator[tuple[Text, str]]:
         yield Text.assemble((sign, style), plain(named)), why
 
 
-def _remarks(found: Overview) -> Iterator[tuple[str, str]]:
+def _remarks(found: StaleOverview) -> Iterator[tuple[str, str]]:
     if found.unknown:
         what = "were proved by an earlier version, which did not record what they rest on"
         yield "not known", f"{found.unknown:,} steps {what}"
@@ -176,9 +176,11 @@ def verify(
         raise typer.Exit(1)
 
 
-def _verdict(title: str, steps: Sequence[Verified], wrong: Sequence[Verified]) -> Iterator[RenderableType]:
+def _verdict(
+    title: str, steps: Sequence[VerifiedStage], wrong: Sequence[VerifiedStage]
+) -> Iterator[RenderableType]:
     yield Text(plain(title), "bold")
-    stages: dict[str, list[Verified]] = {}
+    stages: dict[str, list[VerifiedStage]] = {}
     for one in steps:
         stages.setdefault(one.stage, []).append(one)
     rows = [

@@ -28,7 +28,13 @@ from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain, shorten
 from agentx.synthesis.enforcement.evaluate import Violation
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, sort_of, status_in_words
+from agentx.synthesis.memory.items import (
+    HotIssueDetail,
+    MemoryItem,
+    not_passed,
+    sort_of,
+    status_in_words,
+)
 from agentx.synthesis.model.port import Reply, ToolCall
 from agentx.synthesis.state.state import PendingCall
 
@@ -369,6 +375,7 @@ def _item_line(item: MemoryItem, *, came: bool) -> Text:
     if isinstance(detail, HotIssueDetail):
         line = Text.assemble((f"{item.id}  ", "dim"), (plain(detail.check or detail.runner), "bold"))
         message = next((line for line in plain(detail.message).splitlines() if line.strip()), "")
+        message = not_passed(detail) or message
         line.append("  ").append(
             message if came else detail.ended or status_in_words(item), "dim" if came else "green"
         )

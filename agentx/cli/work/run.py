@@ -14,6 +14,7 @@ from rich.text import Text
 
 from agentx.agents.loop import run_task
 from agentx.agents.run_types import Approval, AskPerson, Limits, Observer, RunResult
+from agentx.cli.memory.check_writing import show_written
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
 from agentx.cli.terminal import Terminal, counted
@@ -144,6 +145,7 @@ def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
     try:
         with terminal.busy("Looking for lasting demands …"):
             judged = judge(ws, model)
+            written = ws.scribe.write_checks(model, judged)
     except AgentXError as error:
         terminal.note(f"No demands were extracted; the next run tries again. {error}")
     except KeyboardInterrupt:
@@ -151,6 +153,7 @@ def _judge(terminal: Terminal, ws: Workspace, model: ModelClient) -> None:
     else:
         if not terminal.json:
             show_judged(terminal, judged)
+            show_written(terminal, written)
             if left := ws.scribe.pending().messages:
                 terminal.note(f"{counted(left, 'earlier message')} not read yet: `agentx memory scribe`.")
         elif judged.model:

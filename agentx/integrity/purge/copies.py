@@ -27,7 +27,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.git.objects import blob_id
 from agentx.storage.log.blobs import named_blobs
-from agentx.synthesis.memory.conclusions import Add, Change, Concluded, Patch
+from agentx.synthesis.memory.conclusions import Add, Change, Concluded, Counted, Patch
 
 _EMPTY = blob_id(b"")
 """The empty file is never a secret."""
@@ -135,6 +135,8 @@ class _Following:
 
     def _rests(self, change: Change) -> bool:
         """Return whether a change rests on what is purged, or repeats the content of such an item."""
+        if isinstance(change, Counted):
+            return change.seq in self._seqs
         evidence = change.item.evidence if isinstance(change, Add) else change.evidence
         if evidence is not msgspec.UNSET and any(one.seq in self._seqs for one in evidence):
             return True

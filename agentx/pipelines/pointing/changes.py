@@ -13,7 +13,7 @@ from agentx.storage.git.objects import ObjectDamaged
 from agentx.synthesis.pipelines.definition.checks import has_marker
 from agentx.synthesis.pipelines.definition.plan import ReadFile, Step
 from agentx.synthesis.pipelines.running.pipeline_progress import Changed
-from agentx.synthesis.pipelines.running.staleness import Cause, Kind, Present, Stale
+from agentx.synthesis.pipelines.running.staleness import Kind, Present, Stale, StaleCause
 
 State = Literal["stale", "after", "changed"]
 """``stale``: it rests on other contents; ``after``: a step before it is not up to date; ``changed``: its file
@@ -73,7 +73,7 @@ class OutOfDate(msgspec.Struct, frozen=True, omit_defaults=True):
         return "; ".join([*told, *more]) if told else f"after {named}, it may come out the same"
 
 
-class Words:
+class ChangeWords:
     """Says what changed, and which event changed it."""
 
     def __init__(self, changed: Mapping[str, Changed], files: Files) -> None:
@@ -86,7 +86,7 @@ class Words:
         reasons = tuple(self._reason(one.step, cause) for cause in one.causes)
         return OutOfDate(one.step.key, state, reasons, one.behind)
 
-    def _is_taken(self, step: Step, cause: Cause) -> bool:
+    def _is_taken(self, step: Step, cause: StaleCause) -> bool:
         return cause.kind == "output" and bool(cause.after) and self._is_finished(step, cause.path)
 
     def _is_finished(self, step: Step, path: str) -> bool:
@@ -97,14 +97,14 @@ class Words:
             return False
         return file is not None and has_marker(file.text, marker, path)
 
-    def _reason(self, step: Step, cause: Cause) -> Reason:
+    def _reason(self, step: Step, cause: StaleCause) -> Reason:
         known = self._changed.get(cause.path)
         event, at, actor = (known.seq, known.at, known.actor) if known else (0, "", "")
         what, then = self._text(step, cause)
         text = what + (_by(known) if known else "") + then
         return Reason(cause.kind, text, cause.path, cause.before, cause.after, event, at, actor)
 
-    def _text(self, step: Step, cause: Cause) -> tuple[str, str]:
+    def _text(self, step: Step, cause: StaleCause) -> tuple[str, str]:
         """Return what changed in words, and what follows from it."""
         path = cause.path
         change = f"changed ({cause.before[:_SHORT]} → {cause.after[:_SHORT]})"

@@ -6,7 +6,7 @@ import msgspec
 
 from agentx.agents.turn import alone
 from agentx.engine.engine import Engine
-from agentx.pipelines.pointing.changes import OutOfDate, Words, present_of
+from agentx.pipelines.pointing.changes import ChangeWords, OutOfDate, present_of
 from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.runner import named_steps
 from agentx.pipelines.tracked import pipelines
@@ -32,7 +32,7 @@ class LeftOver(msgspec.Struct, frozen=True):
     readers: tuple[str, ...]
 
 
-class Overview(msgspec.Struct, frozen=True):
+class StaleOverview(msgspec.Struct, frozen=True):
     """What is out of date in a pipeline.
 
     Attributes:
@@ -49,15 +49,15 @@ class Overview(msgspec.Struct, frozen=True):
     left_over: tuple[LeftOver, ...]
 
 
-def overview(engine: Engine, plan: Plan, files: Files) -> Overview:
+def overview(engine: Engine, plan: Plan, files: Files) -> StaleOverview:
     """Return what is out of date, as the history knows the files of the workspace."""
     known = pipelines(engine)
     progress = known.of(plan.pipeline.pipeline)
     schedule = Schedule(plan, progress)
     staleness = Staleness(plan, progress, present_of(engine, files, known.changed))
-    words = Words(known.changed, files)
+    words = ChangeWords(known.changed, files)
     done = [key for key in plan.steps if schedule.stands(key)]
-    return Overview(
+    return StaleOverview(
         pipeline=plan.pipeline.pipeline,
         steps=tuple(words.told(one) for one in staleness.all(schedule.stands)),
         proved=len(done),
@@ -68,7 +68,7 @@ def overview(engine: Engine, plan: Plan, files: Files) -> Overview:
 
 def mark(
     engine: Engine, plan: Plan, files: Files, stage: str = "", item: str = "", reason: str = ""
-) -> Overview:
+) -> StaleOverview:
     """Mark what is out of date, and what depends on it, to be done again in the next run if it has changed.
 
     Args:
@@ -77,7 +77,7 @@ def mark(
         files: Reads the pipeline's files.
         stage: Mark only this stage; empty for all.
         item: Of this stage, mark only this item; empty for all.
-        reason: Words of the user; what changed follows them.
+        reason: ChangeWords of the user; what changed follows them.
 
     Returns:
         What was marked.

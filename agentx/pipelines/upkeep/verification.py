@@ -13,7 +13,7 @@ from agentx.synthesis.pipelines.definition.plan import Plan
 from agentx.synthesis.pipelines.running.due_steps import Schedule
 
 
-class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
+class VerifiedStage(msgspec.Struct, frozen=True, omit_defaults=True):
     """A proved step, checked again.
 
     Attributes:
@@ -29,7 +29,7 @@ class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def verified(
     engine: Engine, plan: Plan, files: Files, note: Callable[[int, int], object] = lambda _done, _of: None
-) -> Iterator[Verified]:
+) -> Iterator[VerifiedStage]:
     """Yield each proved step, checked against the checks and markers of the plan.
 
     Args:
@@ -47,4 +47,4 @@ def verified(
             wrong = examiner.examine(step, examiner.findings(step)).wrong
         except AgentXError as error:  # an input of a check, or the file itself, cannot be read
             wrong = (str(error),)
-        yield Verified(step.key, step.stage, tuple(write.path for write in step.writes), tuple(wrong))
+        yield VerifiedStage(step.key, step.stage, tuple(write.path for write in step.writes), tuple(wrong))

@@ -37,8 +37,8 @@ the same subject. Otherwise it is a thing to use, independent of a subject.
 
 # fmt: off
 _CHOSEN = (
-    r"(?:^|[,;:]\s*|\b(?:use|using|with|in|via|prefer|choose|pick|wants?|to|by|on|only|let's|always|that|as|for|it)"
-    r"\s+)(?:(?:the|an?|all|plain|just|only|proper|standard|our)\s+)*"
+    r"(?:^|[,;:]\s*|\b(?:use|using|with|in|via|prefer|choose|pick|wants?|to|by|on|only|let's|always|that"
+    r"|as|for|it)\s+)(?:(?:the|an?|all|plain|just|only|proper|standard|our)\s+)*"
 )
 """Words before the thing that is chosen: "run npm test" chooses nothing."""
 
@@ -57,8 +57,8 @@ _TIMES = re.compile(
 _FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
 _WHERE = r"(?:for|in|when|whenever|while|on|about|inside|within|under|throughout)"
 _PURPOSE = re.compile(
-    rf"\b{_WHERE}\s+(?P<what>[^,;.!?]{{1,120}}?)(?=\s+(?:{_WHERE}|because|since|instead|over|from)\b|[,;.!?]|$)",
-    re.IGNORECASE,
+    rf"\b{_WHERE}\s+(?P<what>[^,;.!?]{{1,120}}?)"
+    rf"(?=\s+(?:{_WHERE}|because|since|instead|over|from)\b|[,;.!?]|$)", re.IGNORECASE,
 )
 # fmt: on
 

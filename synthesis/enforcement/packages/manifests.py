@@ -165,8 +165,8 @@ def _pom(text: str) -> Iterator[Requirement]:
 
 
 _GRADLE = re.compile(
-    r"\b(?:\w*[iI]mplementation|\w*[cC]ompileOnly|\w*[rR]untimeOnly|api|kapt|ksp|classpath|compile|testCompile"
-    r"|annotationProcessor)\b\s*\(?\s*(?:platform\(|enforcedPlatform\()?\s*"
+    r"\b(?:\w*[iI]mplementation|\w*[cC]ompileOnly|\w*[rR]untimeOnly|api|kapt|ksp|classpath|compile"
+    r"|testCompile|annotationProcessor)\b\s*\(?\s*(?:platform\(|enforcedPlatform\()?\s*"
     r"(?:['\"]([\w.-]+):([\w.-]+)(?::([^'\"@:]+))?[^'\"]*['\"]"
     r"|group\s*[:=]\s*['\"]([\w.-]+)['\"]\s*,\s*name\s*[:=]\s*['\"]([\w.-]+)['\"]"
     r"(?:\s*,\s*version\s*[:=]\s*['\"]([^'\"]+))?)"

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from agentx.synthesis.enforcement.packages.requirements import Requirement
@@ -33,15 +34,18 @@ class _Installer(NamedTuple):
     tools: tuple[str, ...] = ()
 
 
-def installed(command: str) -> Iterator[tuple[Requirement, str]]:
-    """Yield the packages that a command line installs, each with the manifest that it changes.
+@lru_cache(maxsize=64)
+def installed(command: str) -> tuple[tuple[Requirement, str], ...]:
+    """Return the packages that a command line installs, each with the manifest that it changes.
 
     >>> [(one.name, one.version, path) for one, path in installed("cd web && npm i -D tailwindcss@3")]
     [('tailwindcss', '3', 'web/package.json')]
     """
-    for call, folder in located(command):
-        for one, manifest in _of_call(call):
-            yield one, posixpath.normpath(posixpath.join(folder, manifest)) if manifest else ""
+    return tuple(
+        (one, posixpath.normpath(posixpath.join(folder, manifest)) if manifest else "")
+        for call, folder in located(command)
+        for one, manifest in _of_call(call)
+    )
 
 
 def _of_call(call: ProgramCall) -> Iterator[tuple[Requirement, str]]:

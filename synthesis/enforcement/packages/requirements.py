@@ -1,7 +1,7 @@
 """Names and versions of packages: how a check's names match them, and which versions fit."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -215,14 +215,13 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _satisfies(version: tuple[int, ...], specifier: str) -> bool:
-    return all(
-        _fits_clause(version, sign or "==", _numbers(number))
-        for sign, number in (_CLAUSE.match(part).groups() for part in _clauses(specifier))  # type: ignore[union-attr]
-    )
+    return all(_fits_clause(version, sign, bound) for sign, bound in _clauses(specifier))
 
 
-def _clauses(specifier: str) -> list[str]:
-    return [part for part in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", specifier) if _CLAUSE.match(part)]
+def _clauses(specifier: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for part in re.split(r"\s*,\s*|\s+(?=[<>=!~^])", specifier):
+        if clause := _CLAUSE.match(part):
+            yield clause[1] or "==", _numbers(clause[2])
 
 
 def _fits_clause(version: tuple[int, ...], sign: str, bound: tuple[int, ...]) -> bool:

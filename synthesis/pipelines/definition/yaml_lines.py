@@ -68,6 +68,13 @@ def plain(text: str, path: str) -> tuple[Any, Source]:
     return value, source
 
 
+def data_of(text: str) -> Any:
+    """Parse a YAML text that is part of the package to plain values, without their places."""
+    import yaml  # noqa: PLC0415 - only some commands need it
+
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+
+
 def as_yaml(value: Any) -> str:
     """Format a value as YAML, keys in their order."""
     from yaml import SafeDumper, dump  # noqa: PLC0415 - only some commands need it

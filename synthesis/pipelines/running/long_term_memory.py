@@ -6,7 +6,7 @@ close nor forge anything before it.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,7 +23,6 @@ from agentx.storage.events.types import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.chunking.headings import fenced, markdown_headings
 from agentx.synthesis.memory.items import item_id
-from agentx.synthesis.pipelines.definition.plan import AppendFile
 from agentx.synthesis.pipelines.proving.markdown import (
     MarkdownEntry,
     entries,
@@ -43,6 +42,9 @@ from agentx.synthesis.pipelines.running.replaced import (
     without,
 )
 from agentx.synthesis.pipelines.templates import fill
+
+if TYPE_CHECKING:  # a look at a workspace needs no definition of pipelines
+    from agentx.synthesis.pipelines.definition.plan import AppendFile
 
 LEVEL = 2
 """Level of an item's heading in a file of the long-term memory. The headings of its text are below it."""
@@ -87,7 +89,7 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 def appending(
-    appends: Sequence[AppendFile],
+    appends: Sequence["AppendFile"],
     before: str,
     written: Mapping[str, str],
     values: Mapping[str, Any],
@@ -124,7 +126,7 @@ def appending(
     return Appending(appends[0].to, text, tuple(fact for one in taken for fact in one.learned))
 
 
-def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
+def _taken(append: "AppendFile", known: str, written: str, values: Mapping[str, Any]) -> Iterator[_Taken]:
     blocks = list(_blocks(_section(written, fill(append.rule.section, values))))
     new = [one for one in blocks if isinstance(one, str) or "\n".join(["", *one.lines, ""]) not in known]
     said = [block for block in new if isinstance(block, MarkdownEntry)]
@@ -137,7 +139,7 @@ def _taken(append: AppendFile, known: str, written: str, values: Mapping[str, An
     yield _Taken(_title(append, values), tuple(_body(new)), tuple(facts))
 
 
-def _title(append: AppendFile, values: Mapping[str, Any]) -> str:
+def _title(append: "AppendFile", values: Mapping[str, Any]) -> str:
     """Return the heading of what is added; by default the name of the item, like ``Chapter 03``."""
     items = ((kind, one) for kind, one in values.items() if isinstance(one, Mapping) and "id" in one)
     name = next((f"{kind[:1].upper()}{kind[1:]} {one['id']}" for kind, one in items), "Notes")

@@ -69,7 +69,7 @@ class Sent(msgspec.Struct):
     shown: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class Given(msgspec.Struct, omit_defaults=True):
+class GivenInputs(msgspec.Struct, omit_defaults=True):
     """What a step rests on.
 
     Attributes:
@@ -95,7 +95,7 @@ class Proof(msgspec.Struct):
     round: int
     verdict: str
     outputs: tuple[ProvedFile, ...]
-    given: Given = msgspec.field(default_factory=Given)
+    given: GivenInputs = msgspec.field(default_factory=GivenInputs)
     kept: int = 0
 
 
@@ -134,7 +134,7 @@ class WrittenFile(msgspec.Struct):
     accepted: bool = False
     parts: dict[int, TaskPart] = msgspec.field(default_factory=dict)
     given: dict[str, str] = msgspec.field(default_factory=dict)
-    rests: Given = msgspec.field(default_factory=Given)
+    rests: GivenInputs = msgspec.field(default_factory=GivenInputs)
 
 
 class RoundVerdict(msgspec.Struct):
@@ -286,7 +286,7 @@ class Pipelines(msgspec.Struct):
         progress.running[event.run] = Sent(*who, event.run, event.seq, event.at, sent.writes, by_engine)
         progress.dispatches += not by_engine
         before = progress.written.get(key)
-        rests = Given(event.seq, sent.inputs, sent.basis)
+        rests = GivenInputs(event.seq, sent.inputs, sent.basis)
         shown = {one.path: one.blob for one in sent.reads}
         made = WrittenFile(event.seq, sent.round, {}, given=shown, rests=rests)
         if before is not None and before.round == sent.round and (sent.part or sent.joins or by_engine):
@@ -411,9 +411,9 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     written = progress.written.get(key)
     if proved.verdict and written is not None:
         progress.judged[key] = written.given
-    given = written.rests if written else Given()
+    given = written.rests if written else GivenInputs()
     if proved.basis.prompt or not given.basis.prompt:
-        given = Given(event.seq, proved.inputs, proved.basis)
+        given = GivenInputs(event.seq, proved.inputs, proved.basis)
     progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)
     progress.latest = event.seq
     # an agent that is dispatched again starts from nothing

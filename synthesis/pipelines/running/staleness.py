@@ -23,7 +23,7 @@ from agentx.synthesis.pipelines.definition.ancestors import ancestors, numbers_i
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step
 from agentx.synthesis.pipelines.running.basis import basis_of
-from agentx.synthesis.pipelines.running.pipeline_progress import Given, Progress, Proof
+from agentx.synthesis.pipelines.running.pipeline_progress import GivenInputs, Progress, Proof
 
 Kind = Literal["input", "added", "removed", "memory", "prompt", "checks", "output"]
 """What changed: a file that it read, one that it did not read yet or does not read any more, the entries of
@@ -33,7 +33,7 @@ _MOST_BEHIND = 20
 """Maximum number of steps that a stale step is said to follow."""
 
 
-class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
+class StaleCause(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change since a step was done.
 
     Attributes:
@@ -59,7 +59,7 @@ class Stale(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     step: Step
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StaleCause, ...] = ()
     behind: tuple[str, ...] = ()
 
     @property
@@ -126,7 +126,7 @@ class Staleness:
                 found.append(Stale(step, causes, behind))
         return found
 
-    def causes(self, step: Step, proof: Proof, *, unknown: bool = False) -> Iterator[Cause]:
+    def causes(self, step: Step, proof: Proof, *, unknown: bool = False) -> Iterator[StaleCause]:
         """Yield what changed since a step was done.
 
         An earlier version did not record the inputs of what it proved. Only with ``unknown``, each of them
@@ -140,13 +140,13 @@ class Staleness:
         yield from self._of_inputs(step, given)
         now = basis_of(self.plan, step)
         if now.prompt != given.basis.prompt:
-            yield Cause("prompt", before=given.basis.prompt, after=now.prompt)
+            yield StaleCause("prompt", before=given.basis.prompt, after=now.prompt)
         if now.checks != given.basis.checks:
-            yield Cause("checks", before=given.basis.checks, after=now.checks)
+            yield StaleCause("checks", before=given.basis.checks, after=now.checks)
 
     # --- its files ------------------------------------------------------------------------------------------
 
-    def _of_outputs(self, step: Step, proof: Proof) -> Iterator[Cause]:
+    def _of_outputs(self, step: Step, proof: Proof) -> Iterator[StaleCause]:
         written = {write.path: write.sort for write in step.writes}
         for output in proof.outputs:
             now = self.present.blob(output.path)
@@ -154,15 +154,15 @@ class Staleness:
                 continue
             if written[output.path] == "append-only":
                 if not now or not self.present.begins(output.path, output.blob):
-                    yield Cause("output", output.path, output.blob, now)
+                    yield StaleCause("output", output.path, output.blob, now)
                 continue
             last = self._last(self._writers[output.path], output.path)
             if last == step.key:
-                yield Cause("output", output.path, output.blob, now)
+                yield StaleCause("output", output.path, output.blob, now)
             elif self._before[step.key] & self._bit[last]:  # written anew before it; a later step is no cause
-                yield Cause("input", output.path, output.blob, now)
+                yield StaleCause("input", output.path, output.blob, now)
 
-    def _of_inputs(self, step: Step, given: Given) -> Iterator[Cause]:
+    def _of_inputs(self, step: Step, given: GivenInputs) -> Iterator[StaleCause]:
         then = listed(self.present.whole(given.inputs))
         now: dict[str, str] = {}
         for read in step.reads:
@@ -178,18 +178,18 @@ class Staleness:
                 after = self._left(step, given, path, before, after)
             if before != after:
                 kind: Kind = "added" if not before else "input" if after else "removed"
-                yield Cause(kind, path, before, after)
+                yield StaleCause(kind, path, before, after)
 
-    def _of_unknown(self, step: Step, given: Given) -> Iterator[Cause]:
+    def _of_unknown(self, step: Step, given: GivenInputs) -> Iterator[StaleCause]:
         paths = [path for read in step.reads if not read.source for path in self.present.files(read)]
         for path in dict.fromkeys(paths):
             above = [key for key in self._writers.get(path, ()) if self._before[step.key] & self._bit[key]]
             if path in self._growers:
                 yield from self._of_memory(step, given, path, "", self.present.blob(path))
             elif (above or path not in self._writers) and self.present.changed(path) > given.seq:
-                yield Cause("input", path, "", self.present.blob(path))
+                yield StaleCause("input", path, "", self.present.blob(path))
 
-    def _left(self, step: Step, given: Given, path: str, before: str, after: str) -> str:
+    def _left(self, step: Step, given: GivenInputs, path: str, before: str, after: str) -> str:
         """Return the content of a file as the steps before a step left it; ``before`` if that is unknown."""
         above = [key for key in self._writers[path] if self._before[step.key] & self._bit[key]]
         if not above:
@@ -212,20 +212,22 @@ class Staleness:
         ]
         return max(found, default=(0, ""))[1]
 
-    def _of_memory(self, step: Step, given: Given, path: str, before: str, after: str) -> Iterator[Cause]:
+    def _of_memory(
+        self, step: Step, given: GivenInputs, path: str, before: str, after: str
+    ) -> Iterator[StaleCause]:
         if before == after:
             return
         if not after:
-            yield Cause("removed", path, before)
+            yield StaleCause("removed", path, before)
             return
         seqs, masks = self._grown(path)
         since = masks[bisect_right(seqs, given.seq)] & self._before[step.key]
         if since:
-            yield Cause("memory", path, before, after, self._keys[next(numbers_in(since))])
+            yield StaleCause("memory", path, before, after, self._keys[next(numbers_in(since))])
             return
         touched = max(self.progress.amended.get(path, 0), self.present.changed(path, by_hand=True))
         if touched > given.seq and before and not self.present.begins(path, before):
-            yield Cause("input", path, before, after)
+            yield StaleCause("input", path, before, after)
 
     def _grown(self, path: str) -> tuple[list[int], list[int]]:
         """Return the latest additions to a file, in order, and for each the steps that made it or later ones.

@@ -115,3 +115,16 @@ def script(tmp_path):
         return f"script:{path}"
 
     return script
+
+
+@pytest.fixture
+def use(root, trusted):
+    """Set the model of the workspace."""
+
+    def use(name, **more):
+        lines = [f"{key} = {json.dumps(value)}" for key, value in {"name": name, **more}.items()]
+        with (root / "agentx.toml").open("a") as file:
+            file.write("\n[model]\n" + "\n".join(lines) + "\n")
+        trusted(root)
+
+    return use

@@ -239,6 +239,14 @@ def test_a_person_is_asked_and_may_say_why_not_and_silence_is_a_no(shown, monkey
     assert "May it run run_command  command ls?" in text
 
 
+def test_an_issue_that_fails_no_more_says_why_it_is_open(shown):
+    detail = HotIssueDetail(
+        runner="pytest", check="tests of pytest", silenced="fewer", note="3 tests, 1 fewer than before"
+    )
+    (line,) = lines(shown(lambda view: view.memory_changed(changed(ISSUE, detail=detail))))
+    assert "tests of pytest  not all run any more (3 tests, 1 fewer" in line
+
+
 def test_commits_and_rules_of_a_real_run_are_shown_with_their_commit(tmp_path, shown):
     def play(view):
         with Workspace.create(tmp_path / "task", title="A task") as ws, view.watching(ws):

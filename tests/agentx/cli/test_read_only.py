@@ -97,6 +97,8 @@ def base(tmp_path_factory):
             ws.say("please don't use emojis")
             ws.tools.write_file("outlook.md", "# Outlook\n\nRevenue shrinks.\n")
             ws.flows.add("ship it", ["Build it.", "Ship it."])
+            for text in ("Round prices up.", "Round all prices up, please."):
+                ws.remember("rule", text)
             schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))
     (base / "note.txt").write_text("a note")
     (base / "turns.jsonl").write_text('{"answer": "An outlook."}\n')
@@ -111,8 +113,9 @@ def called(names, base, root):
     """Words of command lines that work on a workspace, by their name and the workspace's."""
     with Workspace.open(base / "task") as ws:
         (flow,) = (item.id for item in ws.memory("flow"))
+        rule, other = (item.id for item in ws.memory("rule"))
     places = {name: root.parent / file for name, file in _FILES.items()}
-    places |= {"flow": flow, "script": f"script:{root.parent}/turns.jsonl"}
+    places |= {"flow": flow, "rule": rule, "other": other, "script": f"script:{root.parent}/turns.jsonl"}
     return {
         (root.name, name): [word.format(**places) for word in GOOD[name]]
         + (["-C", str(root)] if name != "init" else [])

@@ -138,19 +138,6 @@ def test_without_a_terminal_it_says_how(call, root):
 # --- by a model ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def use(root, trusted):
-    """Set the model of the workspace."""
-
-    def use(name, **more):
-        lines = [f"{key} = {json.dumps(value)}" for key, value in {"name": name, **more}.items()]
-        with (root / "agentx.toml").open("a") as file:
-            file.write("\n[model]\n" + "\n".join(lines) + "\n")
-        trusted(root)
-
-    return use
-
-
 def answer(whole):
     return {"answer": json.dumps(whole)}
 

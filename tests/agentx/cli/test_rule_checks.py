@@ -1,11 +1,16 @@
 """``agentx memory check`` and ``memory add --check``: checks that a person writes, changes and tries."""
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 
 from agentx import Workspace
-from agentx.synthesis.memory.items import checks_of
+from agentx.memory.editing import proposed
+from agentx.storage.events.types import AgentMessageSent, Body, Draft
+from agentx.synthesis.enforcement.check_file import KINDS
+from agentx.synthesis.memory.items import Scope, checks_of
 
 NO_PRINT = "kind: text\npatterns: ['\\bprint\\(']\npaths: src/**\n"
 
@@ -105,12 +110,28 @@ def test_a_trial_names_files_writes_and_commands(coded, call, yaml_file):
         before = ws.state.seq
     done = call("memory", "add", "No prints.", "--check", yaml_file, "--try", "-C", coded)
     assert done.out.splitlines()[-1] == (
-        "Would deny 2 of 4 files today; 2 of 5 writes and 0 of 0 commands in history."
+        "Would deny 2 of 4 files today; 2 of 5 writes, 0 of 0 commands and 0 of 0 answers in history."
     )
     assert "src/a.py:1" in done.out
     assert "src/c.py:1" in done.out, "the user's own file is there, though no agent wrote it"
     with Workspace.open(coded) as ws:
         assert [event.type for event in ws.events(before)] == ["ArtifactChanged"]
+
+
+def test_a_trial_names_final_answers_and_each_mode(coded, call, tmp_path):
+    with Workspace.open(coded) as ws:
+        for text, final in (("It prints.", True), ("Nothing.", True), ("I print now.", False)):
+            ws.record(Draft(data=AgentMessageSent(Body(text), final=final), actor="agent:main"))
+    path = tmp_path / "checks.yaml"
+    path.write_text(
+        "- kind: text\n  phrases: [prints]\n  mode: warn\n- kind: size\n  at_most: 0\n  mode: fix\n"
+    )
+    done = call("memory", "check", "c-3", "--set", path, "--try", "-C", coded)
+    assert "correct or deny 4 of 4 files today" in done.out
+    assert "1 of 2 answers in history" in done.out
+    (row,) = (line for line in done.out.splitlines() if line.startswith("answer"))
+    assert "It prints." in row
+    assert row.rstrip().endswith("warn")
 
 
 def test_a_trial_of_paths_leaves_history_out(coded, call, yaml_file):
@@ -128,10 +149,31 @@ def test_a_trial_skips_binary_files(coded, call, yaml_file):
     assert done.json["tried"]["file"] == 4
 
 
+def test_place_that_the_words_name_is_the_scope_and_follows_an_edit(root, call):
+    added = call("memory", "add", "In infra/, never run terraform apply.", "--json", "-C", root).json[0]
+    assert added["scope"]["paths"] == ["infra/**"]
+    edited = call("memory", "edit", added["id"], "In web/, never run terraform apply.", "--json", "-C", root)
+    assert edited.json[0]["scope"]["paths"] == ["web/**"]
+    other = call("memory", "add", "Never run terraform apply.", "--path", "a/**", "--json", "-C", root).json[
+        0
+    ]
+    edited = call("memory", "edit", other["id"], "In web/, never run terraform.", "--json", "-C", root)
+    assert edited.json[0]["scope"]["paths"] == ["a/**"]
+
+
+def test_compiling_again_keeps_the_mode(root, call):
+    call("memory", "check", "c-3", "--mode", "warn", "-C", root)
+    call("memory", "check", "c-3", "--compile", "-C", root)
+    assert [check.mode for check in checks(root, "c-3")] == ["warn"]
+    call("memory", "check", "c-3", "--compile", "--mode", "deny", "-C", root)
+    assert [check.mode for check in checks(root, "c-3")] == ["deny"]
+
+
 def test_options_that_contradict_are_refused(root, call, yaml_file):
     for options in (("--none", "--compile"), ("--set", yaml_file, "--none"), ("a.py",), ("--none", "--try")):
         assert call("memory", "check", "c-3", *options, "-C", root).code == 2
-    assert "Cannot read" in call("memory", "check", "c-3", "--set", "nope.yaml", "-C", root).err
+    missing = call("memory", "check", "c-3", "--set", "nope.yaml", "-C", root)
+    assert "Cannot read 'nope.yaml' as text: No such file or directory." in missing.err
 
 
 def test_a_rule_says_whether_it_is_checked(root, call):
@@ -159,3 +201,13 @@ def test_the_status_counts_checked_rules_by_their_mode(root, call, yaml_file):
     call("memory", "check", "c-3", "--mode", "observe", "-C", root)
     assert "3 rules: 2 checked (1 observe), 1 shown only" in call("status", "-C", root).out
     assert call("status", "--json", "-C", root).json["rules"] == {"observe": 1, "shown_only": 1, "deny": 1}
+
+
+def test_the_examples_in_the_docs_compile_to_the_kind_of_their_row():
+    page = Path(__file__).parents[3] / "docs" / "constraints.md"
+    rows = re.findall(r"^\| `(\w+)` \| (\".*?\") \|", page.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) == len(KINDS) - 1, "a program check is only written by hand"
+    for kind, examples in rows:
+        for example in re.findall(r'"(.*?)"', examples):
+            item = proposed("constraint", example, Scope(), None)
+            assert kind in {check.__struct_config__.tag for check in checks_of(item)}, example

@@ -7,7 +7,7 @@ import pytest
 
 from agentx.pipelines.pointing.changes import present_of
 from agentx.pipelines.runner import Runner
-from agentx.pipelines.upkeep.out_of_date import Overview, mark, overview
+from agentx.pipelines.upkeep.out_of_date import StaleOverview, mark, overview
 from agentx.storage.events.pipeline_events import Basis, Dispatched, StageProved
 from agentx.storage.events.types import Body, Event
 from agentx.synthesis.pipelines.running.pipeline_progress import Pipelines
@@ -91,7 +91,7 @@ class News(Desk):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
 
-    def stale(self) -> Overview:
+    def stale(self) -> StaleOverview:
         self.ws.engine.edits.scan()
         now = Runner(self.ws.engine, self.path)
         return overview(self.ws.engine, now.plan, now.files)

@@ -1,5 +1,7 @@
 """The memory tools: what an agent is told of a directory, of decisions, and of what it looks for."""
 
+import json
+
 import pytest
 
 from agentx.tools.memory_tools import MAX_HITS
@@ -87,3 +89,28 @@ def test_a_directory_is_described_however_its_path_is_written(ws, path):
     ws.tools.write_file("src/api/__init__.py", '"""Pays invoices."""\n')
     output = ws.tools.call("summarize_directory_purpose", {"path": path}).output
     assert output.startswith("# src/api\n\nPays invoices.")
+
+
+def modelled(configured, tmp_path, *turns):
+    """Return a workspace whose model plays some turns."""
+    script = tmp_path / "turns.jsonl"
+    script.write_text("".join(json.dumps(turn) + "\n" for turn in turns), "utf-8")
+    return configured(f'[model]\nname = "script:{script}"\n')
+
+
+def test_a_model_describes_a_directory_that_nothing_describes(configured, tmp_path):
+    answer = {"name": "describe_directory", "arguments": {"purpose": "Prices of\nthe exchange."}}
+    ws = modelled(configured, tmp_path, {"expect": ["fetch_prices"], "tool_calls": [answer]})
+    ws.tools.write_file("src/prices.py", "def fetch_prices():\n    return 1\n")
+    text = ws.tools.summarize_directory_purpose("src").text
+    assert text.startswith("# src\n\nPrices of the exchange. (described by script:")
+    assert ws.state.counts["Concluded"] == 1  # what the call used is on record
+    ws.tools.write_file("src/README.md", "# Prices\n\nPrices are fetched once a day.\n")
+    assert "Prices: Prices are fetched once a day." in ws.tools.summarize_directory_purpose("src").text
+
+
+@pytest.mark.parametrize("turns", [[], [{"answer": "Prices, I guess."}, {"answer": "Prices!"}]])
+def test_where_the_model_fails_a_directory_has_the_names_of_its_parts(configured, tmp_path, turns):
+    ws = modelled(configured, tmp_path, *turns)
+    ws.tools.write_file("src/prices.py", "def fetch_prices():\n    return 1\n")
+    assert "its parts are prices" in ws.tools.summarize_directory_purpose("src").text

@@ -1,8 +1,12 @@
 """A failing test that is silenced instead of fixed keeps its problem open, in a real workspace."""
 
+import shutil
 import sys
 
 import pytest
+
+from agentx.storage.events.types import Body, Draft, ToolCallExecuted
+from agentx.synthesis.memory.items import RunTally
 
 FAILING = "def test_ok():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
 CASES = (
@@ -94,6 +98,41 @@ def test_failing_test_replaced_by_another_keeps_its_problem(configured, command)
     assert problem.detail.silenced == "removed"
 
 
+NODE = (
+    "const { test, describe } = require('node:test');\nconst assert = require('node:assert');\n"
+    "test('ok', () => {});\ntest('bad', () => { assert.strictEqual(1, 2); });\n"
+)
+NODE_BAD = "test('bad', () => { assert.strictEqual(1, 2); });"
+NODE_SCRIPT = '{"scripts": {"test": "node --test%s"}}\n'
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="node is not installed")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.test.js", NODE.replace("test('bad'", "test.skip('bad'")),
+        ("a.test.js", NODE.replace("test('bad', ", "test('bad', {skip: true}, ")),
+        ("a.test.js", NODE.replace("test('bad'", "test.todo('bad'")),
+        ("a.test.js", NODE.replace(NODE_BAD, "")),
+        ("a.test.js", NODE.replace(NODE_BAD, f"if (process.env.SLOW) {{ {NODE_BAD} }}")),
+        ("a.test.js", NODE.replace("'bad'", "'fine'").replace("1, 2", "1, 1")),
+        ("package.json", NODE_SCRIPT % " --test-name-pattern=ok"),
+        ("package.json", NODE_SCRIPT % " b.test.js"),
+    ],
+)
+def test_silenced_node_test_keeps_its_problem(configured, name, text):
+    ws = configured('\n[tools]\nisolation = "none"\n[checks.tests]\ncommand = "npm test"\n')
+    ws.tools.write_file("b.test.js", NODE.partition("test('ok'")[0] + "test('other', () => {});\n")
+    ws.tools.write_file("a.test.js", NODE)
+    ws.tools.write_file("package.json", NODE_SCRIPT % "")
+    ws.tools.run_tests()
+    assert silence(ws, name, text)
+    ws.tools.write_file("package.json", NODE_SCRIPT % "")
+    ws.tools.write_file("a.test.js", NODE.replace("1, 2", "1, 1"))
+    ws.tools.run_tests()
+    assert ws.memory("hot_issue") == []
+
+
 def test_report_that_the_user_asks_for_is_left_alone(configured):
     ws = configured(settings("-m pytest -p no:cacheprovider"))
     ws.tools.write_file("pytest.ini", "[pytest]\naddopts = --junitxml=own.xml\n")
@@ -109,6 +148,43 @@ def test_answer_tells_that_a_passing_run_has_fewer_tests_than_the_one_before(con
     ws.tools.write_file("test_a.py", tests("a") + tests("b") + tests("c"))
     assert "before" not in ws.tools.run_tests().render()
     ws.tools.write_file("test_a.py", f"import pytest\n\n\n{tests('a')}@pytest.mark.skip\n{tests('b')}")
-    told = "[1 test fewer than in the run before (2, was 3); 1 more skipped]"
-    assert told in ws.tools.run_tests().render()
+    told = "2 tests, 1 fewer than before; 1 more skipped"
+    assert f"[{told}]" in ws.tools.run_tests().render()
     assert "before" not in ws.tools.run_tests().render()
+    assert told in ws.get_relevant_context("go on").text
+
+
+def by_host(ws, output):
+    call = ToolCallExecuted(
+        call_id=str(ws.state.seq),
+        tool="Bash",
+        status="SUCCEEDED",
+        command="npx jest",
+        exit_code=0,
+        output=Body(f"Test Suites: 2 passed, 2 total\nTests:       {output}\nSnapshots:   0 total\n"),
+    )
+    return ws.record(Draft(data=call, actor="agent:main"))[0]
+
+
+def test_fall_in_the_tests_of_a_hosts_run_is_in_the_context_until_they_are_back(configured):
+    ws = configured("")
+    by_host(ws, "9 passed, 9 total")
+    by_host(ws, "1 skipped, 6 passed, 7 total")
+    told = "jest: the tests of jest are not all run any more (7 tests, 2 fewer than before; 1 more skipped)"
+    assert told in ws.get_relevant_context("go on").text
+    digest = ws.status().digest
+    ws.rebuild()
+    assert ws.status().digest == digest
+    assert told in ws.get_relevant_context("go on").text
+    by_host(ws, "9 passed, 9 total")
+    assert ws.memory("hot_issue") == []
+
+
+def test_purged_run_is_not_what_the_next_is_compared_with(configured):
+    ws = configured("")
+    ran = by_host(ws, "9 passed, 9 total")
+    assert list(ws.state.tallies.values()) == [RunTally(ran=9)]
+    ws.purge(ran.seq, reason="a secret")
+    assert ws.state.tallies == {}
+    by_host(ws, "7 passed, 7 total")
+    assert ws.memory("hot_issue") == []

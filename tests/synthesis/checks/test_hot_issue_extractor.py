@@ -12,9 +12,9 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.synthesis.checks.hot_issue_extractor import MAX_OPENED, HotIssues, is_check_run
-from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
+from agentx.synthesis.memory.conclusions import Add, Concluded, Counted, Patch
 from agentx.synthesis.memory.items import not_passed
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import COUNTED_COMMANDS, State
 
 PYTEST_FAIL = """\
 ============================= test session starts ==============================
@@ -75,13 +75,13 @@ class Task:
         self.state = State()
         self.extractor = HotIssues()
 
-    def _fold(self, data):
+    def _fold(self, data, actor="a"):
         event = Event(
             seq=self.state.seq + 1,
             at="2026-01-01T00:00:00.000000Z",
             type=type(data).__name__,
             v=1,
-            actor="a",
+            actor=actor,
             data=data,
         )
         self.state.apply(event)
@@ -100,14 +100,14 @@ class Task:
         )
         return self.take(call)
 
-    def take(self, data):
-        event = self._fold(data)
+    def take(self, data, actor="a"):
+        event = self._fold(data, actor)
         before = self.state.encode()
         changes = tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         assert self.state.encode() == before
         assert changes == tuple(self.extractor.conclude(event, self.state, lambda body: body.text))
         self._fold(Concluded(extractor="hot_issues", version=1, through=event.seq, changes=changes))
-        return changes
+        return tuple(change for change in changes if not isinstance(change, Counted))
 
     @property
     def open(self):
@@ -223,9 +223,9 @@ def test_full_run_without_the_file_keeps_its_checks_as_removed(task):
         ("2 passed, 1 skipped in 0.05s", 0, "skipped", "1 more skipped"),
         ("2 passed, 1 xfailed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
         ("2 passed, 1 xpassed in 0.05s", 0, "expected to fail", "1 more expected to fail"),
-        ("2 passed, 1 deselected in 0.05s", 0, "deselected", "1 test fewer than in the run before (2, was 3); 1 more deselected"),
-        ("2 passed in 0.05s", 0, "removed", "1 test fewer than in the run before (2, was 3)"),
-        ("no tests ran in 0.01s", 5, "removed", "3 tests fewer than in the run before (0, was 3)"),
+        ("2 passed, 1 deselected in 0.05s", 0, "deselected", "2 tests, 1 fewer than before; 1 more deselected"),
+        ("2 passed in 0.05s", 0, "removed", "2 tests, 1 fewer than before"),
+        ("no tests ran in 0.01s", 5, "removed", "0 tests, 3 fewer than before"),
         ("3 skipped in 0.01s", 0, "skipped", "3 more skipped"),
     ],
 )  # fmt: skip
@@ -239,6 +239,65 @@ def test_fewer_or_skipped_tests_keep_the_issue_and_say_so(task, output, exit_cod
     assert task.run(output, command="pytest -q", exit_code=exit_code) == ()
     task.run("3 passed in 0.05s", command="pytest -q", exit_code=0)
     assert task.ended("tests/test_a.py::test_y") == ["passed"]
+
+
+PASSES = "44 passed in 1.05s"
+FEWER = (
+    "pytest: the tests of pytest -q are not all run any more (41 tests, 3 fewer than before; 1 more skipped)"
+)
+
+
+@pytest.mark.parametrize("tool", ["run_tests", "Bash"])
+def test_fall_in_the_number_of_tests_is_an_issue_until_they_are_back(task, tool):
+    task.run(PASSES, command="pytest -q", exit_code=0, tool=tool)
+    task.run("40 passed, 1 skipped in 1.05s", command="pytest -q | tail -3", exit_code=0, tool=tool)
+    (issue,) = task.state.active("hot_issue")
+    assert issue.text == FEWER
+    assert task.run("40 passed, 1 skipped in 1.2s", command="pytest -q", exit_code=0, tool=tool) == ()
+    task.run("43 passed, 1 skipped in 1.2s", command="pytest -q", exit_code=0, tool=tool)
+    (issue,) = task.state.active("hot_issue")
+    assert issue.detail.note == "1 more skipped"
+    task.run(PASSES, command="pytest -q", exit_code=0, tool=tool)
+    assert task.open == []
+
+
+def test_fall_in_the_number_of_tests_is_accepted_by_a_run_after_the_users_next_message(task):
+    task.run(PASSES, command="pytest -q", exit_code=0)
+    task.run("40 passed in 1.05s", command="pytest -q", exit_code=0)
+    task.take(UserMessageSent(Body("Good, those tests were obsolete.")), actor="user:a")
+    assert len(task.open) == 1
+    task.run("40 passed in 1.05s", command="pytest -q", exit_code=0)
+    assert task.open == []
+
+
+@pytest.mark.parametrize(
+    ("output", "command", "exit_code"),
+    [
+        ("3 passed in 0.05s", "pytest -q tests/test_a.py", 0),  # another command
+        ("3 passed in 0.05s", "pytest -q --lf", 0),
+        ("1 failed, 2 passed in 0.05s", "pytest -q", 1),  # cut: the failing test is not named
+        ("45 passed in 0.05s", "pytest -q", 0),
+        (PYTEST_COLLECTION_ERROR, "pytest -q", 2),
+    ],
+)
+def test_run_that_may_have_fewer_tests_opens_no_issue_about_their_number(task, output, command, exit_code):
+    for known in ("pytest -q", "pytest -q --lf"):
+        task.run(PASSES, command=known, exit_code=0)
+    task.run(output, command=command, exit_code=exit_code)
+    assert not [item for item in task.state.active("hot_issue") if item.detail.silenced == "fewer"]
+
+
+def test_fall_that_an_open_issue_explains_is_said_once(task):
+    task.run(PYTEST_FAIL, command="pytest -q")
+    task.run("2 passed, 1 skipped in 0.05s", command="pytest -q", exit_code=0)
+    assert task.open == ["tests/test_a.py::test_y"]
+
+
+def test_counts_of_commands_are_bounded(task):
+    for number in range(COUNTED_COMMANDS + 5):
+        task.run("3 passed in 0.05s", command=f"pytest tests/test_{number}.py", exit_code=0)
+    assert len(task.state.tallies) == COUNTED_COMMANDS
+    assert State.decode(task.state.dump()).dump() == task.state.dump()
 
 
 def test_silenced_test_that_fails_again_says_that_it_fails(task):
@@ -264,6 +323,137 @@ def test_named_test_that_is_marked_keeps_its_issue(task, word):
             "S" if word[0] == "S" else word[:2]
         ]
     )
+
+
+NODE_RUN = """\
+{lines}ℹ tests {tests}
+ℹ suites 0
+ℹ pass {passed}
+ℹ fail {failed}
+ℹ cancelled 0
+ℹ skipped 0
+ℹ todo 0
+{end}"""
+NODE_END = (
+    "\n✖ failing tests:\n\ntest at a.test.js:3:1\n✖ works (0.9ms)\n  AssertionError: line one\n  line two\n"
+)
+NODE_FAIL = NODE_RUN.format(
+    lines="✔ adds (0.8ms)\n✖ works (0.9ms)\n  AssertionError: line one\n",
+    tests=2,
+    passed=1,
+    failed=1,
+    end=NODE_END,
+)
+
+
+def test_node_run_names_the_tests_that_passed(task):
+    task.run(NODE_FAIL, command="node --test")
+    (issue,) = task.state.active("hot_issue")
+    assert issue.text == "node: works fails: AssertionError: line one line two"
+    renamed = NODE_RUN.format(lines="✔ adds (0.8ms)\n✔ runs (0.9ms)\n", tests=2, passed=2, failed=0, end="")
+    task.run(renamed, command="node --test", exit_code=0)
+    assert reason(task, "works") == "removed"
+    task.run(renamed.replace("runs", "works"), command="node --test", exit_code=0)
+    assert task.ended("works") == ["passed"]
+
+
+def test_pass_of_another_test_of_the_same_name_closes_nothing(task):
+    both = NODE_FAIL.replace("adds", "works")
+    task.run(both, command="node --test")
+    left = NODE_RUN.format(lines="✔ works (0.8ms)\n", tests=1, passed=1, failed=0, end="")
+    task.run(left, command="node --test", exit_code=0)
+    assert reason(task, "works") == "removed"
+    task.run(both, command="node --test")
+    mended = NODE_RUN.format(lines="✔ works (0.8ms)\n" * 2, tests=2, passed=2, failed=0, end="")
+    task.run(mended, command="node --test", exit_code=0)
+    assert task.ended("works") == ["passed"]
+
+
+def test_cargo_test_that_should_panic_now_is_expected_to_fail_and_one_that_always_should_passes(task):
+    summary = (
+        "\ntest result: {}. 0 passed; {} failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+    )
+    for name in ("tests::bad", "tests::bad - should panic"):
+        task.run(f"test {name} ... FAILED\n{summary.format('FAILED', 1)}", command="cargo test")
+    assert task.open == ["tests::bad", "tests::bad - should panic"]
+    passed = "test tests::bad - should panic ... ok\n" + summary.format("ok", 0).replace(
+        "0 passed", "1 passed"
+    )
+    task.run(passed, command="cargo test", exit_code=0)
+    assert task.open == ["tests::bad"]
+    assert reason(task, "tests::bad") == "expected to fail"
+
+
+PRINTED = {
+    "maven": (
+        "mvn test",
+        (
+            "[ERROR] x.ATest.bad -- Time elapsed: 0.003 s <<< FAILURE!\nexpected: <1> but was: <2>\n"
+            "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n"
+        ),
+        "[WARNING] Tests run: {}, Failures: 0, Errors: 0, Skipped: {}\n",
+    ),
+    "dotnet": (
+        "dotnet test",
+        (
+            "  Failed N.ATest.Bad [3 ms]\n  Error Message:\n   Assert.Equal() Failure\n"
+            "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 10 ms - N.dll (net8.0)\n"
+        ),
+        "Passed!  - Failed:     0, Passed:     2, Skipped:     {1}, Total:     {0}, Duration: 10 ms - N.dll (net8.0)\n",
+    ),
+    "phpunit": (
+        "vendor/bin/phpunit",
+        (
+            "There was 1 failure:\n\n1) ATest::testBad\nFailed asserting that 2 matches expected 1.\n\n"
+            "/app/tests/ATest.php:10\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n"
+        ),
+        "OK, but some tests were skipped!\nTests: {}, Assertions: 2, Skipped: {}.\n",
+    ),
+    "rspec": (
+        "rspec",
+        "Finished in 0.01 seconds\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:3 # Cart adds\n",
+        "Finished in 0.01 seconds\n{} examples, 0 failures, {} pending\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("runner", PRINTED)
+def test_counts_that_a_runner_prints_show_a_silenced_test(task, runner):
+    command, failing, passing = PRINTED[runner]
+    task.run(failing, command=command)
+    (name,) = task.open
+    task.run(passing.format(3, 1), command=command, exit_code=0)
+    assert reason(task, name) == "skipped"
+    task.run(failing, command=command)
+    task.run(passing.format(2, 0), command=command, exit_code=0)
+    assert reason(task, name) == "removed"
+    whole = passing.replace("Passed:     2", "Passed:     3")
+    task.run(whole.format(3, 0), command=command, exit_code=0)
+    assert task.ended(name) == ["passed"]
+
+
+GRADLE_FAIL = "> Task :app:test FAILED\n\nATest > bad() FAILED\n    Error at ATest.java:9\n\n3 tests completed, 1 failed\n\nBUILD FAILED in 1s\n"
+
+
+@pytest.mark.parametrize(
+    ("task_line", "changed", "silenced"),
+    [
+        ("> Task :app:test", "", None),
+        ("> Task :app:test UP-TO-DATE", "", "unproved"),
+        ("> Task :app:compileTestJava", "", "unproved"),
+        ("> Task :app:test", "app/src/test/java/ATest.java", "unproved"),
+        ("> Task :app:test", "build.gradle", "unproved"),
+    ],
+)
+def test_gradle_that_ran_unchanged_tests_shows_that_they_pass(task, task_line, changed, silenced):
+    task.run(GRADLE_FAIL, command="./gradlew test")
+    if changed:
+        task.take(ArtifactChanged(changes=(FileChange(changed, before="b1", after="b2"),), noticed="scan"))
+    task.run(f"{task_line}\n\nBUILD SUCCESSFUL in 1s\n", command="./gradlew test", exit_code=0)
+    if silenced:
+        assert reason(task, "ATest > bad()") == silenced
+    else:
+        assert task.ended("ATest > bad()") == ["passed"]
 
 
 def test_uncounted_pass_is_no_proof_once_the_test_file_changed(task):

@@ -563,3 +563,19 @@ def test_failure_of_a_build_is_named_if_the_end_is_cut(text, command):
     assert report.outcome == "failed"
     assert report.failing
     assert not report.names_all_failing
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code"),
+    [
+        ('\nError: No test files found: "test"\n', 1),
+        ("No tests found, exiting with code 1\nRun with `--passWithNoTests` to exit with code 0\n", 1),
+        ("\n\n  0 passing (1ms)\n\n", 0),
+        ("TAP version 13\n1..0\n# tests 0\n# pass 0\n# fail 0\n", 0),
+        ("ℹ tests 1\nℹ suites 0\nℹ pass 0\nℹ fail 0\nℹ cancelled 0\nℹ skipped 1\nℹ todo 0\n", 0),
+        ("Test Suites: 2 skipped, 0 of 2 total\nTests:       7 skipped, 7 total\nSnapshots:   0 total\n", 0),
+    ],
+)
+def test_run_in_which_no_test_ran_is_a_warning(text, exit_code):
+    report = parse_output(text, exit_code=exit_code)
+    assert (report.outcome, report.warning) == ("unknown", "no tests ran")

@@ -33,7 +33,7 @@ _MARKDOWN = forbid_path(("**/*.md", "*.md"))
         ("You must not import pandas anywhere.", require_import("pandas", forbidden=True)),
         (
             "Never import pandas in src/.",
-            require_import("pandas", forbidden=True, paths=("src/**/*.py",)),
+            require_import("pandas", forbidden=True, paths=("src/**",)),
         ),
         (
             "From now on every new function in src/api needs a @traced decorator.",
@@ -52,7 +52,6 @@ def test_what_is_certain_to_look_for_is_compiled(talk, text, check):
         "Never import pandas in the API layer.",
         "Never import pandas in tests.",
         "Never mention Elon Musk, not even when you write about Tesla",
-        "From now on every new function in handlers needs a @traced decorator.",
         "From now on, all new modules need tests",
         "From now on, each file needs a licence header",
         "Hereafter every commit must reference a ticket.",
@@ -63,9 +62,11 @@ def test_what_no_check_can_tell_stands_without_one(talk, text):
     assert [item.detail.checks for item in talk.items()] == [()]
 
 
-def test_a_ban_with_an_exception_is_proposed_without_a_check(talk):
+def test_a_ban_with_an_exception_is_proposed_with_a_check_that_asks(talk):
     talk.say("do not create any new markdown files unless I explicitly ask for it")
-    assert [item.detail.checks for item in talk.items("candidate")] == [()]
+    ((check,),) = [item.detail.checks for item in talk.items("candidate")]
+    assert check.paths == ("**/*.md", "**/*.markdown")
+    assert check.doubt
     assert not talk.items()
 
 

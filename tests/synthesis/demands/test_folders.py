@@ -43,17 +43,25 @@ def test_a_folder_that_is_to_be_left_alone_is_frozen(said, inside):
 @pytest.mark.parametrize(
     ("said", "certainty"),
     [
-        ("Don't change anything under docs/ without asking.", "active"),
-        ("Leave the docs folder alone unless I say so.", "active"),
         ("Do not touch padding/shadows.", "candidate"),
         ("Fix the parser, but don't touch anything in legacy/.", "candidate"),
         ("When you're done, leave the docs folder alone.", "candidate"),
     ],
 )
-def test_what_a_person_may_allow_has_no_check_and_what_bounds_one_task_is_proposed(said, certainty):
+def test_what_bounds_one_task_is_proposed(said, certainty):
+    assert only(said).certainty == certainty
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Don't change anything under docs/ without asking.", "Leave the docs folder alone unless I say so."],
+)
+def test_what_a_person_may_allow_is_asked(said):
     demand = only(said)
-    assert demand.certainty == certainty
-    assert certainty == "candidate" or not compile_checks(demand.text, demand.modality, demand.scope)
+    assert demand.certainty == "active"
+    (check,) = compile_checks(demand.text, demand.modality, demand.scope)
+    assert check.doubt
+    assert matches(check.paths, "docs/index.md")
 
 
 @pytest.mark.parametrize(

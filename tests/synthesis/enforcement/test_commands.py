@@ -69,6 +69,12 @@ def test_arguments_and_paths_limit_a_check():
         (CONTEXT, "kubectl get pods", ""),
         (FORCE, "git push -f", ""),
         (SIGNED, "git commit -m a; git commit -m a", ""),
+        (
+            SIGNED,
+            "git commit -m a > log 2>&1; git commit -m a --amend",
+            "git commit --signoff -m a > log 2>&1; git commit -m a --amend",
+        ),
+        (SIGNED, "echo 'git commit'; (git commit)", "echo 'git commit'; (git commit --signoff)"),
     ],
 )
 def test_a_mechanical_correction_is_the_whole_command_line(check, command, corrected):

@@ -13,12 +13,24 @@ from agentx.storage.index.port import FileKind
 
 _PLACE = re.compile(
     r"^\W*(?:(?:and|so|please|tell me|show me|find|explain)\b\W*)*where\b"
+    r"|[,;:.(–—-]\s*where (?:is|are|was|were|do|does|did|gets?|would|should|exactly)\b"
     r"|\b(?:which|what) (?:\w+ )?(?:function|method|class|module|file|code|part|component|package|struct|type"
-    r"|script)s?\b"
-    r"|\bhow (?:is|are|does|do (?:the|its|their)|was|were|did)\b"
-    r"|\b(?:implement(?:s|ed|ation)?|defined|source code)\b",
+    r"|script|piece|bit|step|place|routine|helper|logic|line)s?\b"
+    r"|\b(?:code|place|part|piece|spot|function|method|class|module|file|routine|helper|logic)s?"
+    r" (?:that|which|where)\b"
+    # "What stops a retry?" asks for what does something, "what tests cover it?" does not.
+    r"|(?:^|[,;:.(–—-]\s*)\W*(?:what|who) (?:\w+ly )?(?!(?:is|was|does|has|this|its|his|us)\b)[a-z]+s\b"
+    r"(?! (?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would|must|may|might|of)\b)"
+    r"|\bhow (?:is|are|does|do (?:the|its|their)|was|were|did|come)\b",
     re.IGNORECASE,
 )
+_MAKING = re.compile(r"\b(?:implement(?:s|ed|ation)?|defined|source code)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\W*(?:(?:and|so|please|tell me)\b\W*)*"
+    r"(?:where|which|what|how|who|find|show|explain|i need|i want|code that)\b|.*\?",
+    re.IGNORECASE,
+)
+_NAMES_PLACE = re.compile(r"\b(?:where|that)\b", re.IGNORECASE)
 _USE = re.compile(
     r"\bhow (?:do|can|should|would|must|could) (?:i|we|you|one|users?|people)\b|\bhow to\b"
     r"|\b(?:configur(?:e|ed|ing|ation)|install(?:ed|ing|ation)?|documented|documentation|tutorial)\b"
@@ -39,7 +51,7 @@ _IDENTIFIER = re.compile(
 _ONE_NAME = re.compile(r"\s*[A-Za-z_][\w.:-]*(?:\(\))?\s*")
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class FilePrior(msgspec.Struct, frozen=True):
     """Weights of the kinds of files for a query.
 
     Attributes:
@@ -51,25 +63,25 @@ class Wanted(msgspec.Struct, frozen=True):
     first: FileKind | None = None
 
 
-_ANY = Wanted({"source": 1.0, "test": 0.92, "docs": 0.95, "config": 0.95, "data": 0.85})
-_SOURCE = Wanted({"source": 1.0, "test": 0.55, "docs": 0.55, "config": 0.65, "data": 0.45}, "source")
-_DOCS = Wanted({"source": 0.8, "test": 0.6, "docs": 1.0, "config": 0.95, "data": 0.6})
-_TEST = Wanted({"source": 0.75, "test": 1.0, "docs": 0.6, "config": 0.65, "data": 0.6}, "test")
+NO_PRIOR = FilePrior({"source": 1.0, "test": 0.92, "docs": 0.95, "config": 0.95, "data": 0.85})
+_SOURCE = FilePrior({"source": 1.0, "test": 0.55, "docs": 0.55, "config": 0.65, "data": 0.45}, "source")
+_DOCS = FilePrior({"source": 0.8, "test": 0.6, "docs": 1.0, "config": 0.95, "data": 0.6})
+_TEST = FilePrior({"source": 0.75, "test": 1.0, "docs": 0.6, "config": 0.65, "data": 0.6}, "test")
 
 
-def wanted(query: str) -> Wanted:
+def prior_of(query: str) -> FilePrior:
     """Return what kind of file the first line of a query asks for.
 
-    >>> wanted("Where are payments retried?").first, wanted("Which tests cover retries?").first
+    >>> prior_of("Where are payments retried?").first, prior_of("Which tests cover retries?").first
     ('source', 'test')
     """
     line = query.strip().partition("\n")[0][:400]
     if _TESTS.search(line):
         return _TEST
-    begins = line.lower().lstrip("\"' ").startswith("where")
-    if not begins and _USE.search(line):
+    place = _PLACE.search(line) or _MAKING.search(line)
+    if _USE.search(line) and not (place and _NAMES_PLACE.search(place[0])):
         return _DOCS
-    return _SOURCE if _PLACE.search(line) else _ANY
+    return _SOURCE if place and _ASKS.match(line) else NO_PRIOR
 
 
 def names(query: str) -> frozenset[str]:

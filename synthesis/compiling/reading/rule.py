@@ -5,24 +5,29 @@ from collections.abc import Iterator
 
 import msgspec
 
-from agentx.synthesis.compiling.tables import FILE_KINDS, LANGUAGES, TEST_FILES
+from agentx.synthesis.compiling.reading.places import globs_in, languages_in, named_paths
+from agentx.synthesis.compiling.reading.tables import TEST_FILES
 from agentx.synthesis.demands.tables.vocabulary import compiled
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.items import Scope
 
 _CLAUSES = compiled(
-    r"(?<=[^\s.])[.!?]+\s+(?=(?-i:[^a-z])|[`\"'])|\s*[;!?]+\s+|\s+[-–—]{1,2}\s+|,?\s+(?:but(?! (?:me|us|i"
+    r"(?<=[^\s.])[.!?]+\s+(?=(?-i:[^a-z])|[`\"'])|\s*[;!?]+\s+|\s+[-–—]{1,2}\s+"
+    r"|,\s+(?:and |but )?(?=(?:never|not) (?:in|into|under|to)\b)"
+    r"|,?\s+(?:(?<!nobody )(?<!no one )(?<!nothing )but(?! (?:me|us|i"
     r"|humans?|people)\b)|because|since"
     r"|otherwise"
-    r"|so that|unless)\s+|,\s+(?=(?:we|i|it|they|you) )|\s*[.!?]+$"
+    r"|so that|unless)\s+|,\s+(?=(?:we|i|it|they|you|(?:put|use|write|move|place|keep|edit|ask|add"
+    r"|make) (?:it|them|those|that|your|new|an?|the|me)) )|\s*[.!?]+$"
 )
 """Ends of clauses. A comma ends one before a pronoun: the rest is a reason."""
 
 _BAN = compiled(
     r"\b(?:never|no|not|none|nothing|don'?t|mustn'?t|shouldn'?t|can'?t|cannot|won'?t|isn'?t|aren'?t|avoid"
     r"|stop|quit|forbid\w*|banned|prohibited|off[ -]limits|refrain|without|hands off|stay out|stay away"
-    r"|keep out|leave|frozen|read[- ]only|untouched|taboo|no-go|ditch|closed|disallowed|verboten|steer"
+    r"|keep out|leave|frozen|read[- ]only|untouched|taboo|no-go|skip|omit|ditch|closed|disallowed"
+    r"|verboten|steer"
     r" clear)\b"
 )
 _DEMAND = compiled(
@@ -30,11 +35,29 @@ _DEMAND = compiled(
     r"|any|only|make sure|ensure|use|keep|begins?|starts?|ends?|pin(?:ned)?|stick|go(?:es)? in|be|add|put|run"
     r"|maximum|max|limit|under|at most|carr(?:y|ies)|run|name|prefer)\b"
 )
+_APPROVAL = compiled(
+    r"\b(?:unless|until|without|except (?:when|if)|only (?:if|when|after|with)"
+    r"|not before)\b[^.;]{0,30}?\b(?:ask\w*"
+    r"|say\w*|said|tell\w*|told|approv\w+|permission|ok(?:ay\w*)?|go-ahead|my|me|sign(?:ed|s)? off"
+    r"|agree\w*|confirm\w*"
+    r"|check\w* with|talk\w* to|clear\w* (?:it )?with)\b|\bask(?:ing)? (?:me|us|him|her|(?-i:[A-Z])\w+)?,? ?"
+    r"(?:first|before)\b|\b(?:check|talk|clear it) with (?:me|us|(?-i:[A-Z])\w+) (?:first|before)"
+)
+"""The user may have allowed what the rule forbids."""
+
+_SPARED = compiled(
+    r"[,(]?\s*\b(?:except(?:ing)?(?: for)?|apart from|other than|aside from|besides|excluding"
+    r"|with the exception of"
+    r"|save for|but not) (?P<what>(?:[^,;.()]|\.(?=\w)|,(?= (?:and|or) ))+)"
+)
+"""Files that a rule is not about."""
+
+_AND = compiled(r"\s*(?:,|and|or|&|,? and|,? or)\s*(?:the |in |under )*")
+
 _EXCEPTION = compiled(
     r"\b(?:unless|(?<!bare )(?<!naked )(?<![`\"'])except(?:ion|ions|ing)?|excluding|other than|apart from"
     r"|aside from|as long as"
-    r"|(?:without|unless) (?:asking|my|me|permission|approval|telling|checking|an? )"
-    r"|ask(?:ing)? (?:me )?(?:first|before)|(?:is|are) (?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only)"
+    r"|(?:is|are) (?!not |never |no )(?:\w+ )?(?:fine|ok(?:ay)?|allowed)\b(?! only| in [`\"']?[\w.-]*[/.]\w*)"
     r"|only (?:when|if)|if (?:i|we|the|there|it|possible|you can)\b|too (?:many|often)|more than (?:needed"
     r"|necessary)|where (?:possible|sensible)|when (?:possible|needed|necessary|in doubt)|by default"
     r"|ideally|preferably|try to|think|consider|weigh)\b"
@@ -47,30 +70,6 @@ _TESTS = compiled(
 )
 """An exception for tests: which files these are is known."""
 
-_PATH = compiled(
-    r"(?<![\w@/:.])(?P<quote>[\"`'])(?P<quoted>[^\"`'\n]{0,60}[/.][^\"`'\n\s/][^\"`'\n]{0,60}"
-    r"|[^\"`'\n]{2,60}/"
-    r")(?P=quote)|(?<![\w@/:.<-])(?P<bare>\.?(?:[\w.@*-]{1,60}/){1,12}[\w.@*-]*[\w*-]|\.?"
-    r"(?:[\w.@*-]{1,60}/){1,12}"
-    r"|\*?\.[a-z][a-z0-9]{0,7}(?=\s+files?\b)|\*\.[a-z][a-z0-9.]{0,9}|\.env\b(?:\.\w+)?|[\w-]+"
-    r"(?:\.[\w-]+)*\.(?:py|tsx?|jsx?|md|go|rs|java"
-    r"|toml|ya?ml|json|sql|html|s?css|txt|sh|rb|lock|mod|sum|xml|csv|xlsx|docx|ini|cfg|proto|graphql|php|cs"
-    r"|kt|tf|c|h|cpp|tex|bib|gradle|env|pdf|log|rst|ipynb|prisma|config|properties|bak)\b"
-    r"|(?:Make|Docker|Jenkins|Pip|Gem|Proc|Vagrant|Rake)file\b|CODEOWNERS\b|LICENSE\b|CHANGELOG\b|README\b)"
-    r"|(?:(?:in|inside|under|within|of|to|from|touch|edit|modify|change|below|into|alone|outside) )?(?:the"
-    r" |our |my )?"
-    r"[`\"']?(?P<folder>(?!(?:the|an?|any|my|our|your|this|that|these|those|same|other|current|whole|root"
-    r"|working"
-    r"|new|entire|output|source|project|target|each|every|test|no)\b)\.?[\w-]{2,40})[`\"']? (?:folder"
-    r"|directory"
-    r"|dir)\b"
-)
-_NO_PATH = compiled(
-    r"(?:(?:console|logger|math|np)\.log|and/or|he/she|s/he|his/her|read/write|yes/no|client/server|on/off"
-    r"|tcp/ip|ci/cd|i/o|n/a|w/o|24/7"
-    r"|\d+/\d+"
-    r"|e\.g|i\.e|etc\..*|[\w-]+\.js(?<!config\.js))$"
-)
 _ELSEWHERE = compiled(r"\boutside(?: of)?\b|\banywhere but\b|\bother than in\b")
 
 
@@ -91,14 +90,14 @@ _EVERYWHERE = vocabulary(
     file files code codebase repo repository project projects monorepo workspace answer answers reply
     replies response responses app application place form forms way favour favor this here source sources
     production production-ready committed general summary summaries text texts writing document documents
-    particular case circumstances me us future now commands command chat anything everything tree module
+    particular case circumstances me us future now there commands command chat anything everything tree module
     modules script scripts python function functions class classes package firmware reason reasons
     """
 )
 """Words of a place that limit nothing."""
 
 
-class Clause(msgspec.Struct, frozen=True, kw_only=True):
+class RuleClause(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a rule.
 
     Attributes:
@@ -114,27 +113,31 @@ class Clause(msgspec.Struct, frozen=True, kw_only=True):
     globs: tuple[str, ...]
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class RuleReading(msgspec.Struct, frozen=True, kw_only=True):
     """A rule as read.
 
     Attributes:
-        words: All of its words, without an exception for tests.
+        words: Its words, without exceptions and without sentences that say no rule by themselves.
+        cases: Its words with these sentences.
         clauses: Its clauses in order.
         globs: Where it applies; empty for everywhere.
         exceptions: Where it does not.
         languages: Names of programming languages in ast-grep that it names.
         conditional: Whether it has an exception that these checks cannot see.
+        approvable: Whether the user may allow what it forbids.
         unplaced: Whether it is limited to a place that is not known ("in the API layer").
         modality: ``must`` or ``must_not``.
     """
 
     words: str
-    clauses: tuple[Clause, ...]
+    cases: str
+    clauses: tuple[RuleClause, ...]
     globs: tuple[str, ...]
     exceptions: tuple[str, ...]
     languages: tuple[str, ...]
     unplaced: bool
     conditional: bool
+    approvable: bool
     modality: str
 
 
@@ -158,7 +161,7 @@ def in_context(message: str, span: Span) -> str:
     return f"{before} {words}" if before and _POINTS_BACK.search(words) else ""
 
 
-def read_rule(text: str, modality: str, scope: Scope) -> Reading:
+def read_rule(text: str, modality: str, scope: Scope) -> RuleReading:
     """Return a rule as read from its words.
 
     >>> read_rule("No eval() in src/, except in tests.", "must_not", Scope()).globs
@@ -167,24 +170,44 @@ def read_rule(text: str, modality: str, scope: Scope) -> Reading:
     whole = " ".join(text.replace("’", "'").replace("“", '"').replace("”", '"').split())
     words = _TESTS.sub(" ", whole)
     exceptions = TEST_FILES if words != whole else ()
-    rest = _PASSED.sub(" ", words).strip()
+    cases, rest = words, _PASSED.sub(_unless_it_rules, words).strip()
     words = rest if len(rest) < len(words) and rest else words
-    clauses = tuple(_clauses(words))
+    spared: tuple[str, ...] = ()
+    for match in _SPARED.finditer(words):
+        what, end = match["what"], 0
+        for start, stop, globs in named_paths(what):
+            if end and not _AND.fullmatch(what[end:start]):
+                break
+            spared, end = (*spared, *globs), stop
+        if end:
+            words = words.replace(match.group().replace(what, what[:end]), " ")
+    clauses = tuple(clauses_of(words))
     elsewhere = [one for one in clauses if _ELSEWHERE.search(one.words)]
     outside = tuple(glob for one in elsewhere for glob in one.globs)
     globs = tuple(dict.fromkeys(glob for one in clauses if one not in elsewhere for glob in one.globs))
     if scope.paths and not globs:
         globs = () if outside else scope.paths
-    return Reading(
+    return RuleReading(
         words=words,
+        cases=cases,
         clauses=clauses,
         globs=globs,
-        exceptions=tuple(dict.fromkeys((*exceptions, *outside))),
+        exceptions=tuple(dict.fromkeys((*exceptions, *spared, *outside))),
         languages=languages_in(words),
         unplaced=not globs and any(map(_is_unknown, _PLACE.finditer(words))),
-        conditional=bool(_EXCEPTION.search(words)) or bool(scope.topic),
+        conditional=bool(_EXCEPTION.search(_APPROVAL.sub(" ", words))) or bool(scope.topic),
+        approvable=bool(_APPROVAL.search(words)),
         modality=modality,
     )
+
+
+_NAMES = re.compile(r"(?<!\w)[`\"']\w|\w/|\.\w")
+
+
+def _unless_it_rules(match: re.Match[str]) -> str:
+    """Return a sentence that begins with a case, if what follows the case forbids something."""
+    _, _, rest = match.group().partition(",")
+    return match.group() if _BAN.search(rest) and _NAMES.search(rest) else " "
 
 
 def _is_unknown(place: re.Match[str]) -> bool:
@@ -192,73 +215,13 @@ def _is_unknown(place: re.Match[str]) -> bool:
     return not (_EVERYWHERE.intersection(words) or languages_in(place.group()) or place["of"])
 
 
-def _clauses(words: str) -> Iterator[Clause]:
+def clauses_of(words: str) -> Iterator[RuleClause]:
+    """Yield the clauses of words in order."""
     for part in _CLAUSES.split(words):
         if part and (bare := part.strip(" .,:")):
-            yield Clause(
+            yield RuleClause(
                 words=bare,
                 bans=bool(_BAN.search(bare)),
                 demands=bool(_DEMAND.search(bare)),
                 globs=globs_in(bare),
             )
-
-
-def globs_in(words: str) -> tuple[str, ...]:
-    """Return the globs of the files that words name; of a kind of file in a folder, only those in it."""
-    named = tuple(dict.fromkeys(_named_paths(words)))
-    kinds = tuple(
-        glob
-        for kind, globs in FILE_KINDS.items()
-        if re.search(rf"\b(?:{kind})\b(?! (?:folder|directory|dir)\b)", words, re.IGNORECASE)
-        for glob in globs
-    )
-    folders = [glob for glob in named if glob.endswith("/**")]
-    if folders and kinds and all(kind.startswith("**/*.") for kind in kinds):
-        inside = tuple(folder.removesuffix("**") + kind for folder in folders for kind in kinds)
-        return (*inside, *(glob for glob in named if glob not in folders))
-    return tuple(dict.fromkeys((*named, *kinds)))
-
-
-def _named_paths(words: str) -> Iterator[str]:
-    for match in _PATH.finditer(words):
-        name = (match["quoted"] or match["bare"] or "").strip()
-        if match["folder"]:
-            yield from (f"{match['folder']}/**", f"**/{match['folder']}/**")
-        elif name and not _NO_PATH.match(name) and "://" not in name and (match["bare"] or is_path(name)):
-            yield from globs_of(name)
-
-
-def is_path(name: str) -> bool:
-    """Return whether a quoted text is a path rather than code or a phrase."""
-    return bool(
-        re.fullmatch(r"\.?[\w@*][\w .@*/()-]*/[\w .@*/()-]*|\.?[\w*-]+(\.[\w*-]+)+", name)
-    ) and not re.search(
-        r"\(|\.\.\.|^\d|\.(?!\w{1,10}$)(?=\w+\.)|^(?:console|fmt|System|np|os|logging)\.", name
-    )
-
-
-def globs_of(name: str) -> tuple[str, ...]:
-    """Return the globs of a path as users write it: a folder includes everything below it."""
-    name = name.removeprefix("./").rstrip(".,")
-    if name.startswith("."):
-        plain = (
-            name
-            if name.startswith((".env", ".git", ".npm", ".editor", ".docker")) or "/" in name
-            else f"*{name}"
-        )
-        return (f"{plain}**",) if plain.endswith("/") else (plain, f"**/{plain}")
-    if "/" not in name:
-        return (f"**/{name}",)
-    last = name.rpartition("/")[2]
-    if not last:
-        return (f"{name}**",)
-    return (name,) if "." in last.lstrip(".") or "*" in last else (f"{name}/**",)
-
-
-def languages_in(words: str) -> tuple[str, ...]:
-    """Return the ast-grep names of the programming languages that words name."""
-    found: dict[str, None] = {}
-    for name, languages in LANGUAGES.items():
-        if re.search(rf"(?<![\w.]){name}(?![\w+#])", words, 0 if name == "Go" else re.IGNORECASE):
-            found |= dict.fromkeys(languages)
-    return tuple(found)
