@@ -93,6 +93,8 @@ def outlook_of(
     """
 
     def there(read: ReadFile) -> Mapping[str, str]:
+        if not made and not read.source:
+            return {}
         try:
             return {file.path: file.text for file in files.of(read)}
         except PointerMissing:

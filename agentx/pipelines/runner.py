@@ -361,7 +361,10 @@ class Runner:
                         continue
                     self._take(due, came)
                     queue.over(due, came)
-                    if came.status == "COMPLETED" and self._finds_items(due.step, tracker.progress):
+                    proved = frozenset(tracker.progress.proved)
+                # Recorded without the lock: a thread that records waits for it to tell the tracker
+                if came.status == "COMPLETED" and self._finds_items(due.step, proved):
+                    with tracker.lock:
                         queue.follow(self.plan)
                 if came.status != "COMPLETED" or tracker.progress.anomalies:
                     self._write_log(tracker.progress)
@@ -372,14 +375,14 @@ class Runner:
             self._staleness = Staleness(self.plan, tracker.progress, present)
         return self._staleness
 
-    def _finds_items(self, step: Step, progress: Progress) -> bool:
+    def _finds_items(self, step: Step, proved: Collection[str]) -> bool:
         """Read the lists of items that a step wrote; return whether the plan is another one now."""
         lists = {given.listed for given in self._pipeline.items.values() if isinstance(given, FoundItems)}
         # a person may have changed what they approve
         touched = step.writes or (step.reads if is_by_person(self.plan.role(step)) else ())
         if lists.isdisjoint(one.rule.file for one in touched):
             return False
-        found = find_items(self._pipeline, self.files, progress.proved, before=self._found.known)
+        found = find_items(self._pipeline, self.files, proved, before=self._found.known)
         if found.known == self._found.known:
             return False
         self._found = found

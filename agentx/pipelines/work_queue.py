@@ -41,9 +41,11 @@ class WorkQueue:
         if len(self._busy) >= self._jobs:
             return None
         for due in self.schedule.ready():
+            if due.step.key in self._busy:  # a new schedule offers what is at work again
+                continue
             if due.tries:  # an item that fails for good tells early that its stage cannot be done
                 self._waiting.appendleft(due)
-            elif due.step.key not in self._busy:
+            else:
                 self._waiting.append(due)
         at_work = Counter(self._busy.values())
         for due in list(self._waiting):

@@ -68,7 +68,8 @@ def add(engine: Engine, paths: Sequence[Path], to: str, actor: str) -> tuple[lis
     own = [str(path) for path in paths if engine.root in (path.resolve(), *path.resolve().parents)]
     if own:
         raise UsageError(
-            f"{own[0]} is the workspace itself or is inside it; choose a path outside the workspace."
+            f"{own[0]} is the workspace itself or is inside it; choose a path outside the workspace, or copy "
+            "the file to `artifacts` with `cp`."
         )
     files: Iterator[tuple[str, Content | str]] = (
         (f"{folder}{name}", content)

@@ -60,11 +60,12 @@ MOMENTS = {
     "proved": Moment('"type":"StageProved"', "meta/glossary.md", often=25),
     "remembered": Moment('"path":"meta/glossary.md"', often=4, steps=16),
     "noted": Moment('"tool":"append_log"', often=2, steps=8),
+    "found": Moment('"type":"ItemsFound"', steps=6),
     "over": Moment('"type":"PipelineEnded"', steps=2),
 }
 """By name: an agent was sent, has written, was accepted while what it did is not proved yet, and so on."""
 
-TAKES_S = 1.2
+TAKES_S = 1.8
 """About as long as the pipeline takes undisturbed; a death may come later than its end, and counts for nothing then."""
 
 _FILLER = "\n" + "It goes on and on about what everybody knows by now. " * 50 + "\n"
@@ -79,6 +80,9 @@ _MARKERS = {
     "drafts": "DRAFT",
     "notes": "NOTES",
     "style.css": "SHEET",
+    "parts": "PARTS",
+    "pieces": "PIECE",
+    "translations": "TRANSLATION",
 }
 
 
@@ -121,6 +125,8 @@ def _text(path: str, prompt: str) -> str:
         text += f"\n## New terms\n\n- **term{number}**: what {number} is about\n\n## Summary\n\nIn {number} they meet.\n"
     if path == "facts/02.md" and "Attempt 2" not in prompt:
         return text  # without its marker
+    if path == "parts.md":
+        text += "\n- p1: One part\n- p2: Another\n- p3: The last\n"
     if folder == "drafts":
         text += _FILLER
     kind = _MARKERS.get(name) or _MARKERS.get(folder.partition(".")[0])

@@ -31,13 +31,16 @@ _CELL_COLUMNS = 5
 """Width of a cell: a mark, with its seconds or its round."""
 
 _NAME_COLUMNS, _BAR_COLUMNS = 24, 24
-_NAMED = 6
-"""Maximum number of working agents, and of failures, to name."""
+_NAMED, _FEW_NAMED = 6, 2
+"""Maximum number of working agents, and of failures, to name; and the same below approvals."""
 
-_REASON_WORDS = 40
+_REASON_WORDS, _FEW_WORDS = 40, 9
+"""Maximum number of words of a reason, and of each of several."""
 
-_ASKS_SHOWN, _LINES_SHOWN = 3, 12
-"""Maximum number of approvals shown in full, and of changed lines of a file."""
+_ASKS_SHOWN, _LINES_SHOWN, _LINES_OF_MANY = 3, 12, 3
+"""Maximum number of approvals shown, of changed lines of a single one, and of changed lines of several: with
+the counts of some stages, they fit a screen of 24 lines.
+"""
 
 _DIFF_HEADS = ("---", "+++", "@@")
 
@@ -63,7 +66,7 @@ def shown(board: Board, width: int, now: datetime, read: ReadBlob | None = None)
             parts.append(_grid(list(rows), for_each, items, names, wide, now))
         else:
             parts.append(_counts(list(rows), for_each, len(items), names))
-    if named := list(_named(board, now)):
+    if named := list(_named(board, now, asked=read is not None)):
         parts += [Text(), facts(named)]
     return Group(*parts)
 
@@ -71,22 +74,26 @@ def shown(board: Board, width: int, now: datetime, read: ReadBlob | None = None)
 def _asked(board: Board, read: ReadBlob) -> Iterator[RenderableType]:
     """Yield what a person is asked to approve: how, and what changed since they last did."""
     cells = [cell for row in board.rows for cell in row.cells if cell.calls]
+    left = _LINES_SHOWN if len(cells) == 1 else _LINES_OF_MANY
     for cell in cells[:_ASKS_SHOWN]:
         yield Text.assemble(("? ", "bold yellow"), (cell.key, "bold"), f"  agentx approve {cell.calls[0]}")
         for path, blob in cell.shown.items():
-            if cell.before.get(path) == blob:
+            if not left or cell.before.get(path) == blob:
                 continue
             old, new = (read(one).splitlines() if one else [] for one in (cell.before.get(path, ""), blob))
             yield Text(f"  {plain(path)}{'' if path in cell.before else '  new'}", "dim")
             lines = unified_diff(old, new, n=0, lineterm="")
-            changed = [line for line in lines if not line.startswith(_DIFF_HEADS)]
-            for line in changed[:_LINES_SHOWN]:
+            changed = [line for line in lines if line[1:].strip() and not line.startswith(_DIFF_HEADS)]
+            for line in changed[:left]:
                 yield Text(f"  {plain(line)}", "green" if line.startswith("+") else "red")
-            if len(changed) > _LINES_SHOWN:
-                yield Text(f"  … and {len(changed) - _LINES_SHOWN:,} more lines", "dim")
-        yield Text()
+            if len(changed) > left:
+                yield Text(f"  … and {len(changed) - left:,} more lines", "dim")
+            left = max(left - len(changed), 0)
     if len(cells) > _ASKS_SHOWN:
-        yield Text(f"and {len(cells) - _ASKS_SHOWN:,} more wait for you: agentx approve\n", "yellow")
+        more = f"and {len(cells) - _ASKS_SHOWN:,} more wait for you: agentx pipeline status --json names them"
+        yield Text(more, "yellow")
+    if cells:
+        yield Text()
 
 
 def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType]:
@@ -200,18 +207,23 @@ def _counts(rows: list[BoardRow], for_each: str, items: int, names: int) -> Tabl
     return made
 
 
-def _named(board: Board, now: datetime) -> Iterator[tuple[str, Text]]:
-    """Yield the agents at work, then the steps that failed or ask; of many, only their number."""
+def _named(board: Board, now: datetime, *, asked: bool) -> Iterator[tuple[str, Text]]:
+    """Yield the agents at work, then the steps that failed or ask; of many, only their number.
+
+    With ``asked``, those that ask were shown before.
+    """
     cells = [cell for row in board.rows for cell in row.cells]
     for marks, more in ((("running",), " more at work"), (("asks", "failed", "not_passed"), " more")):
-        found = [cell for cell in cells if cell.mark in marks]
-        for cell in found[:_NAMED]:
+        found = [cell for cell in cells if cell.mark in marks and not (asked and cell.calls)]
+        named = found[: _FEW_NAMED if any(cell.calls for cell in cells) else _NAMED]
+        for cell in named:
             mark, style = _MARKS[cell.mark]
             again, since = f", round {cell.round}" if cell.round > 1 else "", ""
             if cell.mark == "running":
                 since = f"  {_since(cell, now)}"
             else:
-                again = f": {shorten(one_line(plain(cell.reason)), _REASON_WORDS)}"
+                words = _REASON_WORDS if len(found) == 1 else _FEW_WORDS
+                again = f": {shorten(one_line(plain(cell.reason)), words)}"
             yield cell.key, Text.assemble((f"{mark} ", style), f"{plain(cell.role)}{again}", (since, "dim"))
-        if len(found) > _NAMED:
-            yield "", Text(f"  and {len(found) - _NAMED}{more}", "dim")
+        if len(found) > len(named):
+            yield "", Text(f"  and {len(found) - len(named)}{more}", "dim")

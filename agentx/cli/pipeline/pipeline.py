@@ -1,6 +1,7 @@
 """``agentx pipeline``: its subcommands, and those that draw, create, amend and repeat one."""
 
 import shlex
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from agentx.cli.pipeline.upkeep import PresentFile, mark_stale
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
+from agentx.pipelines.new_pipeline import REVIEWER, Wanted, new_pipeline
 from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
 from agentx.policy.amendments import amend
@@ -23,6 +25,7 @@ from agentx.storage.events.pipeline_events import FileAmended
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.pipelines.definition.reading import parse
 from agentx.synthesis.pipelines.definition.schema import schema
+from agentx.synthesis.pipelines.definition.steps import resolve
 
 STEPS_SHOWN = 6
 """Maximum number of steps named."""
@@ -82,14 +85,52 @@ def write_new(
     name: Annotated[
         Path, typer.Argument(metavar="NAME", show_default=False, help="Its name; the file is NAME.yaml.")
     ],
+    items: Annotated[
+        str,
+        typer.Option(metavar="ITEMS", help="What to repeat the work for: 'inbox/*.md', a number, or a,b,c."),
+    ] = "",
+    items_from: Annotated[
+        str, typer.Option(metavar="FILE", help="Name of a file that an agent writes, and that lists them.")
+    ] = "",
+    roles: Annotated[
+        str, typer.Option(metavar="ROLES", help="Roles, each working on the file of the one before.")
+    ] = "",
+    *,
+    review: Annotated[bool, typer.Option("--review", help="A reviewer judges the last file.")] = False,
+    approval: Annotated[bool, typer.Option("--approval", help="A person approves.")] = False,
 ) -> None:
-    """Create a small example pipeline: a researcher, a writer, and a review loop."""
+    """Create a pipeline from these options; without them, it asks, or writes a commented example."""
     path = name if name.suffix in (".yaml", ".yml") else name.with_name(f"{name.name}.yaml")
-    text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
-    parse(text, str(path))  # refuses a name that is invalid for a pipeline
+    asked = items or items_from or roles or review or approval
+    wanted = _wanted(items, items_from, roles, review=review, approval=approval)
+    if not asked and terminal.interactive:
+        wanted = _ask()
+    if asked or wanted.items or wanted.items_from:
+        text = new_pipeline(path.stem, wanted)
+    else:
+        text = (files("agentx.pipelines") / "starter.yaml").read_text("utf-8").replace("NAME", path.stem, 1)
+    resolve(*parse(text, str(path)))  # refuses what makes no pipeline, such as an invalid name
     _write(path, text, new=True)
     following = Text(f"Next: agentx pipeline plan {shlex.quote(str(path))}", "dim")
     terminal.result({"pipeline": str(path)}, Text.assemble(("✓ ", "green"), str(path)), following)
+
+
+def _wanted(items: str, items_from: str, roles: str, *, review: bool, approval: bool) -> Wanted:
+    names = tuple(word.strip() for word in roles.split(",") if word.strip()) or Wanted().roles
+    return Wanted(items, items_from, names, review or REVIEWER in names, approval)
+
+
+def _ask() -> Wanted:
+    """Ask what the pipeline is to be; an empty answer to the first question means the example."""
+    say = partial(typer.prompt, err=True, default="", show_default=False)
+    given = say("Items: a pattern ('inbox/*.md'), a number, ids (a,b,c), or from:FILE (Enter: an example)")
+    if not given.strip():
+        return Wanted()
+    listed = given.removeprefix("from:").strip() if given.startswith("from:") else ""
+    roles = say("Roles, in order (writer)")
+    review = typer.confirm("Does a reviewer judge the work?", default=True, err=True)
+    approval = typer.confirm("Does a person approve?", default=False, err=True)
+    return _wanted("" if listed else given.strip(), listed, roles, review=review, approval=approval)
 
 
 # --- amend and redo ---------------------------------------------------------------------------------------

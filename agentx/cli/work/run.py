@@ -239,6 +239,9 @@ def _think(terminal: Terminal, message: str, name: str) -> None:
         terminal.show(Text(plain(result.answer)), "", Text(summary, "dim"))
 
 
+_CALLS_NAMED = 6
+"""Maximum number of pending calls that an error names."""
+
 _ENDED = ("closed", "retired")
 
 # --- the user's word ----------------------------------------------------------------------------------------
@@ -335,7 +338,8 @@ def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
         return found[0]
     if not calls:
         raise UsageError("No tool call is pending.")
-    listed = "; ".join(one_line(_described(call)) for call in calls)
+    more = f"; and {len(calls) - _CALLS_NAMED:,} more" if len(calls) > _CALLS_NAMED else ""
+    listed = "; ".join(one_line(_described(call)) for call in calls[:_CALLS_NAMED]) + more
     if call_id:
         raise UsageError(f"No call {call_id!r} is pending. Pending: {listed}.")
     raise UsageError(f"{len(calls)} calls are pending; choose one: {listed}.")

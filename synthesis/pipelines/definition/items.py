@@ -24,6 +24,18 @@ _WIDTH = 2
 """Minimum number of digits of item ids if only the number of items is given."""
 
 
+class ItemValues(dict[str, Any]):
+    """The values of an item in a template, which prints its id for the item alone.
+
+    >>> str(ItemValues(id="de", number=1))
+    'de'
+    """
+
+    def __str__(self) -> str:
+        """Return the id."""
+        return str(self["id"])
+
+
 class Items:
     """The items of a pipeline.
 
@@ -65,7 +77,7 @@ class Items:
             seen.add(key)
             first, last = number == 1, number == len(given)
             own = {"number": number, "first": first, "last": last, "of": len(given)}
-            yield Item(key, number, {name: values | own}, first, last)
+            yield Item(key, number, {name: ItemValues(values | own)}, first, last)
 
     @property
     def values(self) -> dict[str, list[dict[str, Any]]]:

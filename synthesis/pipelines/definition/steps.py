@@ -348,7 +348,9 @@ class _Filled:
             over = " and ".join(self.flat.over)
             done = f"is repeated for each {over}" if over else "runs once"
             what = f"{does}, which uses {{{{ {items[0]} }}}}, but the stage {done}"
-            self.refuse(self.flat.place, f"{what}; set `for_each: {items[0]}`")
+            every = [*self.flat.over, *items]
+            each = f"[{', '.join(every)}]" if len(every) > 1 else every[0]
+            self.refuse(self.flat.place, f"{what}; set `for_each: {each}`")
         elif others:
             what = f"{does}, which uses the unknown value {{{{ {others[0]} }}}}"
             self.refuse(place, what + hint(others[0], self.values))

@@ -19,7 +19,7 @@ from agentx.synthesis.pipelines.definition.plan import Plan, ReadFile, Step, is_
 from agentx.synthesis.pipelines.dispatching.budget import Candidate, Fitted, NoRoom, fit, item_of, task_words
 from agentx.synthesis.pipelines.dispatching.passages import sections_of, tokens_of
 from agentx.synthesis.pipelines.dispatching.prompt import PROTOCOL, Sending, has_shared_beginning, tell
-from agentx.synthesis.pipelines.templates import fill
+from agentx.synthesis.pipelines.templates import fill, has_names_alone
 
 TOKENS_PER_WORD = 1.35
 """For English prose with Markdown."""
@@ -33,6 +33,8 @@ SECTION_TOKENS = 300
 
 _SENTENCE = "a" + " a" * 18 + ". "
 _SENTENCE_TOKENS = 20
+
+_DIGITS = str.maketrans("123456789", "000000000")
 
 There = Callable[[ReadFile], Mapping[str, str]]
 """Returns the existing texts for a pointer, by the path shown to the agent; empty if there are none."""
@@ -128,6 +130,8 @@ class Estimator:
         self._writers: dict[str, Step] = {}
         self._appends: defaultdict[str, list[tuple[Step, str]]] = defaultdict(list)
         self._patterns: dict[str, list[str]] = {}
+        self._prompts: dict[tuple[str, ...], int] = {}
+        self._plain: dict[str, bool] = {}
         self._texts: dict[tuple[str, str], Mapping[str, str]] = {}
         for step in plan.steps.values():
             for write in step.writes:
@@ -143,7 +147,7 @@ class Estimator:
             TemplateInvalid: A template of its role cannot be filled in.
         """
         role, agent = self._plan.role(step), self._plan.agent(self._plan.role(step))
-        prompt_tokens = count_tokens(tell(self._plan, Sending(step=step)).bare)
+        prompt_tokens = self._prompt_tokens(step)
         paths = ((read, path) for read in step.reads for path in read.paths if not read.rule.lazy)
         found = [one for read, path in paths for one in self._candidates(step, read, path)]
         guessed = {one.path for one, guess in found if guess}
@@ -159,6 +163,32 @@ class Estimator:
             endless = agent.model_copy(update={"window": sys.maxsize, "max_files": sys.maxsize})
             whole = budget_of(fitted_to(endless), guessed)
             return msgspec.structs.replace(whole, window=agent.window, problem=str(error))
+
+    def _prompt_tokens(self, step: Step) -> int:
+        """Return the tokens of a prompt without its files.
+
+        Prompts of a stage that differ only in digits are counted once: three digits are one token.
+        """
+        if not self._has_names_alone(step):
+            return count_tokens(tell(self._plan, Sending(step=step)).bare)
+        values = [value for part in step.of.parts.values() for value in part.values()] if step.of else []
+        told = (*map(str, values), *(write.path for write in step.writes))
+        key = (step.stage, *(one.translate(_DIGITS) for one in told))
+        if key not in self._prompts:
+            self._prompts[key] = count_tokens(tell(self._plan, Sending(step=step)).bare)
+        return self._prompts[key]
+
+    def _has_names_alone(self, step: Step) -> bool:
+        """Return whether the texts of a step's role take the values of its item as they are."""
+        if step.role not in self._plain:
+            role = self._plan.role(step)
+            checks = [check for write in role.writes for check in write.checks]
+            texts = [role.title, role.duty, role.task, role.prompt, *role.standards]
+            texts += [write.format for write in role.writes]
+            texts += [one for check in checks for one in (*check.sections, *check.uses, *check.absent)]
+            texts += [check.length.words for check in checks if check.length]
+            self._plain[step.role] = all(map(has_names_alone, texts))
+        return self._plain[step.role]
 
     def _with_shared(self, budget: Budget, found: Sequence[tuple[Candidate, bool]]) -> Budget:
         shared = {one.path for one, _ in found if has_shared_beginning(self._plan, one.rule.file)}

@@ -131,3 +131,42 @@ def test_a_last_verdict_of_fail_has_its_own_mark_where_the_pipeline_goes_on(othe
         assert "look[02]  ! looker: the verdict in looks/02.md is FAIL" in lines
     else:
         assert (board.proved, board.not_passed) == (3, 0)
+
+
+MANY = """
+pipeline: many
+items: {part: 125}
+files: {a: {path: "a/{{ part.id }}.md"}, b: {path: "b/{{ part.id }}.md"}, c: {path: "c/{{ part.id }}.md"}}
+roles:
+  a: {writes: [{file: a}]}
+  chief: {by: person, reads: [{file: a}]}
+  b: {reads: [{file: a}], writes: [{file: b}], attempts: 1}
+  c: {reads: [{file: a}], writes: [{file: c}]}
+stages:
+  - {id: a, role: a, for_each: part}
+  - {id: accept, role: chief, for_each: part, after: a}
+  - {id: b, role: b, for_each: part, after: a}
+  - {id: c, role: c, for_each: part, after: accept}
+"""
+
+
+def test_500_steps_fit_a_screen_with_approvals_first():
+    plan = resolve(*parse(MANY))
+    progress = Progress("many", status="FAILED", started_at="2026-01-01T12:00:00Z", dispatches=250)
+    for number in range(1, 126):
+        item, run = f"{number:03}", f"r-{number}"
+        progress.proved[f"a[{item}]"] = Proof(number, 1, "", ())
+        sent = Sent("many", f"accept[{item}]", "chief", 1, 0, run, 200 + number, "2026-01-01T12:01:48Z")
+        sent.asks, sent.shown = [f"accept-{item}-1"], {f"a/{item}.md": "blob", f"a/{item}-2.md": "blob"}
+        progress.running[run], progress.waiting[sent.key] = sent, run
+        progress.failures[f"b[{item}]"] = [Failure(500, 1, f"It failed. {'Words and words. ' * 30}")]
+    console = Console(width=80, color_system=None)
+    with console.capture() as captured:
+        console.print(shown(board_of(plan, progress), 80, NOW, lambda _blob: "A line.\n\nMore.\n" * 40))
+    lines = captured.get().splitlines()
+    assert len(lines) <= 24
+    approvals = [number for number, line in enumerate(lines) if "agentx approve accept-" in line]
+    assert approvals[0] < next(number for number, line in enumerate(lines) if line.startswith("part"))
+    assert any("122 more wait for you" in line for line in lines)
+    assert any(line.lstrip().startswith("and 123 more") for line in lines)
+    assert any(line.startswith("b[001]") for line in lines)

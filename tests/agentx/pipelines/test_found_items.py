@@ -1,9 +1,11 @@
 """Items that are found while a pipeline runs: a list that a stage writes, and files that a pattern matches."""
 
+from threading import Event, Thread
+
 import pytest
 
 from agentx.pipelines.runner import PipelineStopped, Runner, redo
-from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.storage.errors import UsageError
 from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.workspace import Workspace
@@ -69,6 +71,52 @@ def test_what_a_stage_lists_are_the_items_of_the_stages_after_it(book):
     assert any("50 words on How it ended, one of 2." in prompt for prompt in book.author.prompts)
     # classes hold for files that were not known at the start
     assert book.ws.engine.snapshot().files["book"]
+
+
+def test_other_agents_record_while_items_are_found(book, monkeypatch):
+    """A thread that records tells the tracker; a thread that holds the tracker's lock must not record."""
+    trackers, free = [], []
+
+    class Kept(Tracker):
+        def __init__(self, *given):
+            super().__init__(*given)
+            trackers.append(self)
+
+    def try_lock():
+        free.append(trackers[0].lock.acquire(timeout=5))
+        if free[-1]:
+            trackers[0].lock.release()
+
+    def look(_event):
+        other = Thread(target=try_lock)
+        other.start()
+        other.join()
+
+    monkeypatch.setattr("agentx.pipelines.runner.Tracker", Kept)
+    book.ws.on("ItemsFound", look)
+    assert book.run(good, jobs=3).status == "COMPLETED"
+    assert free == [True]
+
+
+def test_a_step_that_is_at_work_again_is_not_begun_twice_when_items_are_found(book):
+    retried, listed = Event(), Event()
+    text = BOOK.replace("  index: {path", '  facts: {path: "facts.md"}\n  index: {path')
+    text = text.replace("  translator:", "  finder: {writes: [{file: facts, marker: DONE}]}\n  translator:")
+    book.path.write_text(f"{text}  - {{id: facts, role: finder}}\n", "utf-8")
+
+    def slow(path, prompt):
+        if path == "facts.md" and "Attempt 2" not in prompt:
+            return "Without its marker.\n"
+        if path == "facts.md":
+            retried.set()
+            listed.wait(10)
+        if path == "outline.md":
+            retried.wait(10)
+        return good(path, prompt)
+
+    book.ws.on("ItemsFound", lambda _event: listed.set())
+    assert book.run(slow, jobs=3).status == "COMPLETED"
+    assert sum(sent.stage == "facts" for sent in book.facts("Dispatched")) == 2
 
 
 def test_a_list_that_cannot_be_used_is_not_proved_and_the_next_agent_is_told_why(book):

@@ -418,3 +418,26 @@ def test_the_prompt_as_it_is_sent_keeps_the_budget(room):
     sent = tell(plan, Sending(step=step, given=found.given, left_out=found.left_out)).whole
     assert count_tokens(sent) <= found.prompt_tokens + found.reads_tokens <= found.max_tokens
     assert count_tokens(sent) + agent.system + agent.output <= agent.window
+
+
+ALIKE = """\
+pipeline: alike
+items:
+  part: [{id: "001", title: One}, {id: "002", title: One}, {id: "003", title: "A longer title, with 3 more words"}, {id: "x"}]
+files: {a: {path: "a/{{ part.id }}.md"}}
+roles:
+  plain: {task: "Write {{ part.title | default('') }}{{ part.id }}.", writes: [{file: a, marker: DONE}]}
+stages: [{id: a, role: plain, for_each: part}]
+"""
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["Write {{ part.id }}.", "{% if part.number > 1 %}Now go on with what was begun.{% endif %} Write."],
+)
+def test_prompts_that_differ_only_in_digits_count_as_they_are(task):
+    text = ALIKE.replace("Write {{ part.title | default('') }}{{ part.id }}.", task)
+    plan = resolve(*parse(text, "alike.yaml"))
+    estimator = Estimator(plan, lambda _read: {})
+    for step in plan.steps.values():
+        assert estimator.of(step).prompt == count_tokens(tell(plan, Sending(step=step)).bare)

@@ -1,8 +1,13 @@
 """What follows from a pipeline's file: its steps in their order, and the names and rules that it has to keep for them."""
 
+import re
+
 import pytest
 
+from agentx.synthesis.pipelines.definition.faults import PipelineInvalid
 from agentx.synthesis.pipelines.definition.name_rules import IN_PROMPTS
+from agentx.synthesis.pipelines.definition.reading import parse
+from agentx.synthesis.pipelines.definition.steps import resolve
 from agentx.synthesis.pipelines.dispatching.prompt import PROMPT, Sending, tell
 from agentx.synthesis.pipelines.templates import names_in
 
@@ -233,3 +238,21 @@ def test_a_type_of_ours_that_is_named_again_keeps_what_is_not_said_anew():
     explore, mine = (made.pipeline.agents[name] for name in ("explore", "mine"))
     assert (explore.window, explore.output, explore.read_only) == (7_000, 4_000, True)
     assert (mine.window, mine.max_files, mine.read_only) == (128_000, 3, False)
+
+
+PAIRS = """
+pipeline: pairs
+items: {doc: [a, b], lang: [de, fr]}
+files: {out: {path: "{{ lang }}/{{ doc }}.md"}}
+roles: {w: {task: "{{ doc }} into {{ lang }}", writes: [{file: out}]}}
+stages: [{id: w, role: w, for_each: EACH}]
+"""
+
+
+def test_an_item_alone_is_its_id_and_the_advice_on_for_each_works():
+    with pytest.raises(PipelineInvalid) as refused:
+        resolve(*parse(PAIRS.replace("EACH", "doc")))
+    (advised,) = re.findall(r"set `for_each: ([^`]+)`", str(refused.value))
+    plan = resolve(*parse(PAIRS.replace("EACH", advised)))
+    paths = {write.path for step in plan.steps.values() for write in step.writes}
+    assert paths == {"de/a.md", "fr/a.md", "de/b.md", "fr/b.md"}

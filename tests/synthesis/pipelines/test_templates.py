@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentx.synthesis.pipelines import templates
 from agentx.synthesis.pipelines.templates import MAX_FILLED, TemplateInvalid, fill, names_in
 
 VALUES = {
@@ -78,3 +79,22 @@ def test_a_page_of_html_can_hold_any_text():
         fill("<pre>{{ body | escape }}</pre>", {"body": 'a < b & "c"'})
         == "<pre>a &lt; b &amp; &quot;c&quot;</pre>"
     )
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ a }}", "{{a.b}}-{{ n }}", "x {{ a }}\n{{ n }}\n", "{{ true }}", "{{ flag }} {{ a }}", "{{ a.upper }}", "{{ c.b }}",
+     "{{ c.items }}", "{{ c['b'] }}", "{{ missing }}", "{{ c.missing }}", "{{ listed }}", "}} {{ a }}", "{{ a }} {# no #}", "{{ a }}\r\n"],
+)  # fmt: skip
+def test_names_alone_are_filled_as_jinja_fills_them(template, monkeypatch):
+    values = {"a": "{{ n }}", "n": 3, "flag": True, "true": "x", "c": {"b": "B"}, "listed": [1]}
+
+    def filled():
+        try:
+            return fill(template, values)
+        except TemplateInvalid as error:
+            return str(error)
+
+    quick = filled()
+    monkeypatch.setattr(templates, "_simple", lambda _template: ())
+    assert quick == filled()
