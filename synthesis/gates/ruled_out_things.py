@@ -123,9 +123,9 @@ def _rules_out(item: MemoryItem) -> bool:
     )
     if item.status not in ("active", "candidate") or certain:
         return False
-    return isinstance(item.detail, RejectionDetail | ConstraintDetail) and not getattr(
-        item.detail, "call", None
-    )
+    if isinstance(item.detail, ConstraintDetail):
+        return item.detail.modality != "prefer"  # a wish is not enforced
+    return isinstance(item.detail, RejectionDetail) and item.detail.call is None
 
 
 def _things(item: MemoryItem) -> Iterator[Thing]:

@@ -729,3 +729,11 @@ def test_it_is_the_same_after_a_rebuild(ws):
     ws.gates.after("Deployed", passed=True, flow=flow.id, lesson="Upload the index last.")
     rebuilt = ws.rebuild()
     assert rebuilt.state_digest == rebuilt.digest_before
+
+
+def test_a_wish_does_not_make_the_gate_ask(ws):
+    ws.say("I prefer logging over print in src.")
+    assert [item.detail.modality for item in ws.memory("constraint")] == ["prefer"]
+    planned = {"path": "src/a.py", "content": "print(1)\n"}
+    assert ws.gates.before("say something", tool="Write", arguments=planned).verdict != "ask"
+    assert not ws.tools.call("write_file", planned, run="r").approval_needed

@@ -37,7 +37,7 @@ def test_the_user_sees_the_check_and_what_it_would_have_denied(root, call, rules
     )
     assert f"`agentx memory check {tidy} --mode deny`" in done.out
     shown = call("memory", "show", tidy, "-C", root).out
-    assert f"text (observe, by {model})" in " ".join(shown.replace("│", "").split())
+    assert f"text(observe,by{model})" in "".join(shown.replace("│", "").split())  # however it is wrapped
     assert "2 checked (1 observe), 1 shown only" in call("status", "-C", root).out
     assert f"{model} wrote checks of {tidy}" in call("log", "-C", root).out
 
