@@ -27,7 +27,7 @@ from agentx.integrity.repair import Repaired
 from agentx.integrity.verify import Verified
 from agentx.memory import check_writing, editing, maintenance, settling
 from agentx.memory.backtest import Backtested, backtest
-from agentx.memory.check_writing import Written
+from agentx.memory.check_writing import WrittenChecks
 from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
 from agentx.memory.settling import Settlement, Unsettled
@@ -452,7 +452,7 @@ class Workspace:
         """Replace an item's text."""
         return editing.edit(self.engine, item, text, self.settings.actor)
 
-    def write_checks(self, item: str, model: ModelClient | None = None) -> Written:
+    def write_checks(self, item: str, model: ModelClient | None = None) -> WrittenChecks:
         """Let a model write the checks of a rule that has none; they only observe until you set their mode.
 
         Args:

@@ -26,7 +26,7 @@ TIMEOUT_S = 60.0
 """Longest time for the checks of one rule."""
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenChecks(msgspec.Struct, frozen=True, kw_only=True):
     """What a model wrote for a rule.
 
     Attributes:
@@ -61,7 +61,9 @@ def unchecked(state: State) -> list[MemoryItem]:
     ]
 
 
-def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: float = TIMEOUT_S) -> Written:
+def write_checks(
+    engine: Engine, model: ModelClient, name: str, *, timeout_s: float = TIMEOUT_S
+) -> WrittenChecks:
     """Let a model write the checks of a rule that has none.
 
     Args:
@@ -80,7 +82,7 @@ def write_checks(engine: Engine, model: ModelClient, name: str, *, timeout_s: fl
     item = find(engine, name)
     require_unchecked(item)
     answer, usage = _ask(engine, model, item, timeout_s)
-    bare = Written(id=name, text=item.text, model=model.name, usage=usage)
+    bare = WrittenChecks(id=name, text=item.text, model=model.name, usage=usage)
     written = msgspec.structs.replace(bare, why_not=answer.why_not)
     if answer.checks:
         trial = try_checks(engine, _having(item, [_in_mode_deny(check) for check in answer.checks]))

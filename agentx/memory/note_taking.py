@@ -16,7 +16,7 @@ import msgspec
 
 from agentx.engine import models
 from agentx.engine.engine import Engine
-from agentx.memory.check_writing import TIMEOUT_S, Written, unchecked, write_checks
+from agentx.memory.check_writing import TIMEOUT_S, WrittenChecks, unchecked, write_checks
 from agentx.memory.model_extraction import Judged, combined, judge_in, unread
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
@@ -74,7 +74,7 @@ class ScribeRun(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[MemoryItem, ...] = ()
     messages: int = 0
     judged: tuple[Judged, ...] = ()
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenChecks, ...] = ()
     usage: Usage = Usage()
     left: int = 0
     stopped: str = ""
@@ -176,7 +176,7 @@ class Scribe:
 
     def write_checks(
         self, model: ModelClient, read: Judged, *, timeout_s: float = TIMEOUT_S
-    ) -> tuple[Written, ...]:
+    ) -> tuple[WrittenChecks, ...]:
         """Let a model write the checks of the rules in what it just read, once for each rule.
 
         Does nothing if ``scribe.write_checks`` is off. If the model fails, the other rules stay shown only.
@@ -188,7 +188,7 @@ class Scribe:
         """
         engine, used, end = self._engine, read.usage, time.monotonic() + timeout_s
         messages, changed = set(read.messages), {item.id for item in read.items}
-        written: list[Written] = []
+        written: list[WrittenChecks] = []
         for item in unchecked(engine.snapshot()) if engine.config.scribe.write_checks else ():
             if item.id not in changed and messages.isdisjoint(one.seq for one in item.evidence):
                 continue

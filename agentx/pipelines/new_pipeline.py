@@ -12,7 +12,7 @@ _PLANNER, _PERSON = "planner", "approver"
 _ITEM = "part"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class NewPipeline(msgspec.Struct, frozen=True):
     """What a new pipeline is to be.
 
     Attributes:
@@ -30,7 +30,7 @@ class Wanted(msgspec.Struct, frozen=True):
     approval: bool = False
 
 
-def new_pipeline(name: str, wanted: Wanted) -> str:
+def new_pipeline(name: str, wanted: NewPipeline) -> str:
     """Return the text of a pipeline's file.
 
     Raises:
@@ -47,7 +47,7 @@ def new_pipeline(name: str, wanted: Wanted) -> str:
 
 
 class _Text:
-    def __init__(self, name: str, wanted: Wanted) -> None:
+    def __init__(self, name: str, wanted: NewPipeline) -> None:
         self.name, self.wanted, self.roles = name, wanted, wanted.roles
         self.listed = wanted.items_from
         self.globbed = "*" in wanted.items

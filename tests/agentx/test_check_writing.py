@@ -15,29 +15,12 @@ from agentx.synthesis.enforcement.check_file import KINDS
 from agentx.synthesis.memory.checks import TextCheck
 from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.litellm_client import LiteLLMClient
-from agentx.synthesis.model.port import ModelError, Reply, Usage
+from agentx.synthesis.model.port import ModelError, Usage
 from agentx.synthesis.model.structured import prompt
+from tests.agentx.own_model import Model
 
 RULE = "Our functions must never take a mutable thing as fallback value."
 CHECK = {"kind": "text", "patterns": [r"def .*=\s*[\[{]"], "paths": "**/*.py", "places": ["files"]}
-
-
-class Model:
-    """A model of one's own: any object that streams parts and ends with a reply."""
-
-    name = "own/model"
-
-    def __init__(self, *answers, meanwhile=lambda: None):
-        self.answers = list(answers)
-        self.asked = []
-        self.meanwhile = meanwhile
-
-    def stream(self, messages, tools=(), *, timeout_s=120.0):
-        self.asked.append(messages)
-        self.meanwhile()
-        answer = self.answers.pop(0)
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        yield Reply(text, (), Usage(10, 5, 0.5), self.name)
 
 
 def those(*checks, **fields):

@@ -9,28 +9,10 @@ from agentx import Workspace
 from agentx.memory.model_extraction import judge
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.synthesis.model.litellm_client import LiteLLMClient
-from agentx.synthesis.model.port import ModelError, Reply, Usage
+from agentx.synthesis.model.port import ModelError, Usage
+from tests.agentx.own_model import Model
 
 WISH = "don't use emojis"
-
-
-class Model:
-    """A model of one's own: any object that streams parts and ends with a reply."""
-
-    name = "own/model"
-
-    def __init__(self, *answers, meanwhile=lambda: None):
-        self.answers = list(answers)
-        self.asked = []
-        self.meanwhile = meanwhile
-
-    def stream(self, messages, tools=(), *, timeout_s=120.0):
-        self.asked.append(messages)
-        self.meanwhile()
-        answer = self.answers.pop(0)
-        yield Reply(
-            answer if isinstance(answer, str) else json.dumps(answer), (), Usage(10, 5, 0.5), self.name
-        )
 
 
 def keep(*names, found=()):

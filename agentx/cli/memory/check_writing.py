@@ -10,7 +10,7 @@ from agentx.cli.memory.checks import as_shown
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted
 from agentx.engine import models
-from agentx.memory.check_writing import TIMEOUT_S, Written, require_unchecked, unchecked, write_checks
+from agentx.memory.check_writing import TIMEOUT_S, WrittenChecks, require_unchecked, unchecked, write_checks
 from agentx.memory.editing import find
 from agentx.memory.note_taking import limit_reached
 from agentx.storage.errors import UsageError
@@ -47,7 +47,7 @@ def write_by_model(
         wanted = list(dict.fromkeys(names or (item.id for item in unchecked(ws.state))))
         for name in wanted:  # if one cannot have checks, the model is not asked
             require_unchecked(find(ws.engine, name))
-        done: list[Written] = []
+        done: list[WrittenChecks] = []
         if wanted:
             ws.engine.write_path.require_writable()
             for one in _written(terminal, ws, models.model(ws.engine, model), wanted):
@@ -65,7 +65,7 @@ def write_by_model(
 
 def _written(
     terminal: Terminal, ws: Workspace, model: ModelClient, names: Sequence[str]
-) -> Iterator[Written]:
+) -> Iterator[WrittenChecks]:
     """Yield what the model wrote for each rule, within the limits of ``agentx.toml``."""
     end = time.monotonic() + ws.config.limits.max_time_s
     used = Usage()
@@ -79,14 +79,14 @@ def _written(
         yield one
 
 
-def show_written(terminal: Terminal, written: Sequence[Written]) -> None:
+def show_written(terminal: Terminal, written: Sequence[WrittenChecks]) -> None:
     """Show the checks that a model wrote besides other work; rules that it cannot check are left out."""
     for one in written:
         if one.checks:
             _show(terminal, one)
 
 
-def _show(terminal: Terminal, one: Written) -> None:
+def _show(terminal: Terminal, one: WrittenChecks) -> None:
     if one.trial is None:
         terminal.show(f"{one.id} is still only shown: {one_line(one.text)}\n{one.why_not}\n")
         return

@@ -16,7 +16,7 @@ from agentx.cli.pipeline.upkeep import PresentFile, mark_stale
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
-from agentx.pipelines.new_pipeline import REVIEWER, Wanted, new_pipeline
+from agentx.pipelines.new_pipeline import REVIEWER, NewPipeline, new_pipeline
 from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
 from agentx.policy.amendments import amend
@@ -115,17 +115,17 @@ def write_new(
     terminal.result({"pipeline": str(path)}, Text.assemble(("✓ ", "green"), str(path)), following)
 
 
-def _wanted(items: str, items_from: str, roles: str, *, review: bool, approval: bool) -> Wanted:
-    names = tuple(word.strip() for word in roles.split(",") if word.strip()) or Wanted().roles
-    return Wanted(items, items_from, names, review or REVIEWER in names, approval)
+def _wanted(items: str, items_from: str, roles: str, *, review: bool, approval: bool) -> NewPipeline:
+    names = tuple(word.strip() for word in roles.split(",") if word.strip()) or NewPipeline().roles
+    return NewPipeline(items, items_from, names, review or REVIEWER in names, approval)
 
 
-def _ask() -> Wanted:
+def _ask() -> NewPipeline:
     """Ask what the pipeline is to be; an empty answer to the first question means the example."""
     say = partial(typer.prompt, err=True, default="", show_default=False)
     given = say("Items: a pattern ('inbox/*.md'), a number, ids (a,b,c), or from:FILE (Enter: an example)")
     if not given.strip():
-        return Wanted()
+        return NewPipeline()
     listed = given.removeprefix("from:").strip() if given.startswith("from:") else ""
     roles = say("Roles, in order (writer)")
     review = typer.confirm("Does a reviewer judge the work?", default=True, err=True)

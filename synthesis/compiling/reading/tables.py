@@ -177,14 +177,6 @@ ECOSYSTEMS: dict[str, str] = {
     r"nuget|c#|csproj|\.net": "nuget",
     r"docker(?:file)?s?|base images?": "docker",
 }
-MANIFESTS: dict[str, str] = {
-    "rubygems": "**/Gemfile",
-    "cargo": "**/Cargo.toml",
-    "npm": "**/package.json",
-    "go": "**/go.mod",
-    "maven": "**/pom.xml",
-    "composer": "**/composer.json",
-}
 
 STYLES: dict[str, str] = {
     r"snake[_ -]?case": r"_*[a-z][a-z0-9]*(?:_[a-z0-9]+)*_*",
