@@ -193,20 +193,18 @@ def run_in_copy(
             raise SandboxError(f"cannot run {shown!r} in a copy of {root}: {error}") from error
         if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
             raise SandboxError(f"{shown!r} was not run: {outcome.output.strip()}")
-        changes = copy.changes() if collect_changes else ()
-        reports = runner_reports.collect(asked, tree, started_ns) if ask_for_reports else ()
-    return SandboxResult(
-        command=shown,
-        exit_code=outcome.exit_code,
-        timed_out=outcome.timed_out,
-        output=runner_reports.without_mentions(outcome.output),
-        output_bytes=outcome.output_bytes,
-        truncated=outcome.truncated,
-        isolation=isolation,
-        changes=changes,
-        notes=(*limits, *_remarks(shown, outcome, isolation), *copy.notes),
-        reports=reports,
-    )
+        return SandboxResult(
+            command=shown,
+            exit_code=outcome.exit_code,
+            timed_out=outcome.timed_out,
+            output=runner_reports.without_mentions(outcome.output),
+            output_bytes=outcome.output_bytes,
+            truncated=outcome.truncated,
+            isolation=isolation,
+            changes=copy.changes() if collect_changes else (),
+            notes=(*limits, *_remarks(shown, outcome, isolation), *copy.notes),
+            reports=runner_reports.collect(asked, tree, started_ns) if ask_for_reports else (),
+        )
 
 
 @dataclass(frozen=True, slots=True)
