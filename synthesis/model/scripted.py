@@ -142,7 +142,8 @@ class ScriptedModel:
         if place > len(self._turns):
             unmatched = " (no `when` of the script matches the messages)" if self._free else ""
             raise ModelError(
-                f"{self.name} has run out: it has {len(self._turns)} turns, and the run is not finished; "
+                f"{self.name} has run out: it has {len(self._turns)} turn{'s' * (len(self._turns) != 1)}, "
+                "and the run is not finished; "
                 f"add a turn with an `answer`, or use a real model{unmatched}"
             )
         return place, self._turns[place - 1], ""

@@ -106,7 +106,8 @@ def run_pipeline(
             terminal.note(f"Out of date: {what}; `agentx pipeline status --stale` says why.")
     for incident in ended.incidents:
         terminal.note(plain(incident))
-    if ended.status == "FAILED" and any(ended.failed.values()):
+    # where no model answered, no attempt was counted, and the next run tries again by itself
+    if ended.status == "FAILED" and any(cell.mark == "failed" for row in look().rows for cell in row.cells):
         again = f"agentx pipeline run {shlex.quote(str(file))} --retry"
         terminal.note(f"Failed steps are not retried automatically: {again} retries them.")
     status = 0 if ended.status == "PARTIAL" else EXIT[ended.status]

@@ -346,3 +346,18 @@ def test_a_last_verdict_of_fail_is_shown_wherever_a_pipeline_that_goes_on_is(cal
     board = call("pipeline", "status", "-C", tmp_path / "ws", "--json").json
     assert board["not_passed"] == 1
     assert board["reason"] == "review[02]: the verdict in reviews/02.md is FAIL after 2 rounds."
+
+
+def test_a_model_that_did_not_answer_needs_no_retry(call, tmp_path, script):
+    """No attempt was counted, so the next run tries again by itself."""
+    root, file = tmp_path / "task", tmp_path / "one.yaml"
+    call("init", root)
+    file.write_text(
+        "{pipeline: one, files: {a: {path: a.md}}, roles: {w: {writes: [{file: a, marker: DONE}]}}, stages: [{id: s, role: w}]}"
+    )
+    done = call("pipeline", "run", file, "--model", script({"answer": "no"}), "-C", root)
+    assert done.code == 1
+    assert "it has 1 turn, and the run is not finished" in " ".join(done.out.split())
+    assert "--retry" not in done.err
+    failing = script(*[{"answer": "no"}] * 6)
+    assert "--retry retries them" in call("pipeline", "run", file, "--model", failing, "-C", root).err

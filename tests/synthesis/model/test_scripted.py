@@ -56,7 +56,7 @@ def test_a_run_that_goes_on_in_another_process_goes_on_in_its_script(script):
 def test_a_script_that_has_run_out_says_so(script):
     model = script(DONE)
     play(model)
-    with pytest.raises(ModelError, match="run out: it has 1 turns"):
+    with pytest.raises(ModelError, match="run out: it has 1 turn"):
         play(model)
 
 
@@ -115,7 +115,7 @@ def test_a_turn_is_played_whenever_its_phrases_are_shown_and_the_first_such_wins
         said = [play(model, ChatMessage("user", text))[-1].text for text in shown[:2]]
         assert said == ["any", "two"]
     assert play(model, ChatMessage("user", shown[2]))[-1].text == DONE["answer"]
-    with pytest.raises(ModelError, match=r"run out: it has 1 turns, .*no `when` of the script"):
+    with pytest.raises(ModelError, match=r"run out: it has 1 turn, .*no `when` of the script"):
         play(model, ChatMessage("user", shown[2]))
 
 
