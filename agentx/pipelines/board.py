@@ -70,6 +70,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
         items: Keys of the items of each name, or of each combination of names.
         proved: Number of proved steps, out of ``steps``.
         not_passed: Number of them whose last verdict is FAIL.
+        found: Number of proved steps whose files were there already, or which a person made.
         dispatches: Number of agents sent, in all runs.
         retries: Number of dispatches whose work was not accepted.
         tokens: Tokens that they used.
@@ -88,6 +89,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     proved: int
     not_passed: int
     steps: int
+    found: int = 0
     dispatches: int
     retries: int
     tokens: int
@@ -114,6 +116,12 @@ def board_of(plan: Plan, progress: Progress) -> Board:
         proved=proved,
         not_passed=marks["not_passed"],
         steps=len(plan.steps),
+        found=sum(
+            cell.mark == "proved" and progress.proved[cell.key].found
+            for row in rows
+            for cell in row.cells
+            if cell.key in progress.proved
+        ),
         dispatches=progress.dispatches,
         retries=progress.retries,
         tokens=used.prompt_tokens + used.completion_tokens,

@@ -112,6 +112,7 @@ def _heading(board: Board, width: int, now: datetime) -> Iterator[RenderableType
     figures = [
         f"{board.proved:,} of {board.steps:,} proved",
         f"{board.not_passed:,} with the verdict FAIL" if board.not_passed else "",
+        f"{board.found:,} of them with files that were there" if board.found else "",
         f"{board.dispatches:,} dispatch{'es' * (board.dispatches != 1)}",
         f"{board.retries:,} not accepted" if board.retries else "",
         f"{len(board.incidents):,} incident{'s' * (len(board.incidents) != 1)}" if board.incidents else "",

@@ -37,7 +37,7 @@ from agentx.synthesis.pipelines.definition.naming import path_pattern
 _WHY_WORDS = 40
 """Maximum number of words of the reason for a denied call."""
 
-VERSION = 10
+VERSION = 11
 """Raised whenever the same events would be folded differently."""
 
 
@@ -89,6 +89,7 @@ class Proof(msgspec.Struct):
     Attributes:
         given: What it rests on.
         kept: The latest event in which its inputs were found unchanged.
+        found: Whether its files were there already, or a person made them.
     """
 
     seq: int
@@ -97,6 +98,7 @@ class Proof(msgspec.Struct):
     outputs: tuple[ProvedFile, ...]
     given: GivenInputs = msgspec.field(default_factory=GivenInputs)
     kept: int = 0
+    found: bool = False
 
 
 class Failure(msgspec.Struct):
@@ -414,7 +416,9 @@ def _prove(progress: Progress, event: Event, proved: StageProved) -> None:
     given = written.rests if written else GivenInputs()
     if proved.basis.prompt or not given.basis.prompt:
         given = GivenInputs(event.seq, proved.inputs, proved.basis)
-    progress.proved[key] = Proof(event.seq, proved.round, proved.verdict, proved.outputs, given)
+    progress.proved[key] = Proof(
+        event.seq, proved.round, proved.verdict, proved.outputs, given, found=proved.found
+    )
     progress.latest = event.seq
     # an agent that is dispatched again starts from nothing
     progress.written[key] = WrittenFile(event.seq, proved.round, {})

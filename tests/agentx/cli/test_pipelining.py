@@ -361,3 +361,14 @@ def test_a_model_that_did_not_answer_needs_no_retry(call, tmp_path, script):
     assert "--retry" not in done.err
     failing = script(*[{"answer": "no"}] * 6)
     assert "--retry retries them" in call("pipeline", "run", file, "--model", failing, "-C", root).err
+
+
+def test_the_status_says_what_is_proved_by_files_that_were_there(call, tmp_path, script):
+    root, file = tmp_path / "task", tmp_path / "one.yaml"
+    call("init", root)
+    file.write_text(
+        "{pipeline: one, files: {a: {path: a.md}}, roles: {w: {writes: [{file: a, marker: DONE}]}}, stages: [{id: s, role: w}]}"
+    )
+    (root / "artifacts" / "a.md").write_text("Mine.\n\n<!-- DONE -->\n")
+    out = call("pipeline", "run", file, "--model", script({"answer": "no"}), "-C", root).out
+    assert "1 of 1 proved · 1 of them with files that were there · 0 dispatches" in " ".join(out.split())
