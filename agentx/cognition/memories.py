@@ -27,7 +27,9 @@ FOLLOWED = 10
 
 MOST_TOPICS = 50
 
-_STANDING = ("active", "dormant")
+STANDING = ("active", "dormant")
+"""The statuses of what is still remembered."""
+
 _RULES = ("constraint", "rejection")
 _BINDING = (HAPPENED, TELLS_OF)
 
@@ -37,7 +39,7 @@ def held(state: State, mind: Mind, now: int, temperature: float) -> list[ShownMe
     return [
         remembered(item, retention(slot, now, temperature))
         for name, slot in mind.buffer.items()
-        if (item := state.items.get(name)) is not None and item.status in _STANDING
+        if (item := state.items.get(name)) is not None and item.status in STANDING
     ]
 
 
@@ -131,7 +133,7 @@ class Tally:
 
     def _count(self, item: MemoryItem, sign: int) -> None:
         if (sort := sort_of(item)) in LEVELS:
-            self.memories += sign * (item.status in _STANDING)
+            self.memories += sign * (item.status in STANDING)
             self.links += sign * links_of(item)
             if by := said_by(item.links):
                 self._people[by] += sign
@@ -173,7 +175,7 @@ class Retrieval:
             for hit in hits
             if (item := self._state.items.get(hit.symbol)) is not None
             and sort_of(item) in LEVELS
-            and item.status in _STANDING
+            and item.status in STANDING
         ]
         if not found:
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
@@ -187,7 +189,7 @@ class Retrieval:
         for one in ranked[:FOLLOWED]:
             for link in items[one.id].links if one.id in items else ():
                 item = items.get(link.target) if link.relation in _BINDING else None
-                if item is not None and item.id not in known and item.status in _STANDING:
+                if item is not None and item.id not in known and item.status in STANDING:
                     found.setdefault(item.id, self._found(item, one.score * LINKED_SHARE))
         return list(found.values())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
-from agentx.storage.text import shorten
+from agentx.storage.text import folded, shorten
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import (
@@ -76,7 +76,9 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         trust = _trust(sender, one.trust)
         kind, sort = KINDS[one.level]
         note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=NoteDetail(sort=sort))
-        made.append(ledger.add(note))
+        former = _former(ledger, note) if read.again else []
+        if not any(folded(item.text) == folded(one.text) for item in former):
+            made.append(ledger.add(note, former))
     known = [item for item in made if sort_of(item) == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
     for item in made:
@@ -89,6 +91,18 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         if links:
             ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
     return tuple(ledger.changes)
+
+
+def _former(ledger: Ledger, note: Note) -> list[MemoryItem]:
+    """Return the memories of an earlier reading of the same words, which a note replaces."""
+    place, known = note.evidence, ledger.standing("knowledge", "episode")
+    return [
+        item
+        for item in (*known, *ledger.standing("knowledge", "episode", status="dormant"))
+        if sort_of(item) in ("knowledge", "episode") and item.created_seq and not item.by_hand
+        for one in item.evidence[:1]
+        if one.seq == place.seq and one.start < place.end and place.start < one.end
+    ]
 
 
 def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:
