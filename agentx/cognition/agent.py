@@ -292,7 +292,9 @@ class _Turn:
         (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
         self.look()
         new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
-        return found, [memories.remembered(item) for item in reversed(new) if sort_of(item) in LEVELS]
+        return found, [
+            memories.remembered(item, self.state.items) for item in reversed(new) if sort_of(item) in LEVELS
+        ]
 
     def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory], linked: int) -> None:
         """Copy what was recognised into the metrics."""
@@ -440,7 +442,7 @@ class _Turn:
         A fetched memory counts as fresh, however faded it was.
         """
         room = self.config.buffer_tokens
-        fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
+        fresh = {one.id: memories.remembered(self.state.items[one.id], self.state.items) for one in ranked}
 
         def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
