@@ -60,6 +60,9 @@ ACTOR = f"agent:{ROLE}"
 SESSION = "main"
 """The default session."""
 
+DECLINED = "I remember nothing of that."
+"""The answer without a model where nothing that is remembered answers the question."""
+
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
 
@@ -499,7 +502,7 @@ class _Turn:
         texts |= {item.text: item.created_seq for item in self.state.active("constraint")}
         best = telling(self.message, texts, ANSWERED_WITH)
         if not best:
-            return "I remember nothing of that."
+            return DECLINED
         return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
 
     # --- after the answer -----------------------------------------------------------------------------------
