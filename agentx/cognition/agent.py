@@ -52,6 +52,7 @@ from agentx.synthesis.cognition.metrics import (
     TriggerReason,
 )
 from agentx.synthesis.cognition.prompts import Exchange, Shown, ShownMemory, fitting, tokens_of
+from agentx.synthesis.cognition.validity import is_true, until
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import sort_of
@@ -68,6 +69,9 @@ ACTOR = f"agent:{ROLE}"
 
 SESSION = "main"
 """The default session."""
+
+DECLINED = "I remember nothing of that."
+"""The answer without a model where nothing that is remembered answers the question."""
 
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
@@ -388,7 +392,9 @@ class _Turn:
         (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR))
         self.look()
         new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
-        return found, [memories.remembered(item) for item in reversed(new) if sort_of(item) in LEVELS]
+        return found, [
+            memories.remembered(item, self.state.items) for item in reversed(new) if sort_of(item) in LEVELS
+        ]
 
     def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory]) -> None:
         """Copy what was recognised into the metrics."""
@@ -544,7 +550,7 @@ class _Turn:
         A fetched memory counts as fresh, however faded it was.
         """
         room = self.config.buffer_tokens
-        fresh = {one.id: memories.remembered(self.state.items[one.id]) for one in ranked}
+        fresh = {one.id: memories.remembered(self.state.items[one.id], self.state.items) for one in ranked}
 
         def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
@@ -593,8 +599,8 @@ class _Turn:
         text = said.answer if self.answers_itself else self.respond(shown)
         text = text or self.untold(shown)
         if whole is not None:
-            held, using = {one.id for one in buffer}, self.used(text, whole)
-            buffer += (one for one in whole if one.id in using and one.id not in held)
+            held, using = {one.id for one in buffer}, set(self.used(text, whole))
+            buffer += (one for one in whole if one.id in using - held and not one.until)
         return text, [*buffer, *new], shown
 
     @property
@@ -645,13 +651,14 @@ class _Turn:
 
     def everything(self) -> Sequence[ShownMemory] | None:
         """Return all that is remembered, if it fits in the buffer with what was said earlier."""
-        said = self.exchanges(self.state.items, everything=True)
+        true = [item.id for item in self.state.items.values() if is_true(item, self.state.at)]
+        said = self.exchanges(true, everything=True)
         told = {name for one in said for name in one.ids}
         room = self.config.buffer_tokens - sum(count_tokens(one.message) for one in said)
         found = list[ShownMemory]()
         for item in self.state.items.values():
-            if sort_of(item) in LEVELS and item.status in memories.STANDING:
-                one = memories.remembered(item)
+            if sort_of(item) in LEVELS and (is_true(item, self.state.at) or until(item)):
+                one = memories.remembered(item, self.state.items)
                 room -= 0 if item.id in told else tokens_of(one)
                 found.append(one)
             if room < 0 or len(found) > MOST_NAMED:
@@ -671,7 +678,7 @@ class _Turn:
         """Return what a model is shown, with what was said earlier if ``everything`` fits."""
         return Shown(
             memories=known,
-            recent=self.exchanges([one.id for one in known], everything=everything),
+            recent=self.exchanges([one.id for one in known if not one.until], everything=everything),
             topics=self.agent.tally.topics(self.state),
             demands=[rule(item) for item in self.state.active("constraint", "rejection")],
             today=self.state.at[:10],
@@ -717,7 +724,7 @@ class _Turn:
         texts |= {item.text: item.created_seq for item in self.state.active("constraint")}
         best = telling(self.message, texts, ANSWERED_WITH)
         if not best:
-            return "I remember nothing of that."
+            return DECLINED
         return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
 
     # --- after the answer -----------------------------------------------------------------------------------

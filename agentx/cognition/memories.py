@@ -15,6 +15,7 @@ from agentx.synthesis.cognition.expansion import SubQuery
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.speakers import said_by
+from agentx.synthesis.cognition.validity import former, is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import State
@@ -27,8 +28,7 @@ FOLLOWED = 10
 
 MOST_TOPICS = 50
 
-STANDING = ("active", "dormant")
-"""The statuses of what is still remembered."""
+_STANDING = ("active", "dormant")
 
 _RULES = ("constraint", "rejection")
 _BINDING = (HAPPENED, TELLS_OF)
@@ -37,22 +37,24 @@ _BINDING = (HAPPENED, TELLS_OF)
 def held(state: State, mind: Mind, now: int, temperature: float) -> list[ShownMemory]:
     """Return the memories of a buffer in the order of their entry, without those that have ended since."""
     return [
-        remembered(item, retention(slot, now, temperature))
+        remembered(item, state.items, retention(slot, now, temperature))
         for name, slot in mind.buffer.items()
-        if (item := state.items.get(name)) is not None and item.status in STANDING
+        if (item := state.items.get(name)) is not None and is_true(item, state.at)
     ]
 
 
-def remembered(item: MemoryItem, decay: float = 1.0) -> ShownMemory:
-    """Return a memory item as a model sees it."""
+def remembered(item: MemoryItem, items: Mapping[str, MemoryItem], decay: float = 1.0) -> ShownMemory:
+    """Return one of the memory items as a model sees it."""
     return ShownMemory(
         id=item.id,
         level=LEVELS.get(sort_of(item), "L2"),
         text=item.text,
         decay=decay,
         topic=topic_of(item),
-        at=item.created_at[:10],
+        at=since(item)[:16],
+        until=until(item)[:16],
         by=said_by(item.links),
+        was=" ".join(one.text for one in former(item, items)),
     )
 
 
@@ -133,7 +135,7 @@ class Tally:
 
     def _count(self, item: MemoryItem, sign: int) -> None:
         if (sort := sort_of(item)) in LEVELS:
-            self.memories += sign * (item.status in STANDING)
+            self.memories += sign * (item.status in _STANDING)
             self.links += sign * links_of(item)
             if by := said_by(item.links):
                 self._people[by] += sign
@@ -175,7 +177,7 @@ class Retrieval:
             for hit in hits
             if (item := self._state.items.get(hit.symbol)) is not None
             and sort_of(item) in LEVELS
-            and item.status in STANDING
+            and is_true(item, self._state.at)
         ]
         if not found:
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
@@ -189,7 +191,7 @@ class Retrieval:
         for one in ranked[:FOLLOWED]:
             for link in items[one.id].links if one.id in items else ():
                 item = items.get(link.target) if link.relation in _BINDING else None
-                if item is not None and item.id not in known and item.status in STANDING:
+                if item is not None and item.id not in known and is_true(item, self._state.at):
                     found.setdefault(item.id, self._found(item, one.score * LINKED_SHARE))
         return list(found.values())
 

@@ -1,6 +1,6 @@
 """Cut an event into searchable passages: its files, messages, output of checks and memory items."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agentx.recording.write_path import WritePath
 from agentx.storage.events.types import (
@@ -17,6 +17,7 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import decoded
 from agentx.synthesis.chunking import chunk_message, kind_of_file, split_file
 from agentx.synthesis.chunking.pieces import Piece
+from agentx.synthesis.cognition.validity import former
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
@@ -30,13 +31,14 @@ MAX_TEXT_BYTES = 2_000_000
 """A larger artifact is not cut into chunks: it is data, and can be declared as a source."""
 
 _ENDED = ("closed", "retired")
+_REMEMBERED = ("knowledge", "episode")
 
 
 def of_memory(state: State) -> Iterator[Chunk]:
     """Yield the passages of the state itself: lasting items and the latest messages; no index is needed."""
     for item in state.items.values():
         if _is_cut(item) and item.status not in _ENDED:
-            yield _memory_chunk(item, item.created_seq, actor="", at=item.changed_at)
+            yield _memory_chunk(item, state.items, item.created_seq, actor="", at=item.changed_at)
     for message in state.messages:
         for number, piece in enumerate(chunk_message(message.text, "", message.at, message.actor)):
             yield _message_chunk(piece, number, message.seq, message.actor, message.at)
@@ -48,11 +50,15 @@ def _is_cut(item: MemoryItem) -> bool:
     return item.kind != "hot_issue" and not (note and item.status == "candidate")
 
 
-def _memory_chunk(item: MemoryItem, seq: int, *, actor: str, at: str) -> Chunk:
+def _memory_chunk(
+    item: MemoryItem, items: Mapping[str, MemoryItem], seq: int, *, actor: str, at: str
+) -> Chunk:
+    """Return the passage of an item; a memory is found by the words of the one that it took the place of."""
+    was = (one.text for one in former(item, items)) if sort_of(item) in _REMEMBERED else ()
     return Chunk(
         id=f"i:{item.id}",
         text=item.text,
-        context=f"{sort_of(item)} {item.domain} {item.scope.topic}".strip(),
+        context=" ".join([f"{sort_of(item)} {item.domain} {item.scope.topic}".strip(), *was]),
         kind="memory",
         symbol=item.id,
         actor=actor,
@@ -115,11 +121,10 @@ class Passages:
             )
         elif isinstance(data, Concluded):
             for change in data.changes:
-                item = self._write_path.log.state.items.get(
-                    change.item.id if isinstance(change, Add) else change.id
-                )
+                items = self._write_path.log.state.items
+                item = items.get(change.item.id if isinstance(change, Add) else change.id)
                 if item is not None and _is_cut(item):
-                    yield _memory_chunk(item, event.seq, actor=event.actor, at=event.at)
+                    yield _memory_chunk(item, items, event.seq, actor=event.actor, at=event.at)
 
     def _file_chunks(self, event: Event, made: FileChange) -> Iterator[Chunk]:
         try:

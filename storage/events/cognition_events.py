@@ -31,6 +31,22 @@ class Extracted(msgspec.Struct, frozen=True, omit_defaults=True):
     trust: str = ""
 
 
+class Outdated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A memory that is no longer true, at least in part, because of what a message says.
+
+    Attributes:
+        memory: Its id.
+        by: Index of the memory of the message that takes its place, from 0.
+        since: When that became true, or will: a date or time in ISO 8601; empty for the time of the message.
+        rest: What is still true of it, as one sentence; empty for nothing.
+    """
+
+    memory: str
+    by: int = 0
+    since: str = ""
+    rest: str = ""
+
+
 class Recognized(Payload, frozen=True):
     """A message was analysed: its kind, and what to remember from it.
 
@@ -42,6 +58,7 @@ class Recognized(Payload, frozen=True):
         rule: Whether the message states a rule.
         linked: Whether knowledge (L2) and events (L3) are linked to each other.
         memories: The memories to store.
+        outdated: Earlier memories that they take the place of.
         utilities: Current utility of memories, from 0 to 1, by id.
         reward: Feedback on the previous answer, from -1 to 1; 0 for none.
         topic_action: What to do with a topic.
@@ -61,6 +78,7 @@ class Recognized(Payload, frozen=True):
     rule: bool = False
     linked: bool = True
     memories: tuple[Extracted, ...] = ()
+    outdated: tuple[Outdated, ...] = ()
     utilities: dict[str, float] = msgspec.field(default_factory=dict)
     reward: float = 0.0
     topic_action: TopicAction = "none"

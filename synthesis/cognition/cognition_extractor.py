@@ -5,6 +5,8 @@ Knowledge and episodes are linked both ways.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
@@ -69,27 +71,33 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         sender = "user" if Actor.parse(said.actor).is_user and not read.second else "agent"
     by = speaker(said.actor, said.text) if said is not None and not read.second else ""
     topic = _topic(ledger, read, _trust(sender, "reported" if read.model else ""))
+    ended = _ended(state, event, read, sender)
     made: list[MemoryItem] = []
-    for one in read.memories:
+    for number, one in enumerate(read.memories):
         quote = (one.quote or one.text)[:MAX_QUOTE] if one.end else ""
         place = Evidence(read.message, one.start, min(one.end, one.start + MAX_QUOTE), quote)
         trust = _trust(sender, one.trust)
         kind, sort = KINDS[one.level]
-        note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=NoteDetail(sort=sort))
+        since = min((when for by, when, _, _ in ended if by == number and when > event.at), default="")
+        detail = NoteDetail(sort=sort, valid_from=since)
+        note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=detail)
         former = _former(ledger, note) if read.again else []
-        if not any(folded(item.text) == folded(one.text) for item in former):
-            made.append(ledger.add(note, former))
+        same = [item for item in former if folded(item.text) == folded(one.text)]
+        made.append(same[0] if same else ledger.add(note, former))
     known = [item for item in made if sort_of(item) == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
-    for item in made:
+    for number, item in enumerate(made):
         links = [Link(OF_TOPIC, topic)] if topic else []
         links += [Link(SAID_BY, by)] if by else []
         if read.linked and item in known:
             links += [Link(HAPPENED, other.id) for other in happened][:MOST_LINKS]
         elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
-        if links:
-            ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
+        links += [Link("supersedes", old.id) for at, _, old, _ in ended if at == number]
+        if fresh := [link for link in links if link not in item.links]:
+            ledger.patch(Patch(id=item.id, links=(*item.links, *fresh)))
+    for number, when, old, rest in ended:
+        _supersede(ledger, old, made[number], when, rest)
     return tuple(ledger.changes)
 
 
@@ -103,6 +111,46 @@ def _former(ledger: Ledger, note: Note) -> list[MemoryItem]:
         for one in item.evidence[:1]
         if one.seq == place.seq and one.start < place.end and place.start < one.end
     ]
+
+
+def _ended(
+    state: State, event: Event, read: Recognized, sender: Trust
+) -> list[tuple[int, str, MemoryItem, str]]:
+    """Return what a message supersedes: the place of the new memory, the time, the old one, and its rest.
+
+    What users said is superseded by users alone, and never by material. What was changed by hand stays.
+    """
+    found = []
+    for one in read.outdated:
+        old = state.items.get(one.memory)
+        if old is None or sort_of(old) not in LEVELS or old.status not in ("active", "dormant"):
+            continue
+        if not 0 <= one.by < len(read.memories) or old.by_hand:
+            continue
+        trust = _trust(sender, read.memories[one.by].trust)
+        theirs = old.trust in ("agent", "material")
+        if (theirs or sender == "user") and (trust != "material" or old.trust == "material"):
+            found.append((one.by, one.since or event.at, old, one.rest))
+    return found
+
+
+def _supersede(ledger: Ledger, old: MemoryItem, new: MemoryItem, when: str, rest: str) -> None:
+    """End a memory, and keep what is still true of it as one with the same evidence."""
+    kept = tuple(link for link in old.links if link.relation not in ("supersedes", "superseded_by"))
+    links, detail = old.links, old.detail
+    if rest:
+        since = detail.valid_from if isinstance(detail, NoteDetail) else ""
+        still = NoteDetail(
+            sort=detail.sort if isinstance(detail, NoteDetail) else "", valid_from=since or old.created_at
+        )
+        note = Note(kind=old.kind, text=rest, evidence=old.evidence[0], trust=old.trust, detail=still)
+        part = ledger.add(note)
+        ledger.patch(Patch(id=part.id, links=(*kept, Link("supersedes", old.id))))
+        links = (*links, Link("superseded_by", part.id))
+    links = (*links, Link("superseded_by", new.id))
+    if isinstance(detail, NoteDetail):
+        detail = msgspec.structs.replace(detail, valid_to=when)
+    ledger.patch(Patch(id=old.id, status="retired", links=links, detail=detail))
 
 
 def _topic(ledger: Ledger, read: Recognized, trust: Trust) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from agentx.storage.events.cognition_events import Level
 from agentx.storage.text import clip, one_line, plain
+from agentx.synthesis.language.dates import with_dates
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
@@ -51,8 +52,10 @@ class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         decay: Decay score, from 0 to 1; if there is not enough room, memories with the lowest scores are
             omitted.
         topic: Id of its topic.
-        at: When it was said or happened, formatted for display.
+        at: Since when it is true, as far as known: date and time in ISO 8601, up to the minute.
+        until: When it ceased to be true; empty while it is true.
         by: Who said it; empty if nobody is named.
+        was: The text of the memory that it took the place of; empty for none. No model is shown it.
     """
 
     id: str
@@ -61,7 +64,9 @@ class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     decay: float = 1.0
     topic: str = ""
     at: str = ""
+    until: str = ""
     by: str = ""
+    was: str = ""
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -235,9 +240,11 @@ def _memory(memory: ShownMemory) -> str:
 
 
 def _dated(memory: ShownMemory) -> str:
-    text = clip(one_line(memory.text), MEMORY_CHARACTERS)
+    """Return a memory after its time and speaker, with the date beside words such as "yesterday"."""
+    text = clip(with_dates(one_line(memory.text), memory.at), MEMORY_CHARACTERS)
     by = "" if text.startswith(f"{memory.by}:") else memory.by  # a turn may begin with its speaker's name
-    return ": ".join([one_line(part) for part in (memory.at, by) if part] + [text])
+    when = memory.at.replace("T", " ") + (f" until {memory.until.replace('T', ' ')}" if memory.until else "")
+    return ": ".join([one_line(part) for part in (when, by) if part] + [text])
 
 
 def _quoted(text: str) -> list[str]:

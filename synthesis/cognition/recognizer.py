@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
+from agentx.storage.events.cognition_events import Extracted, InputType, Outdated, TopicAction
 from agentx.storage.text import folded, one_line
 from agentx.synthesis.attribution.material import own_words
 from agentx.synthesis.cognition.speakers import heading_length
@@ -94,6 +94,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True):
     input_type: InputType
     rule: bool = False
     memories: tuple[Extracted, ...] = ()
+    outdated: tuple[Outdated, ...] = ()
     utilities: dict[str, float] = {}
     reward: float = 0.0
     topic_action: TopicAction = "none"

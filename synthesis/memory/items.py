@@ -329,10 +329,14 @@ class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
     Attributes:
         detail: Free text beside the item's text.
         sort: What the item is within its kind.
+        valid_from: When a fact became true, if that is not when it was said: a date or time in ISO 8601.
+        valid_to: When it ceased to be true; empty while it is true.
     """
 
     detail: str = ""
     sort: NoteSort = ""
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 Detail = (

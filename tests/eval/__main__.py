@@ -40,6 +40,7 @@ from tests.eval.refusals import refusals
 from tests.eval.results import PAGE, RESULTS, keep, read, tables
 from tests.eval.source_files import source_files
 from tests.eval.survival import survival
+from tests.eval.talks import talks
 from tests.figures import Figure, machine, show
 
 Told = Callable[[str], None]
@@ -58,6 +59,7 @@ SECTIONS: dict[str, Section] = {
     "beam_recall": beam_recall,
     "evidence": evidence,
     "cognition": cognition,
+    "talks": talks,
     "cosqa": cosqa,
     "flows": flows,
     "ablations": ablations,

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from agentx.cli.opened import opened, say_restricted
 from agentx.cli.terminal import Terminal, counted, facts, table
-from agentx.cognition import memories
 from agentx.cognition.agent import SESSION, Answer, CognitiveAgent
 from agentx.engine import models
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import encodable, one_line, plain, shorten
+from agentx.synthesis.cognition.validity import is_true
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.workspace import Workspace
 
@@ -205,11 +205,9 @@ class Talk:
 
     def show_memory(self) -> None:
         """Show what is remembered, oldest first; what has left the buffer is dim."""
-        held = self.agent.mind.buffer
+        held, state = self.agent.mind.buffer, self.ws.state
         items = [
-            item
-            for item in self.ws.state.items.values()
-            if sort_of(item) in REMEMBERED and item.status in memories.STANDING
+            item for item in state.items.values() if sort_of(item) in REMEMBERED and is_true(item, state.at)
         ]
         if not items:
             self.told("Memory", [], Text("Nothing is remembered yet.", "dim"))
