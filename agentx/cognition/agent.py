@@ -27,12 +27,12 @@ from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
 from agentx.engine.models import named_models
 from agentx.storage.errors import UsageError
-from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.files.lock import FileLock
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import one_line
+from agentx.storage.text import folded, one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.answers import Conversed
 from agentx.synthesis.cognition.asking import Asked, Told
@@ -317,7 +317,12 @@ class _Turn:
         with self.timed("recognizer_latency_ms"):
             found, model = guess, ""
             if read is not None and self.model is not None:
-                found = msgspec.structs.replace(read, rule=read.rule or guess.rule, utilities=guess.utilities)
+                found = msgspec.structs.replace(
+                    read,
+                    rule=guess.rule,
+                    utilities=guess.utilities,
+                    outdated=tuple(self.alike(read.outdated)),
+                )
                 model = self.model.name
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
@@ -335,23 +340,41 @@ class _Turn:
         for seq in (
             () if self.failed else [seq for seq in self.mind.unread if seq != self.seq][:MOST_CAUGHT_UP]
         ):
-            _, text = self.agent.conversation.said(self.state, [seq]).get(seq, ("", ""))
+            at, text = self.agent.conversation.said(self.state, [seq]).get(seq, ("", ""))
             found, name = recognizer.Recognition(input_type="statement"), ""
             if text:
-                asked = self.unless_stopped(partial(self.reread, model, text))
+                asked = self.unless_stopped(partial(self.reread, model, seq, text))
                 self.took(asked, "recognizer")
-                if asked.answer is not None and asked.answer.recognition is not None:
-                    found, name = msgspec.structs.replace(asked.answer.recognition, reward=0.0), model.name
+                if asked.answer is not None and (read := asked.answer.recognition) is not None:
+                    since = (msgspec.structs.replace(one, since=one.since or at) for one in read.outdated)
+                    outdated = tuple(self.alike(since))
+                    found, name = msgspec.structs.replace(read, reward=0.0, outdated=outdated), model.name
             made += self.store(found, name, again=(seq, text))[1]
         self.metrics.new_memories_stored += [one.id for one in made]
         return made
 
-    def reread(self, model: ModelClient, text: str) -> Asked[Conversed]:
-        """Ask a model what to remember of an earlier message."""
-        held = Shown(memories=self.fitting(self.buffer())[0], topics=self.agent.tally.topics(self.state))
+    def reread(self, model: ModelClient, seq: int, text: str) -> Asked[Conversed]:
+        """Ask a model what to remember of an earlier message; it is shown what was remembered before that."""
+        earlier = [one for one in self.buffer() if self.state.items[one.id].created_seq < seq]
+        held = Shown(memories=self.fitting(earlier)[0], topics=self.agent.tally.topics(self.state))
         return asking.converse(
             model, prompts.RECOGNIZE, text, held, prompts.RECOGNIZED, deadline=self.deadline
         )
+
+    def alike(self, outdated: Iterable[Outdated]) -> Iterator[Outdated]:
+        """Yield memories that are no longer true, with those of the same text and message."""
+        items = self.state.items
+        for one in outdated:
+            yield one
+            old = items[one.memory]
+            for other in items.values() if old.evidence else ():
+                if (
+                    other.id != old.id
+                    and other.evidence
+                    and other.evidence[0].seq == old.evidence[0].seq
+                    and folded(other.text) == folded(old.text)
+                ):
+                    yield msgspec.structs.replace(one, memory=other.id)
 
     def store(
         self,
@@ -653,7 +676,7 @@ class _Turn:
         """Return all that is remembered, if it fits in the buffer with what was said earlier."""
         true = [item.id for item in self.state.items.values() if is_true(item, self.state.at)]
         said = self.exchanges(true, everything=True)
-        told = {name for one in said for name in one.ids}
+        told = {name for one in said for name in (*one.ids, *one.alike)}
         room = self.config.buffer_tokens - sum(count_tokens(one.message) for one in said)
         found = list[ShownMemory]()
         for item in self.state.items.values():
