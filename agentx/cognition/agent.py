@@ -263,6 +263,9 @@ class _Turn:
                 topics={topic.id: topic.summary for topic in topics},
                 known=[one.text for one in buffer],
             )
+            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
+            if asked.answer is None and said is not None:
+                found = memories.with_outdated(self.ws.engine, self.state, found, said)
             found = msgspec.structs.replace(found, rule=found.rule or is_rule)
             found, stored = self.store(found, self.model.name if asked.answer and self.model else "")
         self.rule, self.remembers = found.rule, tally.memories > 0
