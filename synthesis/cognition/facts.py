@@ -43,8 +43,8 @@ from agentx.synthesis.cognition.change_words import (
     VERB,
 )
 from agentx.synthesis.cognition.informative_sentences import Rarity, sentences, terms_of
-from agentx.synthesis.cognition.values import RELATIVE, Value, names, values
 from agentx.synthesis.language.dates import dates_in
+from agentx.synthesis.language.values import RELATIVE, Value, names, values
 from agentx.synthesis.language.words import STOP_WORDS, content_words
 
 Likeness = Callable[[str, str], float | None]

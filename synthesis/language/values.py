@@ -71,6 +71,10 @@ _ENDS = re.compile(r"\s*(?:$|[.,;:!?)'’]|(?:is|are|was|has|had|and|or|to|for|g
 _LARGE = 100
 _NAME = re.compile(r"(?:(?<=^)|(?<=[\s(\"'“‘/-]))[^\W\d_a-zß-öø-ÿ][\w’'&.-]*|#\w+")
 _NO_NAME = re.compile(rf"(?:{_DAY}|{_MONTH}|i(?:['’]\w+)?)", re.IGNORECASE)
+_ACTS = re.compile(
+    r"['’]s?\b|,| (?:is|was|has|had|and|or|will|can|who|also|just|still|does|did|\w+(?:s|ed)\b|[A-ZÀ-Þ]\w)|\.? [A-ZÀ-Þ]"
+)
+"""What follows a name at the head of a sentence: a verb, or another name."""
 _BEGINS = re.compile(r"(?:^|[.!?…:]\s*[\"'“‘(]?)$")
 _PLACE = re.compile(
     r"\b(?:in|at|on|to|from|near|under|behind|into|inside|above|below|beside|outside|next to|opposite|through)\s"
@@ -167,11 +171,13 @@ def names(text: str, lower: Collection[str] = ()) -> Iterator[Value]:
     """
     for match in _NAME.finditer(text):
         word = re.sub(r"['’]s?$", "", match[0].rstrip(".-'’"))
-        begins = _BEGINS.search(text[: match.start()])
         low = re.split(r"['’]", word.casefold())[0]
-        if not word or _NO_NAME.fullmatch(word) or (begins and (low in _SMALL or low in lower)):
+        if not word or _NO_NAME.fullmatch(word):
             continue
-        if not (begins and low.endswith(("ing", "ed", "ly")) and low not in lower):
+        begins = _BEGINS.search(text[: match.start()])
+        if not begins or not (
+            low in _SMALL or low in lower or not _ACTS.match(text, match.start() + len(word))
+        ):
             yield Value("name", match.start(), match.start() + len(word), word)
 
 
@@ -179,7 +185,7 @@ _ASKS: tuple[tuple[Wanted, str], ...] = (
     ("person", r"who(?:m|se|['’]\w+)?\b"),
     ("date", r"when\b|(?:what|which) (?:day|date|month|year|week)s?\b"),
     ("time", r"what time\b"),
-    ("place", r"where\b"),
+    ("place", r"where\b|(?:what|which) (?:place|town|city|village|country|street|address)\b"),
     ("reason", r"why\b|how come\b"),
     ("age", r"how old\b"),
     ("duration", r"how long\b"),
@@ -223,7 +229,7 @@ _TYPED: dict[Wanted, re.Pattern[str]] = {
     "date": re.compile(r"days?|dates?|months?|weeks?|years?"),
     "time": re.compile(r"times?|hours?"),
     "duration": re.compile(r"long|tak\w+|last\w*"),
-    "place": re.compile(r"place|live\w*"),
+    "place": re.compile(r"place|live\w*|town|city|village|country|street"),
     "person": re.compile(r"person|name"),
 }
 
