@@ -25,12 +25,14 @@ from agentx.cognition.conversation import Conversation
 from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
+from agentx.cognition.told import told
 from agentx.engine.models import named_models
+from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import UsageError
 from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.files.lock import FileLock
-from agentx.storage.index.port import Vector
+from agentx.storage.index.port import Filter, Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import folded, one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
@@ -39,9 +41,10 @@ from agentx.synthesis.cognition.asking import Asked, Told
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
+from agentx.synthesis.cognition.evidence import Match, Question, answering, present
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.grounds import grounded
-from agentx.synthesis.cognition.informative_sentences import Rarity, telling, terms_of
+from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
 from agentx.synthesis.cognition.metrics import (
     ActivatorSnapshot,
     ClusterAssessment,
@@ -52,8 +55,9 @@ from agentx.synthesis.cognition.metrics import (
     TriggerReason,
 )
 from agentx.synthesis.cognition.prompts import Exchange, Shown, ShownMemory, fitting, tokens_of
-from agentx.synthesis.cognition.validity import is_true, until
+from agentx.synthesis.cognition.validity import Period, asked_period, is_true, until, valid_at
 from agentx.synthesis.directing.foreign_texts import rule
+from agentx.synthesis.language.dates import with_dates
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelClient, Usage
@@ -75,9 +79,6 @@ DECLINED = "I remember nothing of that."
 
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
-
-ANSWERED_WITH = 3
-"""Maximum number of memories in an answer without a model."""
 
 MOST_NAMED = 128
 """Maximum number of memories in each list of an event, because an event is one line."""
@@ -227,6 +228,8 @@ class _Turn:
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
         self.graph: QueryGraph | None = None
+        self.judge = -1.0
+        self.support: tuple[str, ...] = ()
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -249,6 +252,12 @@ class _Turn:
         else:
             text, buffer, seen = self.converse(self.model, guess)
             shown, buffer = tuple(seen), [*buffer, *self.catch_up(self.model)]
+        held = {one.id for one in buffer}
+        buffer += [
+            memories.remembered(self.state.items[name], self.state.items)
+            for name in dict.fromkeys(self.support)
+            if name not in held and sort_of(self.state.items[name]) in LEVELS
+        ]
         self.reflect(text, shown)
         return self.close(text, buffer, shown)
 
@@ -315,6 +324,7 @@ class _Turn:
             The new memories.
         """
         with self.timed("recognizer_latency_ms"):
+            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
             found, model = guess, ""
             if read is not None and self.model is not None:
                 found = msgspec.structs.replace(
@@ -324,6 +334,8 @@ class _Turn:
                     outdated=tuple(self.alike(read.outdated)),
                 )
                 model = self.model.name
+            elif said is not None:
+                found = memories.with_outdated(self.ws.engine, self.state, guess, said)
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
@@ -742,19 +754,48 @@ class _Turn:
             return "Thank you; I keep that in mind."
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
-        items = self.state.items
-        texts = {one.text: items[one.id].created_seq for one in shown if one.level != "L1"}
-        texts |= {item.text: item.created_seq for item in self.state.active("constraint")}
-        best = telling(self.message, texts, ANSWERED_WITH)
+        best = self.evidence(shown)
+        self.support = tuple(one.sentence.memory for one in best)
         if not best:
             return DECLINED
-        return "I remember: " + " ".join(one_line(text).rstrip(".") + "." for text in best)
+        self.judge = round(max(one.support for one in best), 4)
+        question, items = Question(self.message), self.state.items
+        said = [with_dates(one.sentence.text, items[one.sentence.memory].created_at) for one in best]
+        text = " ".join(one_line(text) for text in said)
+        return f"I remember: {text if self.period.sort != 'now' else present(text, question)}"
+
+    def evidence(self, shown: Sequence[ShownMemory]) -> list[Match]:
+        """Return the sentences that answer the question; none if nothing that is remembered does."""
+        items = self.state.items
+        fetched = [one.id for one in self.found.ranked] if self.found else []
+        names = [*(one.id for one in shown), *fetched, *self.searched()]
+        sentences = told(names, self.state, self.agent.tally.places)
+        return answering(
+            Question(self.message),
+            sentences,
+            self.ws.engine.meanings.of,
+            past=self.period.sort in ("first", "before"),
+            true=lambda name: valid_at([name], items, self.period),
+        )
+
+    def searched(self) -> list[str]:
+        """Return the ids of the items nearest to the question: the whole memory is asked, too."""
+        try:
+            hits = self.ws.engine.search(self.message, self.config.activation_k, Filter(kinds=("memory",)))
+        except SearchLate as error:
+            self.metrics.faults.append(str(error))
+            return []
+        return [hit.symbol for hit in hits]
+
+    @property
+    def period(self) -> Period:
+        """The time that the question asks about."""
+        return asked_period(self.message, self.state.at)
 
     # --- after the answer -----------------------------------------------------------------------------------
 
     def reflect(self, text: str, shown: Sequence[ShownMemory]) -> None:
         """Judge how well the answer rests on memories, and learn from feedback, or as configured."""
-        self.judge = -1.0
         sort, wanted = self.metrics.input_type, self.config.reflect_on
         before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
         taught, used = (
@@ -784,9 +825,10 @@ class _Turn:
             lesson = recognizer.lesson(before[0].message, before[0].answer, self.message)
             if lesson is not None:
                 self.learn(msgspec.structs.replace(taught, memories=(lesson,)), "")
-        if sort == "question" and text:
-            tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
-            self.judge = round(1.0 - tiers.words, 4)
+        if sort == "question" and not self.failed and self.agent.responder is not None:
+            known = terms_of(" ".join([self.message, *(one.text for one in shown)]))
+            own = terms_of(text)
+            self.judge = round(len(own & known) / len(own), 4) if own else -1.0
 
     def learn(self, taught: recognizer.Recognition, model: str) -> None:
         """Store what was learned from an answer."""
@@ -795,6 +837,8 @@ class _Turn:
 
     def used(self, text: str, shown: Sequence[ShownMemory]) -> list[str]:
         """Return the ids of the memories that an answer used."""
+        if self.support:
+            return list(dict.fromkeys(self.support))
         terms = terms_of(text)
         return [
             one.id

@@ -41,6 +41,8 @@ LEVELS: dict[str, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", 
 OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
 """Relations: from a memory to its topic, from knowledge to its episode, and from an episode to knowledge."""
 
+_NOTES = ("knowledge", "episode", "decision", "situation")
+
 MOST_LINKS = 24
 """Maximum number of links between an item and the items of the same message."""
 
@@ -123,7 +125,12 @@ def _ended(
     found = []
     for one in read.outdated:
         old = state.items.get(one.memory)
-        if old is None or sort_of(old) not in LEVELS or old.status not in ("active", "dormant"):
+        if (
+            old is None
+            or sort_of(old) not in LEVELS
+            or old.status not in ("active", "dormant")
+            or not old.evidence
+        ):
             continue
         if not 0 <= one.by < len(read.memories) or old.by_hand:
             continue
@@ -131,7 +138,17 @@ def _ended(
         theirs = old.trust in ("agent", "material")
         if (theirs or sender == "user") and (trust != "material" or old.trust == "material"):
             found.append((one.by, one.since or event.at, old, one.rest))
+            found += [(one.by, one.since or event.at, same, "") for same in _repeated(state, old)]
     return found
+
+
+def _repeated(state: State, old: MemoryItem) -> Iterator[MemoryItem]:
+    """Yield the notes that another extractor took of the same words."""
+    for item in state.items.values():
+        same = item.text == old.text and item.evidence[:1] and item.evidence[0].seq == old.evidence[0].seq
+        stands = item.status in ("active", "dormant", "candidate") and not item.by_hand
+        if same and stands and item.id != old.id and item.kind in _NOTES:
+            yield item
 
 
 def _supersede(ledger: Ledger, old: MemoryItem, new: MemoryItem, when: str, rest: str) -> None:

@@ -8,14 +8,15 @@ Meaning comes from vectors; without them, words alone decide.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 
 import msgspec
 
 from agentx.storage.index.analysis import analyse
 from agentx.storage.index.port import Vector
-from agentx.synthesis.cognition.values import Wanted, fit, names, types, values, wanted
+from agentx.synthesis.language.values import Wanted, fit, names, types, values, wanted
+from agentx.synthesis.language.verbs import base_of
 from agentx.synthesis.language.words import STOP_WORDS, words_of
 
 Embed = Callable[[Sequence[str]], Mapping[str, Vector]]
@@ -32,6 +33,14 @@ SIMILAR, EQUAL = 0.45, 0.9
 
 RELATED_WEIGHT = 0.8
 
+COMPOUND = 0.6
+"""Weight of a word that is a part of another one, of :data:`FEWEST_LETTERS` at least."""
+
+FEWEST_LETTERS = 4
+
+SAME_PHRASE = 0.15
+"""Bonus for three words in sequence that are also in the question: "for a living"."""
+
 MEANING, AROUND, TYPE = 0.7, 0.5, 0.5
 """Weights of the cosine of sentence and question; in it, of that of the whole message; and of the value's type."""
 
@@ -44,7 +53,7 @@ ASTRAY = 0.3
 COMPARED = 30
 """Number of best sentences whose words are compared with the question by meaning."""
 
-SAME_SLOT, SAME_MATTER = 0.4, 0.25
+SAME_SLOT, SAME_MATTER = 0.4, 0.12
 """A later sentence with a score this near to the best, and about the same, is newer: with a value of the type asked
 for, and where no type is asked for."""
 
@@ -56,6 +65,9 @@ COVERED = 0.5
 
 HINTED = 0.2
 """Minimum weight of the word for what is asked for: "deposit" of "the neighbour's deposit"."""
+
+CERTAIN = 0.7
+"""Minimum fit of a value that is found by way of another sentence."""
 
 FEW_COVERED, NEAR = 0.25, 0.4
 """With a smaller mean weight of the other words, a sentence must be this near in meaning."""
@@ -74,6 +86,7 @@ _WHICH = re.compile(
     r"\b(?:what|which|how many|how much)\s+(?P<what>[^\W\d_]+(?:\s[^\W\d_]+){0,2})", re.IGNORECASE
 )
 _OWNED = re.compile(r"\b[^\W\d_]\w*(?:['’]s|s['’])\s+(?P<what>[^\W\d_]+(?:\s[^\W\d_]+){0,2})")
+_DESCRIBED = re.compile(r"\b(?:the|my|our) \w+(?: \w+)? (?:of|who|that|which|whose)\b", re.IGNORECASE)
 _ASKING = frozenset(
     stem for word in "who whom whose what when where why how which much many long old tell remind".split() for stem in analyse(word)
 )  # fmt: skip
@@ -123,6 +136,12 @@ class Match(msgspec.Struct, frozen=True):
     fits: float
     near: float
 
+    @property
+    def support(self) -> float:
+        """How well it supports an answer, from 0 to 1."""
+        shared = math.fsum(self.covered.values()) / max(1, len(self.covered))
+        return max(0.0, min(1.0, max(shared, self.near)))
+
 
 def content(text: str) -> dict[str, str]:
     """Return the content words of a text by stem.
@@ -133,7 +152,7 @@ def content(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for word in words_of(text):
         plain = re.sub(r"['’]s?$", "", word)
-        for stem in analyse(plain):
+        for stem in analyse(base_of(plain)):
             if stem not in _STOPPED:
                 found.setdefault(stem, plain)
     return found
@@ -147,6 +166,7 @@ class Question:
         words: Its content words by stem.
         anchors: Those that name one thing: names and numbers.
         typed: Those that only name the type: "rent" of a question about money.
+        phrases: Its sequences of three words.
         asked_for: Those for what is asked for: "bank" of "Ben's bank", "school" of "which school".
     """
 
@@ -163,6 +183,7 @@ class Question:
         self.typed = (
             frozenset(stem for stem, word in self.words.items() if types(self.wanted, word)) - self.anchors
         )
+        self.phrases = _phrases(self.text)
         self.asked_for = self._asked_for() - self.anchors - self.typed
 
     def _asked_for(self) -> frozenset[str]:
@@ -172,8 +193,8 @@ class Question:
                 phrase = list(
                     takewhile(lambda word: word.casefold() not in STOP_WORDS, match["what"].split())
                 )
-                if phrase and (head := content(phrase[-1]).keys() & self.words.keys()):
-                    return frozenset(head)
+                if found := content(" ".join(phrase)).keys() & self.words.keys():
+                    return frozenset(found if not found & self.typed else ())
         return frozenset()
 
 
@@ -182,7 +203,7 @@ def ranked(question: Question, told: Sequence[Sentence], embed: Embed) -> list[M
     if not told:
         return []
     weights = _weights(question, told)
-    lower = frozenset(word for one in told for word in one.text.split() if word.islower())
+    lower = frozenset(word for one in told for word in words_of(one.text) if word.islower())
     texts = [question.text, *(text for one in told for text in _around(one))]
     vectors = embed(list(dict.fromkeys(texts)))
     first = [_match(question, one, weights, vectors, lower, {}) for one in told]
@@ -195,6 +216,16 @@ def ranked(question: Question, told: Sequence[Sentence], embed: Embed) -> list[M
     return sorted(
         [*again, *first[COMPARED:]], key=lambda one: (-one.score, -one.sentence.order, one.sentence.place)
     )
+
+
+def _compound(stem: str, other: str) -> bool:
+    """Return whether a word is a part of a longer one: "wood" of "rosewood"."""
+    return FEWEST_LETTERS <= len(stem) < len(other) and (other.startswith(stem) or other.endswith(stem))
+
+
+def _phrases(text: str) -> frozenset[tuple[str, ...]]:
+    words = [word.casefold() for word in words_of(text)]
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
 def _around(one: Sentence) -> list[str]:
@@ -242,9 +273,9 @@ def _match(
     before = content(one.before) if one.leans else {}
     covered = {}
     for stem, word in question.words.items():
-        best = (
-            1.0 if stem in own else SAME_MESSAGE if stem in whole else JUST_BEFORE if stem in before else 0.0
-        )
+        part = COMPOUND if any(_compound(stem, other) for other in own) else 0.0
+        told = SAME_MESSAGE if stem in whole else JUST_BEFORE if stem in before else part
+        best = 1.0 if stem in own else told
         best = max([best, *(related.get((word, other), 0.0) for other in own.values())])
         covered[stem] = max([best, *(0.85 * related.get((word, other), 0.0) for other in whole.values())])
     fits = fit(question.wanted, one.text, question.text, lower)
@@ -255,23 +286,42 @@ def _match(
     if (asked := vectors.get(question.text)) is not None:
         cosines = [float(asked @ vectors[text]) if text in vectors else 0.0 for text in _around(one)]
         near, around = cosines[0], max(cosines[:2] + [0.9 * cosine for cosine in cosines[2:]])
+    words += SAME_PHRASE * bool(question.phrases & _phrases(one.text))
     score = words - ASTRAY * astray + MEANING * ((1 - AROUND) * near + AROUND * around) + TYPE * fits
     return Match(one, score, covered, fits, near)
 
 
 def answering(
-    question: Question, told: Sequence[Sentence], embed: Embed, *, past: bool = False
+    question: Question,
+    told: Sequence[Sentence],
+    embed: Embed,
+    *,
+    past: bool = False,
+    true: Callable[[str], Collection[str]] = lambda name: (name,),
 ) -> list[Match]:
-    """Return the sentences that answer a question, in the order in which they were told; none if nothing does.
+    """Return the sentences that answer a question, in the order of their telling; none if nothing does.
 
-    Of several values for the same, the latest is taken; for the ``past``, the one before it.
+    Args:
+        question: The question.
+        told: What may answer it.
+        embed: Makes vectors.
+        past: Whether it asks for a former value: of several for the same, that before the latest is taken.
+        true: Returns the ids of the memories that were true at the time asked for, where one is known to
+            have taken the place of another.
     """
     found = ranked(question, told, embed)
     if not found:
         return []
-    best = chosen(question, found, past=past)
+    best = chosen(question, found, past=False)
+    if two := _by_way_of(question, found):
+        return two
     if not answers(question, best, told, with_meaning=any(one.near for one in found)):
         return []
+    names = true(best.sentence.memory)
+    if best.sentence.memory not in names:
+        best = next((one for one in found if one.sentence.memory in names), best)
+    elif past and len(names) == 1:
+        best = chosen(question, found, past=True)
     return _whole(question, best, found)
 
 
@@ -279,12 +329,13 @@ def chosen(question: Question, found: Sequence[Match], *, past: bool) -> Match:
     """Return the sentence to answer with: of those that tell the same as the best one, the latest."""
     best = found[0]
     typed = question.wanted not in ("any", "reason")
-    about = _covered(best)
+    about = _covered(question, best)
 
     def same(one: Match) -> bool:
-        shared = _covered(one)
+        shared = _covered(question, one)
         fits = one.fits >= min(best.fits, 0.8)
-        return fits and about & question.anchors <= shared and len(shared & about) >= len(about) / 2
+        least = len(about) / 2 if typed and not past else len(about)
+        return fits and about & question.anchors <= shared and len(shared & about) >= least
 
     near = best.score - (SAME_SLOT if typed else SAME_MATTER)
     alike = [one for one in found if one.score >= near and same(one)]
@@ -304,16 +355,50 @@ def answers(question: Question, best: Match, told: Sequence[Sentence], *, with_m
     covered = best.covered
     if question.asked_for and max(covered[stem] for stem in question.asked_for) < HINTED:
         return False
-    others = [covered[stem] for stem in covered if stem not in question.anchors | question.typed]
+    literal = {stem for stem in question.typed if covered[stem] == 1}
+    others = [covered[stem] for stem in covered if stem not in question.anchors | question.typed - literal]
     if not others:
         return bool(covered) and max(covered.values()) >= COVERED
     if not with_meaning and question.anchors:
-        return question.anchors <= _covered(best)
+        return question.anchors <= _covered(question, best)
     return sum(others) / len(others) >= FEW_COVERED or best.near >= NEAR
 
 
-def _covered(one: Match) -> frozenset[str]:
-    return frozenset(stem for stem, weight in one.covered.items() if weight >= COVERED)
+def _by_way_of(question: Question, found: Sequence[Match]) -> list[Match]:
+    """Return two sentences for a question on a thing that is described: "the owner of the van".
+
+    The first tells who or what that is, by a name; the second has the value, for that name.
+    """
+    described = _DESCRIBED.search(question.text)
+    if question.wanted in ("any", "reason") or described is None:
+        return []
+    tail = content(question.text[described.end() :]).keys() & question.words.keys()
+    often = {stem: sum(one.covered[stem] == 1 for one in found) for stem in tail}
+    told = {stem: 1 / count for stem, count in often.items() if count}
+    if not told:
+        return []
+    first = max(
+        found, key=lambda one: (sum(told[stem] for stem in told if one.covered[stem] == 1), one.score)
+    )
+    known = {one.text.casefold() for one in names(question.text)}
+    linked = {
+        one.text
+        for one in names(f"{first.sentence.message} {first.sentence.before}")
+        if one.text.casefold() not in known
+    }
+    rest = question.words.keys() - _covered(question, first) - question.typed
+    for one in sorted(found, key=lambda one: (-len(rest & _covered(question, one)), -one.score)):
+        named = {other.text for other in names(one.sentence.text)}
+        if one.sentence.order != first.sentence.order and one.fits >= CERTAIN and linked & named:
+            return [first, one]
+    return []
+
+
+def _covered(question: Question, one: Match) -> frozenset[str]:
+    """Return the words of a question that a sentence covers by more than its type of value."""
+    return frozenset(
+        stem for stem, weight in one.covered.items() if weight >= (1.0 if stem in question.typed else COVERED)
+    )
 
 
 def _whole(question: Question, best: Match, found: Sequence[Match]) -> list[Match]:

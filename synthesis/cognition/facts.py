@@ -14,21 +14,43 @@ Plans, wishes and the past do not make anything untrue.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, Outdated
 from agentx.storage.text import one_line
+from agentx.synthesis.cognition.change_words import (
+    BEGUN,
+    CHANGES,
+    CONTRASTS,
+    CORRECTS,
+    DID,
+    EFFECTIVE,
+    ENDED,
+    FOLLOWS,
+    INSTEAD,
+    KEEPS,
+    NO_SUBJECT,
+    NOW,
+    OTHERS,
+    PAST,
+    PLANS,
+    PRONOUN,
+    REPORTS,
+    SEGMENT,
+    VERB,
+)
 from agentx.synthesis.cognition.informative_sentences import Rarity, sentences, terms_of
-from agentx.synthesis.cognition.values import RELATIVE, Value, names, values
 from agentx.synthesis.language.dates import dates_in
-from agentx.synthesis.language.words import content_words
+from agentx.synthesis.language.values import RELATIVE, Value, names, values
+from agentx.synthesis.language.words import STOP_WORDS, content_words
 
 Likeness = Callable[[str, str], float | None]
 """Returns how similar two sentences are in meaning, from -1 to 1; ``None`` without embeddings."""
 
-LIKE_CHANGED, EQUAL, ALMOST_LIKE = 0.45, 0.95, 0.45
+LIKE_CHANGED, RESTATED, EQUAL, ALMOST_LIKE = 0.45, 0.6, 0.9, 0.45
 
 MOST_KNOWN = 2_000
 """Number of memories, the latest, that a message is compared with."""
@@ -43,12 +65,14 @@ class Known(msgspec.Struct, frozen=True):
     Attributes:
         said: Seq of its message.
         by: Who said it; empty for the user.
+        over: Whether it is outdated; then it only tells what its message was about.
     """
 
     id: str
     text: str
     said: int
     by: str = ""
+    over: bool = False
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -58,95 +82,27 @@ class Found(msgspec.Struct, frozen=True):
     outdated: tuple[Outdated, ...] = ()
 
 
-# --- the grammar of change ----------------------------------------------------------------------------------
-
-
-def _any(*forms: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(forms)})(?!\w)", re.IGNORECASE)
-
-
-_CHANGES = _any(
-    r"rais(?:e|ed|es|ing)|increas\w+|r[io]se[ns]?|bump\w*|hik(?:e|ed|es)|doubl\w+|tripl\w+|halv\w+|up(?:ped|s)? to",
-    r"(?:put|puts|putting|go|goes|going|gone|went|come|comes|came|crept|mov\w+|push\w+|set|bring\w*|brought)"
-    r" (?:\S+ ){0,4}?(?:up|down|back|forward|out|off)",
-    r"(?:up|down|back|over) to|lower\w*|reduc\w+|cut|drop(?:s|ped|ping)?|slid\w*|slip\w*|shrunk|shrinks?|grew|grown",
-    r"postpon\w+|delay\w+|reschedul\w+|rearrang\w+|mov(?:e|ed|es|ing)|shift\w*|extend\w*|shorten\w*",
-    r"chang\w+|switch\w*|swap\w*|replac\w+|renam\w+|becom\w+|became|convert\w*|upgrad\w+|downgrad\w+|correct\w*",
-)
-_NOW = _any(
-    r"now|nowadays|these days|from now on|by now|as of|starting|effective|new|newly|instead|rather|after all",
-    r"in the end|turn(?:s|ed) out|actually|any ?more|no longer|this time|again|henceforth|lately|meanwhile",
-    r"from (?:next|the|this|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|\d)\w*",
-)
-_PLANS = _any(
-    r"thinking (?:of|about)|think (?:i|we|she|he|they)|thinks|might|may(?= (?!\d|\d?$))(?<!in may)|could|maybe|perhaps",
-    r"if|would|wish\w*|hop(?:e|es|ing)|want(?:s|ed)?|consider\w*|plan(?:s|ned|ning)? to|ask(?:s|ed|ing)?|offer\w*"
-    r"|suggest\w*|advis\w*|reckon\w*|propos\w*|advertis\w*|quot(?:e|ed|es)|estimat\w*|expect\w*|option\w*|wonder\w*",
-    r"should|probably|possibly|apparently|rumou?r\w*|supposedly|seems?|discuss\w*|talk(?:ed|ing)? (?:of|about)",
-)
-_PAST = _any(
-    r"used to|back then|in those days|formerly|years? ago|months? ago|last (?:year|month|winter|summer|spring|autumn)",
-    r"once (?:was|were|had)|when (?:i|we|he|she|they) (?:was|were)|as a (?:child|kid|girl|boy|student)|at the time",
-)
-_CORRECTS = re.compile(
-    r"^(?:oh |sorry[,.]? |ah |oops[,.]? |wait[,.]? |hang on[,.]? |well[,.]? )*"
-    r"(?:(?:no|nope|sorry|correction|wait|oops|actually|rather)\b[\s,:;.!–—-]*)+"
-    r"(?:no\b[\s,]*)?(?:(?:i|it|that|we|he|she|they)(?:['’]?s|['’]re| is| was| are| were)?(?: actually)? )?"
-    r"(?:mean[ts]?|said|should (?:be|have been|read|say)|make (?:it|that)|to be)?\b|^i meant\b|^make (?:it|that)\b"
-    r"|^(?:that|it) should (?:be|have been)\b",
-    re.IGNORECASE,
-)
-_FORMER = r"(?P<former>[^,.;:!?\n]{1,40}?)"
-_LATER = r"(?P<later>[^,.;:!?\n]{1,40}?)"
-_STOP = r"(?=\s*(?:[,.;:!?\n)–—]|$| (?:and|but|because|since|as|so|from|for|now|any ?more|who|which|that)\b))"
-_CONTRASTS = tuple(
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        rf"(?:(?:is|was|are|were)(?:n['’]?t| not)|['’]s not|\bnot)\s+(?:on |in |at )?(?:the |an? |my |in )?{_FORMER}"
-        rf"(?: any ?more)?\s*(?:,|;|\.|but|–|—|-)+\s*(?:but |it(?:['’]?s| is| was) |they(?:['’]re| are) |rather )+"
-        rf"(?:on |in |at )?(?:the |an? |my )?{_LATER}{_STOP}",
-        rf"(?:^|[,.;:]\s*|\b(?:to|is|be|with|at|on|by|use|uses)\s+)(?:the |an? |my )?{_LATER} (?:instead of|rather than)"
-        rf" (?:the |an? |my )?{_FORMER}{_STOP}",
-        rf"\bfrom (?:the |an? |my )?{_FORMER} (?:back |up |down |over )?to (?:the |an? |my )?{_LATER}{_STOP}",
-        rf"(?:^|[.;]\s*)(?:the |an? )?{_FORMER} (?:fell through|is off|was cancelled|is cancelled|got cancelled"
-        rf"|cancelled|can['’]?t|is out|dropped out)[^,.;]{{0,20}},\s*(?:so |it(?:['’]s| is) )?{_LATER} instead\b",
-    )
-)
-_ENDED = re.compile(
-    r"\b(?:sold|s[eo]ll(?:ing)?|dropp(?:ed|ing)|ditch\w*|scrapp\w*|cancel\w*|stopp\w*|quit(?:ting)?|le(?:ft|aving|aves?)"
-    r"|fired|sacked|dismissed|gave up|giv(?:en|ing) up|got rid of|getting rid of|replac(?:ed|ing)|swapped|mov(?:ed|ing)"
-    r" (?:out of|away from|off)|switch(?:ed|ing) (?:away )?from|traded in|return(?:ed|ing)|retir(?:ed|es|ing)"
-    r"|clos(?:ed|es|ing)|shut|resign\w*|passed away|died|broke down|broken down|bankrupt|renovated|stepp?(?:ed|ing)"
-    r" down|hand(?:ed|ing) (?:in|over)|going (?:away|back|abroad)|gone|on (?:maternity |sick |parental )?leave|sabbatical"
-    r"|no longer|any ?more)\b",
-    re.IGNORECASE,
-)
-_BEGUN = _any(
-    r"now|instead|new|from now on|as of|tak(?:es?|ing|en) (?:it |this |that )?over|took (?:it |this |that )?over",
-    r"replac\w+|pass(?:es|ed) to|hand(?:ed|s) (?:\S+ )?(?:over )?to|will be|mov(?:ed?|es|ing) to|switch(?:ed|ing)? to",
-    r"stand(?:s|ing)?-? ?in|fill(?:s|ing) in|steps? in|(?:and|so|,) \w+ (?:drives?|uses?|has|have|works?|does|takes?)",
-    r"to have|on to|onto|sending|start(?:s|ed|ing)? (?:at|with|as)|join(?:s|ed|ing)|from",
-)
-_PRONOUN = _any(r"it|its|it['’]s|they|their|them|theirs|he|his|him|she|her|hers|this|that|those|these|then|there")
-_CALENDAR = content_words(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august"
-    " september october november december week month year day today tomorrow yesterday morning evening night"
-    " afternoon time new now one two three four five six seven eight nine ten first last next hour minute"
-)
-_SEGMENT = re.compile(r"(?<!\d),\s+|,\s+(?!\d{3})|;\s+|\s+[–—-]+\s+|\s+(?:and|but|so|n)\s+|:\s+(?!\d)|\.{3}\s*|[.!?]\s+")
+_LASTING = ("date", "time", "weekdays", "phone", "amount ")
+"""Types of values of which most things have one at a time: when, on which days, the price a month."""
+_SELF = re.compile(r"(?:i|we|you)\b", re.IGNORECASE)
+_TITLED = re.compile(r"\b(?:dr|prof|doctor|professor|nurse|sister|mr|mrs|ms|miss)\.? $", re.IGNORECASE)
 _DAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.IGNORECASE)
-_DAY_OF_MONTH = re.compile(r"\d")
-_BESIDE = re.compile(r"\b(?:from|until|till|since|in|by|before|after|during|as of|last|every|of)\s+(?:the\s+)?$", re.IGNORECASE)
-_RATE = re.compile(r"\s?(?:€|£|\$|\w+)?,?\s?(?:a|an|per|each|every|/)\s?(month|week|year|day|night|hour|piece|head|person)\b", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_CLOCK = re.compile(r"[:.]\d\d|[ap]\.?m\b|clock|half|quarter|noon|midnight", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"(?:^|\b)(?:from|since|in|before|after|during|as of|last|of|starting)\s+(?:the\s+)?(?:$|(?=\w))",
+    re.IGNORECASE,
+)
+_RATE = re.compile(
+    r"\s?(?:€|£|\$|\w+)?,?\s?(?:a|an|per|each|/)\s?(month|week|year|day|night|hour|piece|head|person)\b",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"\s?(?:more |extra |other )?([^\W\d_]+)")
-_NUMBER_WORDS = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-        " eighteen nineteen twenty".split(" "),
-        1,
-    )
-}
+_NUMBERS = (
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+_NUMBER_WORDS = {word: number for number, word in enumerate(_NUMBERS, 1)}
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -166,53 +122,74 @@ class Claim(msgspec.Struct, frozen=True):
     @property
     def masked(self) -> str:
         """The sentence without the value."""
-        return f"{self.sentence[: self.value.start]}{self.kind.partition(' ')[0]}{self.sentence[self.value.end :]}"
+        return self._masked(0, len(self.sentence))
 
     @property
     def part(self) -> str:
         """The segment without the value."""
-        start, end = self.segment
-        return f"{self.sentence[start : self.value.start]}{self.kind.partition(' ')[0]}{self.sentence[self.value.end : end]}"
+        return self._masked(*self.segment)
+
+    def _masked(self, start: int, end: int) -> str:
+        name = self.kind.partition(" ")[0]
+        return f"{self.sentence[start : self.value.start]}{name}{self.sentence[self.value.end : end]}"
 
     @property
     def key(self) -> str:
         """The value itself: equal for "1,450" and "1450", "six" and "6"."""
-        text = self.value.text.casefold().replace(",", "").replace(" ", "")
+        text = re.sub(r"^(?:at|after|before|until|till|by|on|the) |[, ]", "", self.value.text.casefold())
         return str(_NUMBER_WORDS.get(text, text))
 
 
-def claims(sentence: str) -> Iterator[Claim]:
-    """Yield the values of a sentence that may be those of a fact.
+@lru_cache(maxsize=1 << 14)
+def claims(sentence: str) -> tuple[Claim, ...]:
+    """Return the values of a sentence that may be those of a fact; cached, as memories recur.
 
     >>> [(one.key, one.kind) for one in claims("They pay 8,400 euros a month since May.")]
     [('8400', 'amount')]
     """
-    for value in values(sentence):
-        if kind := _kind(sentence, value):
-            yield Claim(sentence, value, kind, _segment(sentence, value))
+    found = [
+        Claim(sentence, value, kind, _segment(sentence, value))
+        for value in values(sentence)
+        if (kind := _kind(sentence, value))
+    ]
+    # A number that names a thing is not the value where there is another: "flat 3 costs 900"
+    valued = {one.segment for one in found if not one.kind.startswith("label")}
+    return tuple(one for one in found if not one.kind.startswith("label") or one.segment not in valued)
 
 
 def _kind(sentence: str, value: Value) -> str:
     """Return the type of a value with its unit; empty for a time that only says since when or until when."""
     before, after = sentence[: value.start], sentence[value.end :]
     if value.kind == "date":
-        if _BESIDE.search(before):
-            return ""
-        return "weekday" if _DAYS.search(value.text) else "date" if _DAY_OF_MONTH.search(value.text) else ""
+        return _kind_of_date(value.text, before)
+    if re.search(r"[-:.]$|\bby\s$", before) or re.match(r":\d|\s[A-ZÀ-Þ]\w", after):
+        return ""
+    rate, unit, clock = _RATE.match(after), _UNIT.match(after), _CLOCK.search(value.text)
+    if rate and value.kind not in ("duration", "measure") and (not clock or clock[0][0] == "."):
+        return f"amount {rate[1].casefold()}"
     if value.kind in ("money", "large"):
-        rate = _RATE.match(after)
-        return f"amount {rate[1].casefold()}" if rate else "amount"
-    unit = _UNIT.match(after)
-    if value.kind in ("measure", "duration") and unit:
-        return f"quantity {min(content_words(unit[1]), default=unit[1].casefold())}"
-    if value.kind == "label":
-        name = re.search(r"([^\W\d_]+)\s$", before)
-        return f"label {name[1].casefold()}" if name else ""
-    return value.kind
+        return "amount"
+    if unit and (value.kind in ("measure", "duration") or unit[1].casefold() not in STOP_WORDS):
+        of = min(content_words(unit[1]), default=unit[1].casefold())
+        if value.kind in ("measure", "duration", "count"):
+            return f"count {of}" if value.kind == "count" else f"quantity {of}"
+    name = re.search(r"([^\W\d_]+)\s$", before) if value.kind == "label" else None
+    if name and name[1].casefold() not in STOP_WORDS:
+        return f"label {name[1].casefold()}"
+    clear = value.kind == "time" and clock and clock[0][0] != "."  # "8.30" may be a price, too
+    return "time" if clear else "phone" if value.kind == "phone" else "bare"
+
+
+def _kind_of_date(text: str, before: str) -> str:
+    if re.search(rf"{_BESIDE.pattern}$", before, re.IGNORECASE) or _BESIDE.match(text):
+        return ""
+    if day := _DAYS.search(text):
+        return "weekdays" if day[0].endswith("s") or re.search(r"\bevery\s$", before) else "weekday"
+    return "date" if _DIGIT.search(text) else ""
 
 
 def _segment(sentence: str, value: Value) -> tuple[int, int]:
-    ends = [(0, 0), *((one.start(), one.end()) for one in _SEGMENT.finditer(sentence)), (len(sentence),) * 2]
+    ends = [(0, 0), *((one.start(), one.end()) for one in SEGMENT.finditer(sentence)), (len(sentence),) * 2]
     start = max(end for begin, end in ends if end <= value.start)
     return start, min(begin for begin, _ in ends if begin >= value.end)
 
@@ -220,7 +197,9 @@ def _segment(sentence: str, value: Value) -> tuple[int, int]:
 # --- what a message makes untrue ----------------------------------------------------------------------------
 
 
-def outdated(memories: Sequence[Extracted], message: str, known: Sequence[Known], like: Likeness, said: str = "") -> Found:
+def outdated(
+    memories: Sequence[Extracted], message: str, known: Sequence[Known], like: Likeness, said: str = ""
+) -> Found:
     """Return what a message makes untrue, at its time in ISO 8601.
 
     Args:
@@ -245,7 +224,9 @@ class _Reader:
     """Compares one message with what is known."""
 
     def __init__(self, message: str, known: Sequence[Known], like: Likeness, said: str) -> None:
-        self.message, self.known, self.like, self.said = one_line(message), known, like, said
+        self.message, self.like, self.said = one_line(message), like, said
+        self.known = [one for one in known if not one.over]
+        self.settled = set[str]()
         self.around: dict[int, list[str]] = {}
         for one in known:
             self.around.setdefault(one.said, []).append(one.text)
@@ -257,17 +238,18 @@ class _Reader:
 
     def of(self, number: int, memory: Extracted) -> Iterator[Outdated]:
         """Yield what one memory of the message outdates."""
-        if _PAST.search(memory.text):
+        if PAST.search(memory.text):
             return
-        yield from self._contrasted(number, memory.text)
+        contrasted = list(self._contrasted(number, memory.text))
+        yield from contrasted
         yield from self._ended(number, memory.text)
         for sentence in sentences(memory.text):
-            if not sentence.endswith("?"):
+            if not contrasted and not sentence.endswith("?"):
                 yield from self._changed(number, sentence)
 
     def corrected(self, memories: Sequence[Extracted]) -> Found | None:
-        """Return the former statement with the value of a message that only corrects it; ``None`` for others."""
-        lead = _CORRECTS.match(self.message.strip())
+        """Return the former statement with the value of a message that only corrects it, if it does."""
+        lead = CORRECTS.match(self.message.strip())
         rest = self.message.strip()[lead.end() :] if lead else ""
         if lead is None or len(content_words(rest)) > 4 or not rest:  # noqa: PLR2004 - more words say what they are about
             return None
@@ -284,17 +266,15 @@ class _Reader:
         return None
 
     def _contrasted(self, number: int, text: str) -> Iterator[Outdated]:
-        """Yield what a message names as former beside what takes its place: "not A but B", "B instead of A"."""
-        for form in _CONTRASTS:
+        """Yield what a message names as former beside what takes its place: "B instead of A"."""
+        for form in CONTRASTS:
             for match in form.finditer(text):
                 former, later = match["former"].strip(), match["later"].strip()
-                if not former or not later or former.casefold() == later.casefold():
-                    continue
-                old = self._named(former, text)
+                if form is INSTEAD:  # as many of the words before it
+                    later = " ".join(later.split()[-len(former.split()) :])
+                old = self._named(former, text) if former.casefold() != later.casefold() else None
                 if old is not None:
-                    place = _found(former, old.text)
-                    rest = _swapped(old.text, place, later) if place else ""
-                    yield Outdated(old.id, number, self._since(text), rest)
+                    yield Outdated(old.id, number, self._since(text), _swapped(old.text, former, later))
 
     def _named(self, former: str, text: str) -> Known | None:
         """Return the latest memory that has these words, and shares more than them with the message."""
@@ -308,26 +288,30 @@ class _Reader:
 
     def _ended(self, number: int, text: str) -> Iterator[Outdated]:
         """Yield what ended, where the message also names what takes its place: "A left, B does it now"."""
-        if _PLANS.search(text) or not _BEGUN.search(self.message):
+        if PLANS.search(text) or not BEGUN.search(self.message):
             return
-        for match in _ENDED.finditer(text):
+        for match in ENDED.finditer(text):
             gone = self._gone(text, match)
             fresh = [one.text for one in names(self.message, self.lower) if one.text.casefold() not in gone]
             if not gone or not fresh:
                 continue
             for one in self.known:
-                if any(_found(word, one.text) for word in gone) and self._role(one, gone):
-                    yield Outdated(one.id, number, self._since(text))
+                place = next(filter(None, (_found(word, one.text) for word in gone)), None)
+                if place and self._role(one, gone):
+                    yield Outdated(one.id, number, self._since(text), _cut(one.text, [place.span()]))
             return
 
     def _gone(self, text: str, match: re.Match[str]) -> set[str]:
         """Return the name that a verb of ending is about: that before it, or the words after it."""
         before = text[: match.start()]
         begin = max(before.rfind(mark) for mark in ".!?;\n") + 1
+        words_before = " ".join(before[begin:].split()[-4:])
         after = re.split(r"[,.;:!?\n]| and | so ", text[match.end() :])[0]
         known = {one.text.casefold() for old in self.known for one in names(old.text, self.lower)}
-        for part in (after, before[begin:]):
-            words = [one.text.casefold() for one in names(part, self.lower)] or re.findall(r"\w+", part.casefold())
+        for part in (after, words_before):
+            words = [one.text.casefold() for one in names(part, self.lower)] or re.findall(
+                r"\w+", part.casefold()
+            )
             if hit := [word for word in words if word in known and len(word) > 2]:  # noqa: PLR2004
                 return set(hit[:1])
         return set()
@@ -335,21 +319,23 @@ class _Reader:
     def _role(self, one: Known, gone: set[str]) -> bool:
         """Return whether a memory says what somebody or something that ended was or did."""
         own = terms_of(one.text) - {term for word in gone for term in terms_of(word)}
-        shared = own & terms_of(self.message) - self.common - _CALENDAR
+        shared = own & terms_of(self.message) - self.common - NO_SUBJECT
         if shared:
             return True
         like = self.like(self.message, one.text)
         return like is not None and like >= ALMOST_LIKE
 
     def _changed(self, number: int, sentence: str) -> Iterator[Outdated]:
-        """Yield the facts whose value a sentence changes."""
-        if _PLANS.search(sentence):
-            return
-        says = bool(_CHANGES.search(sentence) or _NOW.search(sentence))
+        """Yield the facts whose values a sentence changes."""
         subject = self._subject(sentence)
+        gone: dict[str, list[Claim]] = {}
         for new in claims(sentence):
+            part = sentence[slice(*new.segment)]
+            if (PLANS.search(part) and not NOW.search(part)) or PAST.search(part) or KEEPS.search(part):
+                continue
+            says = any(form.search(self._cue(new)) for form in (CHANGES, NOW))
             ranked = [
-                (score, place, one, old)
+                (score, place, old)
                 for place, one in enumerate(self.known)
                 for text in sentences(one.text)
                 for old in claims(text)
@@ -357,32 +343,58 @@ class _Reader:
                 for score in [self._fit(new, old, one, subject, says=says)]
                 if score
             ]
-            if ranked:
-                best = max(ranked, key=lambda row: (round(row[0], 1), row[1]))
-                _, _, one, old = best
-                yield Outdated(one.id, number, self._since(sentence), _without(one.text, old))
+            if ranked and not (FOLLOWS.match(sentence) and new.kind.split()[0] in self.settled):
+                self.settled.add(new.kind.split()[0])
+                _, place, old = max(ranked, key=lambda row: (round(row[0], 1), row[1]))
+                gone.setdefault(self.known[place].id, []).append(old)
+        for one in self.known:
+            if one.id in gone:
+                yield Outdated(one.id, number, self._since(sentence), _without(one.text, gone[one.id]))
+
+    def _cue(self, new: Claim) -> str:
+        """Return the words that may say that a value is new: its segment, or what a fragment continues."""
+        start, end = new.segment
+        part = new.sentence[start:end]
+        if FOLLOWS.match(part.lstrip()) or FOLLOWS.search(new.sentence[max(0, start - 4) : start]):
+            return self.message
+        return part if terms_of(part) - terms_of(new.value.text) - NO_SUBJECT else new.sentence
 
     def _fit(self, new: Claim, old: Claim, one: Known, subject: frozenset[str], *, says: bool) -> float:
-        """Return how well an old claim is about the same subject and attribute as a new one; 0 if it is not."""
+        """Return how well an old claim is about the subject and attribute of a new one; 0 if it is not."""
         shared = self._shared(subject, one, terms_of(old.value.text) | terms_of(new.value.text))
-        if not shared or self._differ(new, old, one) or (not says and _PLANS.search(old.sentence)):
+        if (
+            not shared
+            or self._differ(new, old, one)
+            or PAST.search(old.sentence)
+            or (not says and PLANS.search(old.sentence[slice(*old.segment)]))
+        ):
             return 0.0
         like = self._alike(new, old)
-        named = {term for one in (new.sentence, old.sentence) for name in names(one, self.lower) for term in terms_of(name.text)}
+        named = {
+            term
+            for one in (new.sentence, old.sentence)
+            for name in names(one, self.lower)
+            for term in terms_of(name.text)
+        }
         about = terms_of(new.sentence) & terms_of(old.sentence) & shared - named
         unit = " " in new.kind and new.kind == old.kind and not new.kind.startswith("label")
         evidence = like + 0.15 * min(len(about), 2) + 0.15 * unit
-        if evidence < (LIKE_CHANGED if says else EQUAL):
+        if evidence < LIKE_CHANGED or not (says or (about and self._restated(new, old, like))):
             return 0.0
-        part = terms_of(old.sentence[slice(*old.segment)]) & subject - _CALENDAR
+        part = terms_of(old.sentence[slice(*old.segment)]) & subject - NO_SUBJECT
         return 6 * evidence + self.rarity.of(shared) + 2 * bool(part)
+
+    def _restated(self, new: Claim, old: Claim, like: float) -> bool:
+        """Return whether a sentence without words of change still gives another value."""
+        lasting = new.kind.startswith(_LASTING) and not DID.search(new.sentence[slice(*new.segment)])
+        return new.kind == old.kind and (like >= EQUAL or (lasting and like >= RESTATED))
 
     def _alike(self, new: Claim, old: Claim) -> float:
         """Return how similar two claims are without their values, as sentences or in part."""
         found = [
             like
-            for one in dict.fromkeys((new.masked, new.part))
-            for other in dict.fromkeys((old.masked, old.part))
+            for one in _worded(new.masked, new.part)
+            for other in _worded(old.masked, old.part)
             if (like := self.like(one, other)) is not None
         ]
         if found:
@@ -391,36 +403,63 @@ class _Reader:
         return len(own & other) / max(1, min(len(own), len(other)))
 
     def _subject(self, sentence: str) -> frozenset[str]:
-        """Return the terms of a sentence and its message; of the one before, too, if a pronoun refers to it."""
+        """Return the terms of a sentence and its message, and of the one before if a pronoun refers to it."""
         own = terms_of(self.message)
+        return frozenset(own | terms_of(self.before) if self._refers(sentence) else own)
+
+    def _refers(self, sentence: str) -> bool:
+        """Return whether a sentence is about what the message before it told."""
         first = sentences(self.message)[:1]
-        refers = not any(True for _ in names(sentence, self.lower)) and first and _PRONOUN.search(first[0][:60])
-        return frozenset(own | terms_of(self.before) if refers else own)
+        return not any(True for _ in names(sentence, self.lower)) and bool(first) and _leans(first[0])
 
     def _shared(self, subject: frozenset[str], one: Known, values_: frozenset[str]) -> frozenset[str]:
         """Return the terms of a memory, and of its message, that a subject has and that few memories have."""
         own = terms_of(one.text)
-        if _PRONOUN.search(one.text[:40]) or not own & subject:
+        if _leans(one.text):
             own |= terms_of(" ".join(self.around[one.said]))
-        shared = (own & subject) - values_ - _CALENDAR - self.common
+        shared = (own & subject) - values_ - NO_SUBJECT - self.common
         return frozenset(term for term in shared if not term.isdigit())
 
     def _differ(self, new: Claim, old: Claim, one: Known) -> bool:
         """Return whether two claims are about different persons or things of a kind."""
-        mine, theirs = self._entities(self.message, new.sentence), self._entities(" ".join(self.around[one.said]), old.sentence)
-        for kind in (mine.keys() & theirs.keys()) - {new.kind, old.kind}:
-            if not mine[kind] & theirs[kind]:
-                return True
-        return False
+        around = f"{self.before} {self.message}" if self._refers(new.sentence) else self.message
+        mine = self._entities(around, new)
+        theirs = self._entities(" ".join(self.around[one.said]), old)
+        parts = (one.sentence[one.segment[0] : one.value.start] for one in (new, old))
+        if len({bool(OTHERS.search(part)) for part in parts}) > 1:
+            return True
+        subject = self._head(new) - NO_SUBJECT
+        if subject and not subject & terms_of(" ".join(self.around[one.said])):
+            return True
+        both = (mine.keys() & theirs.keys()) - {new.kind, old.kind}
+        apart = {kind for kind in both if not mine[kind] & theirs[kind]}
+        return bool(apart) and (apart == both or any(kind.startswith("label") for kind in apart))
 
-    def _entities(self, message: str, sentence: str) -> dict[str, set[str]]:
-        """Return whom and what a sentence is about, by kind; of its message, where it names nobody itself."""
-        for text in (sentence, message):
+    @staticmethod
+    def _head(claim: Claim) -> frozenset[str]:
+        """Return the terms of the subject of the clause with a value; none if it is a pronoun or unclear."""
+        start, end = claim.segment
+        for whole in (claim.sentence[start:end], claim.sentence):
+            text = whole[said.end() :] if (said := REPORTS.search(whole)) else whole
+            text = _undated(text).strip()
+            if PRONOUN.match(text) or _SELF.match(text):
+                return frozenset()
+            verb = VERB.search(text)
+            if verb and verb.start():
+                return terms_of(text[: verb.start()])
+        return frozenset()
+
+    def _entities(self, message: str, claim: Claim) -> dict[str, set[str]]:
+        """Return whom and what a claim is about, by kind: in its segment, before it, or in the message."""
+        start, end = claim.segment
+        texts = [claim.sentence[start:end], claim.sentence[:start]]
+        for text in [*texts, *([message] if _leans(claim.sentence) else [])]:
             found: dict[str, set[str]] = {}
             for name in names(text, self.lower):
-                found.setdefault("name", set()).add(name.text.casefold())
+                if not _TITLED.search(text[: name.start]) and not _TITLED.match(f"{name.text} "):
+                    found.setdefault("who", set()).update(terms_of(name.text))
             for relative in RELATIVE.finditer(text):
-                found.setdefault("relative", set()).add(relative[0].casefold())
+                found.setdefault("who", set()).update(terms_of(relative[0]))
             for value in values(text):
                 if (kind := _kind(text, value)).startswith("label"):
                     found.setdefault(kind, set()).add(value.text)
@@ -432,16 +471,34 @@ class _Reader:
         """Return from when on a message says that something is so; empty for now."""
         for one in dates_in(text, self.said):
             lead = text[: one.start] + text[one.start : one.end].partition(" ")[0] + " "
-            effective = re.compile(r"\b(?:from|as of|starting|effective|since|beginning)\s+(?:on\s+|the\s+)*$", re.IGNORECASE)
-            if effective.search(text[: one.start]) or effective.search(lead):
+            if EFFECTIVE.search(text[: one.start]) or EFFECTIVE.search(lead):
                 return one.first.isoformat()
         return ""
 
 
+def _undated(text: str) -> str:
+    """Return a text without its dates."""
+    for one in reversed(values(text)):
+        text = f"{text[: one.start]}{text[one.end :]}" if one.kind == "date" else text
+    return text
+
+
+def _worded(*texts: str) -> Sequence[str]:
+    """Return the distinct texts that say something beside a value, or the first."""
+    return [one for one in dict.fromkeys(texts) if len(terms_of(one)) > 1] or texts[:1]
+
+
+def _leans(sentence: str) -> bool:
+    """Return whether a sentence is about what was told before: by a pronoun, or as a fragment."""
+    return bool(PRONOUN.search(sentence[:40])) or len(terms_of(sentence)) < 4  # noqa: PLR2004
+
+
 def _same_kind(one: str, other: str) -> bool:
-    """Return whether two types are the same; one of them may lack a unit."""
+    """Return whether two types are the same; one of them may lack a unit, or say nothing but a number."""
     name, _, unit = one.partition(" ")
     same, _, theirs = other.partition(" ")
+    if "bare" in (name, same):
+        return name != same and {name, same} <= {"bare", "count", "time", "amount"}
     return name == same and (unit == theirs or (name == "amount" and not (unit and theirs)))
 
 
@@ -449,23 +506,38 @@ def _found(words: str, text: str) -> re.Match[str] | None:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE)
 
 
-def _swapped(text: str, place: re.Match[str], words: str) -> str:
+def _swapped(text: str, former: str, later: str) -> str:
+    """Return a text with other words in place of the former ones, of which the last may be left unsaid.
+
+    >>> _swapped("A cataract in the right eye.", "right eye", "left")
+    'A cataract in the left eye.'
+    """
+    place = _found(former, text)
+    kinds = [{one.kind for one in values(words)} for words in (former, later)]
+    if place is None or bool(kinds[0]) != bool(kinds[1]):
+        return ""
+    words = " ".join([later, *former.split()[len(later.split()) :]])
     return f"{text[: place.start()]}{words}{text[place.end() :]}"
 
 
-def _without(text: str, old: Claim) -> str:
-    """Return a text without the segment of a claim; empty if too little is left."""
-    begin = text.find(old.sentence)
-    start, end = begin + old.segment[0], begin + old.segment[1]
-    left, right = text[:start], text[end:]
-    left = _SEGMENT.sub("", left[-8:]) if False else re.sub(r"(?:[,;:–—-]|\s(?:and|but|so|n))\s*$", "", left.rstrip())
-    right = re.sub(r"^(?:\s*[,;:–—-]+|\s+(?:and|but|so|n)\b)\s*", ", " if left and left[-1] not in ".!?" else "", right)
-    kept = one_line(f"{left}{right}").strip(" ,;")
+def _without(text: str, old: Sequence[Claim]) -> str:
+    """Return a text without the segments of claims; empty if too little is left."""
+    return _cut(text, [(text.find(one.sentence) + one.value.start,) * 2 for one in old])
+
+
+def _cut(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """Return a text without the segments at some places; empty if too little is left."""
+    marks = [(one.start(), one.end()) for one in SEGMENT.finditer(text)]
+    spans = {
+        (max([0, *(e for b, e in marks if e <= start)]), min([len(text), *(b for b, _ in marks if b >= end)]))
+        for start, end in places
+    }
+    for start, end in sorted(spans, reverse=True):
+        left = re.sub(r"(?:[,;:–—-]|\s(?:and|but|so|n))\s*$", "", text[:start].rstrip())
+        joint = ", " if left and left[-1] not in ".!?" else " "
+        text = left + re.sub(r"^(?:\s*[,;:–—-]+|\s+(?:and|but|so|n)\b)\s*|^\s+", joint, text[end:])
+    kept = one_line(text).strip(" ,;")
     if len(content_words(kept)) < 2:  # noqa: PLR2004 - one word alone says nothing
         return ""
+    kept = re.sub(r"^(?:and|but|so|then)\s+", "", kept, flags=re.IGNORECASE)
     return kept[0].upper() + kept[1:] + ("" if kept[-1] in ".!?…" else ".")
-
-
-def ids(found: Iterable[Outdated]) -> tuple[str, ...]:
-    """Return the ids of memories that are outdated."""
-    return tuple(one.memory for one in found)

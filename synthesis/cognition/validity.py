@@ -90,7 +90,7 @@ def valid_at(names: Iterable[str], items: Mapping[str, MemoryItem], when: Period
     for name in names:
         if name not in items:
             continue
-        chain = [items[one] for one in _chain(name, items)]
+        chain = [items[one] for one in chain_of(name, items)]
         found.update(dict.fromkeys(one.id for one in _true(chain, when) or [items[name]]))
     return list(found)
 
@@ -134,7 +134,7 @@ def _over(item: MemoryItem, day: str) -> bool:
     return "" < until(item)[:10] <= day
 
 
-def _chain(name: str, items: Mapping[str, MemoryItem]) -> list[str]:
+def chain_of(name: str, items: Mapping[str, MemoryItem]) -> list[str]:
     """Return a memory with all that it superseded and that superseded it, oldest first."""
     seen, waiting = set[str](), [name]
     while waiting:

@@ -31,3 +31,31 @@ def is_base_verb(word: str) -> bool:
     if low in _NO_BASE_VERB or not low.isascii():
         return False
     return low in _BASE_VERBS or low.endswith("ss") or not low.endswith(("s", "ed", "ing"))
+
+
+# fmt: off
+_IRREGULAR = {
+    form: row[0]
+    for row in map(str.split, """
+        beat beaten|begin began begun|bite bit bitten|blow blew blown|break broke broken|bring brought|build built
+        buy bought|catch caught|choose chose chosen|come came|deal dealt|dig dug|draw drew drawn|drink drank drunk
+        drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|fly flew flown
+        forget forgot forgotten|get got gotten|give gave given|go went gone|grow grew grown|hear heard|hide hid hidden
+        hold held|keep kept|know knew known|lead led|lend lent|lose lost|make made|mean meant|meet met|pay paid
+        ride rode ridden|ring rang rung|run ran|say said|see saw seen|sell sold|send sent|shake shook shaken
+        shine shone|shoot shot|show shown|sing sang sung|sit sat|sleep slept|speak spoke spoken|spend spent
+        stand stood|steal stole stolen|swim swam swum|take took taken|teach taught|tell told|think thought
+        throw threw thrown|wake woke woken|wear wore worn|win won|write wrote written
+    """.replace("\n", "|").split("|"))
+    for form in row[1:]
+}
+# fmt: on
+
+
+def base_of(word: str) -> str:
+    """Return the base of an irregular verb form; any other word unchanged.
+
+    >>> base_of("Sold"), base_of("moved")
+    ('sell', 'moved')
+    """
+    return _IRREGULAR.get(word.casefold(), word)

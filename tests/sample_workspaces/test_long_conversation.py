@@ -56,7 +56,8 @@ def test_a_fact_that_changed_is_told_as_it_is_now_and_what_feedback_sets_right_i
     assert "19th of May" in said["When does the notary sign the contract?"]
     assert "875 euros" in said["What is the rent with heating?"]
     vet = said["Who is Bruno's vet in Porto?"]
-    assert vet.index("Salgado") < vet.index("Kaya")
+    assert "Salgado" in vet
+    assert "Kaya" not in vet
 
 
 def test_memories_fade_leave_and_come_back_with_a_question(played):

@@ -17,14 +17,15 @@ def told(agent, *messages):
     return [agent.answer(message).text for message in messages][-1]
 
 
-def test_of_two_memories_that_match_as_well_the_later_one_is_told_first(ws):
+def test_of_two_memories_that_match_as_well_the_later_one_is_told(ws):
     answer = told(
         CognitiveAgent(ws),
         "The vet is Doctor Kaya.",
         "The vet is Doctor Salgado.",
         "Who is the vet?",
     )
-    assert answer.index("Salgado") < answer.index("Kaya")
+    assert "Salgado" in answer
+    assert "Kaya" not in answer
 
 
 def test_a_memory_that_had_faded_stands_in_the_prompt_again_when_a_question_needs_it(ws):

@@ -46,16 +46,16 @@ _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{4}-\d\d-\d\d\b"
     r"|\b(?:in|since|by|until|till|from|of|last|next|this|early|late|mid|to|for|through|before|after|during|around"
-    rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b"
+    rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b(?! \d)"
     rf"|\b(?:{_DAY}|yesterday|today|tonight|tomorrow|(?:mid)?weekend|christmas|easter)\b"
     rf"|\b(?:this|last|next) (?:morning|afternoon|evening|week|month|year|night|{_SEASON})\b|\b(?:19|20)\d\d\b"
     rf"|\b(?:\d+|{_WORDS}|a|an) (?:days?|weeks?|months?|years?) (?:ago|later|from now)\b",
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:\d{1,2}[:.]\d\d(?![\d.])|\d{1,2} ?(?:[ap]\.?m\b|o['’]clock)|noon|midnight"
+    r"\b(?:\d{1,2}[:.]\d\d(?!\.?\d)|\d{1,2} ?(?:[ap]\.?m\b|o['’]clock)|noon|midnight"
     r"|half (?:past )?\w+|quarter (?:to|past) \w+"
-    rf"|(?:at|after|before|until|till|by) (?:about |around )?(?:{_WORDS}|\d{{1,2}})\b"
+    rf"|(?:at|after|before|until|till|by) (?:about |around )?(?:{_WORDS}|\d{{1,2}})\b(?![:.]\d)"
     rf"(?!\s?(?:{_MONTH}|{_TIME_UNIT}|{_CURRENCY}|[a-z]+s\b)))",
     re.IGNORECASE,
 )
@@ -71,6 +71,10 @@ _ENDS = re.compile(r"\s*(?:$|[.,;:!?)'’]|(?:is|are|was|has|had|and|or|to|for|g
 _LARGE = 100
 _NAME = re.compile(r"(?:(?<=^)|(?<=[\s(\"'“‘/-]))[^\W\d_a-zß-öø-ÿ][\w’'&.-]*|#\w+")
 _NO_NAME = re.compile(rf"(?:{_DAY}|{_MONTH}|i(?:['’]\w+)?)", re.IGNORECASE)
+_ACTS = re.compile(
+    r"['’]s?\b|,| (?:is|was|has|had|and|or|will|can|who|also|just|still|does|did|\w+(?:s|ed)\b|[A-ZÀ-Þ]\w)|\.? [A-ZÀ-Þ]"
+)
+"""What follows a name at the head of a sentence: a verb, or another name."""
 _BEGINS = re.compile(r"(?:^|[.!?…:]\s*[\"'“‘(]?)$")
 _PLACE = re.compile(
     r"\b(?:in|at|on|to|from|near|under|behind|into|inside|above|below|beside|outside|next to|opposite|through)\s"
@@ -78,7 +82,7 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"\b\d+[a-z]? [A-ZÀ-Þ]|\b[A-ZÀ-Þ]\w+ \d+[a-z]?\b")
-_RELATIVE = re.compile(
+RELATIVE = re.compile(
     r"\b(?:sister|brother|mother|mum|mom|father|dad|aunt(?:ie)?|uncle|cousin|nephew|niece|neighbou?r|friend"
     r"|colleague|boss|wife|husband|son|daughter|(?:boy|girl)friend|partner|grand\w+|twins|parents|family)\b",
     re.IGNORECASE,
@@ -167,11 +171,13 @@ def names(text: str, lower: Collection[str] = ()) -> Iterator[Value]:
     """
     for match in _NAME.finditer(text):
         word = re.sub(r"['’]s?$", "", match[0].rstrip(".-'’"))
-        begins = _BEGINS.search(text[: match.start()])
-        low = word.casefold()
-        if not word or _NO_NAME.fullmatch(word) or (begins and (low in _SMALL or low in lower)):
+        low = re.split(r"['’]", word.casefold())[0]
+        if not word or _NO_NAME.fullmatch(word):
             continue
-        if not (begins and low.endswith(("ing", "ed", "ly")) and low not in lower):
+        begins = _BEGINS.search(text[: match.start()])
+        if not begins or not (
+            low in _SMALL or low in lower or not _ACTS.match(text, match.start() + len(word))
+        ):
             yield Value("name", match.start(), match.start() + len(word), word)
 
 
@@ -179,7 +185,7 @@ _ASKS: tuple[tuple[Wanted, str], ...] = (
     ("person", r"who(?:m|se|['’]\w+)?\b"),
     ("date", r"when\b|(?:what|which) (?:day|date|month|year|week)s?\b"),
     ("time", r"what time\b"),
-    ("place", r"where\b"),
+    ("place", r"where\b|(?:what|which) (?:place|town|city|village|country|street|address)\b"),
     ("reason", r"why\b|how come\b"),
     ("age", r"how old\b"),
     ("duration", r"how long\b"),
@@ -223,7 +229,7 @@ _TYPED: dict[Wanted, re.Pattern[str]] = {
     "date": re.compile(r"days?|dates?|months?|weeks?|years?"),
     "time": re.compile(r"times?|hours?"),
     "duration": re.compile(r"long|tak\w+|last\w*"),
-    "place": re.compile(r"place|live\w*"),
+    "place": re.compile(r"place|live\w*|town|city|village|country|street"),
     "person": re.compile(r"person|name"),
 }
 
@@ -240,7 +246,7 @@ def fit(kind: Wanted, text: str, known: str, lower: Collection[str] = ()) -> flo
     if kind in ("person", "place"):
         named = any(one.text.casefold() not in low for one in names(text, lower))
         if kind == "person":
-            return 1.0 if named else 0.5 if _RELATIVE.search(text) else 0.0
+            return 1.0 if named else 0.5 if RELATIVE.search(text) else 0.0
         return (
             (1.0 if named else 0.7) if _PLACE.search(text) or _ADDRESS.search(text) else 0.4 if named else 0.0
         )
