@@ -324,7 +324,6 @@ class _Turn:
             The new memories.
         """
         with self.timed("recognizer_latency_ms"):
-            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
             found, model = guess, ""
             if read is not None and self.model is not None:
                 found = msgspec.structs.replace(
@@ -334,13 +333,18 @@ class _Turn:
                     outdated=tuple(self.alike(read.outdated)),
                 )
                 model = self.model.name
-            elif said is not None:
-                found = memories.with_outdated(self.ws.engine, self.state, guess, said)
+            else:
+                found = self.with_outdated(guess)
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
             self.measure(found, stored)
         return stored
+
+    def with_outdated(self, guess: recognizer.Recognition) -> recognizer.Recognition:
+        """Add to what code recognised the memories that the message makes untrue."""
+        said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
+        return memories.with_outdated(self.ws.engine, self.state, guess, said) if said else guess
 
     def catch_up(self, model: ModelClient) -> list[ShownMemory]:
         """Have the model read messages again that came while it failed; each once.
@@ -615,6 +619,11 @@ class _Turn:
         if whole is None and (reason := self.trigger(guess, buffer)):
             buffer = self.think(buffer, reason, min(most, 1))
         shown: Sequence[ShownMemory] = whole if whole is not None else self.fitting(buffer)[0]
+        if whole is None:  # what the message may make untrue is shown, so that the model can say so
+            known = {one.id for one in shown}
+            doubted = {one.memory for one in self.with_outdated(guess).outdated} - known
+            items = self.state.items
+            shown = [*shown, *(memories.remembered(items[name], items) for name in sorted(doubted))]
         parts = [prompts.RECOGNIZED] if whole is not None else [prompts.ASSESSED, prompts.RECOGNIZED]
         said = self.ask(model, shown, *parts, everything=whole is not None) or Conversed()
         found = said.recognition
@@ -878,6 +887,7 @@ class _Turn:
             answered = AgentMessageSent(
                 body=self.ws.body(text),
                 final=True,
+                recalled=True,
                 model=self.agent.responder.name if self.agent.responder else "",
             )
             done = msgspec.structs.replace(
