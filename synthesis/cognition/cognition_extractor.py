@@ -10,7 +10,7 @@ import msgspec
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
-from agentx.storage.text import shorten
+from agentx.storage.text import folded, shorten
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import (
@@ -82,7 +82,10 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         kind, sort = KINDS[one.level]
         since = min((when for by, when, _, _ in ended if by == number and when > event.at), default="")
         detail = NoteDetail(sort=sort, valid_from=since)
-        made.append(ledger.add(Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=detail)))
+        note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=detail)
+        former = _former(ledger, note) if read.again else []
+        same = [item for item in former if folded(item.text) == folded(one.text)]
+        made.append(same[0] if same else ledger.add(note, former))
     known = [item for item in made if sort_of(item) == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
     for number, item in enumerate(made):
@@ -93,11 +96,23 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
         links += [Link("supersedes", old.id) for at, _, old, _ in ended if at == number]
-        if links:
-            ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
+        if fresh := [link for link in links if link not in item.links]:
+            ledger.patch(Patch(id=item.id, links=(*item.links, *fresh)))
     for number, when, old, rest in ended:
         _supersede(ledger, old, made[number], when, rest)
     return tuple(ledger.changes)
+
+
+def _former(ledger: Ledger, note: Note) -> list[MemoryItem]:
+    """Return the memories of an earlier reading of the same words, which a note replaces."""
+    place, known = note.evidence, ledger.standing("knowledge", "episode")
+    return [
+        item
+        for item in (*known, *ledger.standing("knowledge", "episode", status="dormant"))
+        if sort_of(item) in ("knowledge", "episode") and item.created_seq and not item.by_hand
+        for one in item.evidence[:1]
+        if one.seq == place.seq and one.start < place.end and place.start < one.end
+    ]
 
 
 def _ended(
