@@ -55,8 +55,8 @@ from agentx.synthesis.cognition.metrics import (
     TriggerReason,
 )
 from agentx.synthesis.cognition.prompts import Exchange, Shown, ShownMemory, fitting, tokens_of
-from agentx.synthesis.cognition.validity import Period, asked_period, is_true, until, valid_at
 from agentx.synthesis.directing.foreign_texts import rule
+from agentx.synthesis.facts.validity import Period, asked_period, is_true, until, valid_at
 from agentx.synthesis.language.dates import with_dates
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import sort_of
@@ -227,9 +227,9 @@ class _Turn:
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
-        self.graph: QueryGraph | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
+        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:

@@ -14,12 +14,12 @@ from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.curation import RetrievedMemory
 from agentx.synthesis.cognition.expansion import SubQuery
-from agentx.synthesis.cognition.facts import Known, outdated
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.cognition.speakers import said_by, speaker
-from agentx.synthesis.cognition.validity import former, is_true, since, until
+from agentx.synthesis.facts.supersession import Known, outdated
+from agentx.synthesis.facts.validity import former, is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import Message, State

@@ -16,7 +16,7 @@ from agentx.cognition.agent import SESSION, Answer, CognitiveAgent
 from agentx.engine import models
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import encodable, one_line, plain, shorten
-from agentx.synthesis.cognition.validity import is_true
+from agentx.synthesis.facts.validity import is_true
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.workspace import Workspace
 

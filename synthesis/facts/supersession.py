@@ -21,7 +21,8 @@ import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, Outdated
 from agentx.storage.text import one_line
-from agentx.synthesis.cognition.change_words import (
+from agentx.synthesis.cognition.informative_sentences import Rarity, sentences, terms_of
+from agentx.synthesis.facts.change_words import (
     BEGUN,
     CHANGES,
     CONTRASTS,
@@ -42,7 +43,6 @@ from agentx.synthesis.cognition.change_words import (
     SEGMENT,
     VERB,
 )
-from agentx.synthesis.cognition.informative_sentences import Rarity, sentences, terms_of
 from agentx.synthesis.language.dates import dates_in
 from agentx.synthesis.language.values import RELATIVE, Value, names, values
 from agentx.synthesis.language.words import STOP_WORDS, content_words
