@@ -10,7 +10,7 @@ drives the same steps. There is always an answer, and faults are counted.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from agentx.cognition.told import told
 from agentx.engine.models import named_models
 from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import UsageError
-from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.index.port import Filter, Vector
 from agentx.storage.secrets.redaction import clean
@@ -70,6 +70,9 @@ DECLINED = "I remember nothing of that."
 
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
+
+COMPARED_CHARACTERS = 40
+"""A rejected answer is known by the beginning of a sentence, as a lesson has only that of an answer."""
 
 MOST_NAMED = 128
 """Maximum number of memories in each list of an event, because an event is one line."""
@@ -267,17 +270,31 @@ class _Turn:
                 self.took(asked, "recognizer")
             found = asked.answer or recognizer.recognize(
                 self.message,
-                answered=bool(self.mind.recent),
+                answered=self.mind.recent[-1:] != () and self.mind.recent[-1].input_type == "question",
                 rule=is_rule,
                 buffer=memories.utilities(self.mind, buffer),
                 topics={topic.id: topic.summary for topic in topics},
                 known=[one.text for one in buffer],
             )
+            if not asked.answer and found.input_type == "feedback":
+                found = self.corrected(found)
             found = msgspec.structs.replace(found, rule=found.rule or is_rule)
             found, stored = self.store(found, self.model.name if asked.answer and self.model else "")
         self.rule, self.remembers = found.rule, tally.memories > 0
         self.measure(found, stored, linked)
         return stored
+
+    def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
+        """Return a recognition with what a short correction puts in the place of the last answer."""
+        items, used = self.state.items, self.mind.recent[-1].used
+        texts = {name: items[name].text for name in used if name in items}
+        before = self.recent()[-1:]
+        if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
+            return found
+        memory, old = made
+        others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)
+        outdated = Outdated(memory=old, by=0)
+        return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
     def store(
         self, found: recognizer.Recognition, model: str, *, second: bool = False
@@ -523,13 +540,31 @@ class _Turn:
         fetched = [one.id for one in self.found.ranked] if self.found else []
         names = [*(one.id for one in shown), *fetched, *self.searched()]
         sentences = told(names, self.state, self.agent.tally.places)
+        question = Question(self.message)
+        rejected = list(self.rejected(question, names))
         return answering(
-            Question(self.message),
-            sentences,
+            question,
+            [
+                one
+                for one in sentences
+                if not any(
+                    one.order < seq and one.text[:COMPARED_CHARACTERS] in answer for seq, answer in rejected
+                )
+            ],
             self.ws.engine.meanings.of,
             past=self.period.sort in ("first", "before"),
             true=lambda name: valid_at([name], items, self.period),
         )
+
+    def rejected(self, question: Question, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Yield the answers to the same question that the user rejected, and in which message."""
+        for name in dict.fromkeys(names):
+            item = self.state.items.get(name)
+            lesson = (
+                recognizer.lesson_of(item.text) if item is not None and sort_of(item) == "learning" else None
+            )
+            if item is not None and lesson and Question(lesson[0]).words.keys() == question.words.keys():
+                yield item.evidence[0].seq, lesson[1]
 
     def searched(self) -> list[str]:
         """Return the ids of the items nearest to the question: the whole memory is asked, too."""
