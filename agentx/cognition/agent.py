@@ -80,6 +80,9 @@ DECLINED = "I remember nothing of that."
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
 
+COMPARED_CHARACTERS = 40
+"""A rejected answer is known by the beginning of a sentence, as a lesson has only that of an answer."""
+
 MOST_NAMED = 128
 """Maximum number of memories in each list of an event, because an event is one line."""
 
@@ -308,7 +311,7 @@ class _Turn:
             self.remembers, self.linked = tally.memories > 0, tally.links
             return recognizer.recognize(
                 self.message,
-                answered=bool(self.mind.recent),
+                answered=self.mind.recent[-1:] != () and self.mind.recent[-1].input_type == "question",
                 rule=tally.is_rule(self.seq),
                 buffer=memories.utilities(self.mind, buffer),
                 topics={topic.id: topic.summary for topic in tally.topics(self.state)},
@@ -335,6 +338,7 @@ class _Turn:
                 model = self.model.name
             else:
                 found = self.with_outdated(guess)
+                found = self.corrected(found) if found.input_type == "feedback" else found
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
@@ -391,6 +395,18 @@ class _Turn:
                     and folded(other.text) == folded(old.text)
                 ):
                     yield msgspec.structs.replace(one, memory=other.id)
+
+    def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
+        """Return a recognition with what a short correction puts in the place of the last answer."""
+        items, used = self.state.items, self.mind.recent[-1].used
+        texts = {name: items[name].text for name in used if name in items}
+        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
+        if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
+            return found
+        memory, old = made
+        others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)
+        outdated = Outdated(memory=old, by=0)
+        return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
     def store(
         self,
@@ -779,13 +795,31 @@ class _Turn:
         fetched = [one.id for one in self.found.ranked] if self.found else []
         names = [*(one.id for one in shown), *fetched, *self.searched()]
         sentences = told(names, self.state, self.agent.tally.places)
+        question = Question(self.message)
+        rejected = list(self.rejected(question, names))
         return answering(
-            Question(self.message),
-            sentences,
+            question,
+            [
+                one
+                for one in sentences
+                if not any(
+                    one.order < seq and one.text[:COMPARED_CHARACTERS] in answer for seq, answer in rejected
+                )
+            ],
             self.ws.engine.meanings.of,
             past=self.period.sort in ("first", "before"),
             true=lambda name: valid_at([name], items, self.period),
         )
+
+    def rejected(self, question: Question, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Yield the answers to the same question that the user rejected, and in which message."""
+        for name in dict.fromkeys(names):
+            item = self.state.items.get(name)
+            lesson = (
+                recognizer.lesson_of(item.text) if item is not None and sort_of(item) == "learning" else None
+            )
+            if item is not None and lesson and Question(lesson[0]).words.keys() == question.words.keys():
+                yield item.evidence[0].seq, lesson[1]
 
     def searched(self) -> list[str]:
         """Return the ids of the items nearest to the question: the whole memory is asked, too."""
