@@ -41,7 +41,7 @@ from agentx.synthesis.cognition.asking import Asked, Told
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
-from agentx.synthesis.cognition.evidence import Match, Question, answering, present
+from agentx.synthesis.cognition.evidence import Evidence, Question, answering, present
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery, about, deepen, expand, without_names
 from agentx.synthesis.cognition.grounds import grounded
 from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
@@ -779,18 +779,22 @@ class _Turn:
             return "Thank you; I keep that in mind."
         if self.metrics.input_type == "statement":
             return "Noted." if self.metrics.new_memories_stored else "I see."
-        best = self.evidence(shown)
-        self.support = tuple(one.sentence.memory for one in best)
-        if not best:
+        found = self.evidence(shown)
+        self.support = tuple(one.memory for one in found)
+        if not found:
             return DECLINED
-        self.judge = round(max(one.support for one in best), 4)
+        self.judge = round(max(one.support for one in found), 4)
         question, items = Question(self.message), self.state.items
-        said = [with_dates(one.sentence.text, items[one.sentence.memory].created_at) for one in best]
-        text = " ".join(one_line(text) for text in said)
-        return f"I remember: {text if self.period.sort != 'now' else present(text, question)}"
+        said = [one_line(with_dates(one.text, items[one.memory].created_at)) for one in found]
+        if self.period.sort == "now":
+            said = [present(text, question) for text in said]
+        if len(said) == 1:
+            return f"I remember: {said[0]}"
+        days = [items[one.memory].created_at[:10] for one in found]
+        return "\n".join(["I remember:", *(f"- {day}: {text}" for day, text in zip(days, said, strict=True))])
 
-    def evidence(self, shown: Sequence[ShownMemory]) -> list[Match]:
-        """Return the sentences that answer the question; none if nothing that is remembered does."""
+    def evidence(self, shown: Sequence[ShownMemory]) -> list[Evidence]:
+        """Return the messages that answer the question; none if nothing that is remembered does."""
         items = self.state.items
         fetched = [one.id for one in self.found.ranked] if self.found else []
         names = [*(one.id for one in shown), *fetched, *self.searched()]
