@@ -88,7 +88,7 @@ _WHICH = re.compile(
 _OWNED = re.compile(r"\b[^\W\d_]\w*(?:['’]s|s['’])\s+(?P<what>[^\W\d_]+(?:\s[^\W\d_]+){0,2})")
 _DESCRIBED = re.compile(r"\b(?:the|my|our) \w+(?: \w+)? (?:of|who|that|which|whose)\b", re.IGNORECASE)
 _ASKING = frozenset(
-    stem for word in "who whom whose what when where why how which much many long old tell remind".split() for stem in analyse(word)
+    stem for word in ["who", "whom", "whose", "what", "when", "where", "why", "how", "which", "much", "many", "long", "old", "tell", "remind"] for stem in analyse(word)
 )  # fmt: skip
 _STOPPED = STOP_WORDS | frozenset(stem for word in STOP_WORDS for stem in analyse(word))
 
