@@ -85,6 +85,8 @@ class Found(msgspec.Struct, frozen=True):
 _LASTING = ("date", "time", "weekdays", "phone", "amount ")
 """Types of values of which most things have one at a time: when, on which days, the price a month."""
 _SELF = re.compile(r"(?:i|we|you)\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"\s*(?:(?:the|my|our|in|for)\s)*([^\W\d_]{3,})\s", re.IGNORECASE)
+"""What comes before a number that names a thing at the head of a clause: "Flat" of "Flat 3 costs 900"."""
 _TITLED = re.compile(r"\b(?:dr|prof|doctor|professor|nurse|sister|mr|mrs|ms|miss)\.? $", re.IGNORECASE)
 _DAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -164,6 +166,8 @@ def _kind(sentence: str, value: Value) -> str:
         return _kind_of_date(value.text, before)
     if re.search(r"[-:.]$|\bby\s$", before) or re.match(r":\d|\s[A-ZÀ-Þ]\w", after):
         return ""
+    if value.kind == "count" and (head := _NUMBERED.fullmatch(before)) and not VERB.match(head[1]):
+        return f"label {head[1].casefold()}"
     rate, unit, clock = _RATE.match(after), _UNIT.match(after), _CLOCK.search(value.text)
     if rate and value.kind not in ("duration", "measure") and (not clock or clock[0][0] == "."):
         return f"amount {rate[1].casefold()}"
