@@ -34,7 +34,7 @@ from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.files.lock import FileLock
 from agentx.storage.index.port import Filter, Vector
 from agentx.storage.secrets.redaction import clean
-from agentx.storage.text import folded, one_line
+from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
 from agentx.synthesis.cognition.answers import Conversed
 from agentx.synthesis.cognition.asking import Asked, Told
@@ -230,9 +230,9 @@ class _Turn:
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
+        self.graph: QueryGraph | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
-        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -333,7 +333,7 @@ class _Turn:
                     read,
                     rule=guess.rule,
                     utilities=guess.utilities,
-                    outdated=tuple(self.alike(read.outdated)),
+                    outdated=memories.with_rest(self.state, read),
                 )
                 model = self.model.name
             else:
@@ -366,8 +366,10 @@ class _Turn:
                 asked = self.unless_stopped(partial(self.reread, model, seq, text))
                 self.took(asked, "recognizer")
                 if asked.answer is not None and (read := asked.answer.recognition) is not None:
-                    since = (msgspec.structs.replace(one, since=one.since or at) for one in read.outdated)
-                    outdated = tuple(self.alike(since))
+                    outdated = tuple(
+                        msgspec.structs.replace(one, since=one.since or at)
+                        for one in memories.with_rest(self.state, read)
+                    )
                     found, name = msgspec.structs.replace(read, reward=0.0, outdated=outdated), model.name
             made += self.store(found, name, again=(seq, text))[1]
         self.metrics.new_memories_stored += [one.id for one in made]
@@ -380,21 +382,6 @@ class _Turn:
         return asking.converse(
             model, prompts.RECOGNIZE, text, held, prompts.RECOGNIZED, deadline=self.deadline
         )
-
-    def alike(self, outdated: Iterable[Outdated]) -> Iterator[Outdated]:
-        """Yield memories that are no longer true, with those of the same text and message."""
-        items = self.state.items
-        for one in outdated:
-            yield one
-            old = items[one.memory]
-            for other in items.values() if old.evidence else ():
-                if (
-                    other.id != old.id
-                    and other.evidence
-                    and other.evidence[0].seq == old.evidence[0].seq
-                    and folded(other.text) == folded(old.text)
-                ):
-                    yield msgspec.structs.replace(one, memory=other.id)
 
     def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
         """Return a recognition with what a short correction puts in the place of the last answer."""

@@ -28,7 +28,7 @@ ASKED = (
 DIGESTS = {
     "answer": "31c646f8dfa9",
     "recognize": "77df9505842f",
-    "recognized": "b078787023df",
+    "recognized": "dd2e4722dff8",
     "assessed": "87b4a150e75a",
     "reflect": "70a9e0bdb94e",
     "respond": "2ba65afc9887",
