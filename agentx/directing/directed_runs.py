@@ -73,7 +73,7 @@ def run_directed(
     """
     engine.trust.require("directives", "a directive from the history would be carried out")
     with alone(engine):
-        return _RunInProgress(engine, executor, functions or {}, model, agent, files=files).work(
+        return _RunInProgress(engine, executor, functions or {}, model, agent, due, files=files).work(
             due, time_limit_s
         )
 
@@ -86,6 +86,7 @@ class _RunInProgress:
         functions: Mapping[str, Callable[..., Any]],
         model: ModelClient | None,
         agent: str,
+        due: DueTime,
         *,
         files: bool,
     ) -> None:
@@ -94,7 +95,16 @@ class _RunInProgress:
         state = engine.snapshot()
         self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
         self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
-        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
+        self.director = Director(
+            engine,
+            model,
+            self.tools.schemas(),
+            outside=self.tools.outside,
+            agent=agent,
+            schedule=due.schedule,
+            due=due.at,
+            text_only=getattr(executor, "speaks", "") == "text",
+        )
 
     def work(self, due: DueTime, time_limit_s: float) -> DirectedRun | None:
         """Do the run from the decision to the end."""
