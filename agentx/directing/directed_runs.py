@@ -105,7 +105,16 @@ class _RunInProgress:
         self.tools = Hands(
             engine, functions, actor=self.actor, run=self.id, files=files, occasion=self.occasion
         )
-        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
+        self.director = Director(
+            engine,
+            model,
+            self.tools.schemas(),
+            outside=self.tools.outside,
+            agent=agent,
+            schedule=due.schedule,
+            due=due.at,
+            text_only=getattr(executor, "speaks", "") == "text",
+        )
 
     def work(self, time_limit_s: float) -> DirectedRun | None:
         """Do the run from the decision to the end."""

@@ -96,12 +96,17 @@ class JSONPath(str):
                 f"{path[:MAX_PATH]!r} is not a supported JSONPath: at most {MAX_PATH} characters, "
                 f"{MAX_COMMAS} commas, one '..' and no patterns"
             )
-        _query(path)
+        compiled(path)
         return super().__new__(cls, path)
 
 
 @functools.lru_cache(maxsize=64)
-def _query(path: str) -> Any:
+def compiled(path: str) -> Any:
+    """Return a path as a query that is run with ``findall(document)``.
+
+    Raises:
+        ValueError: It is not a JSONPath.
+    """
     import jsonpath  # noqa: PLC0415 - 40 ms, and few prompts have such a field
 
     try:
@@ -316,7 +321,7 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
         of: ``arguments``, or ``output`` where that is JSON.
     """
     calls = (call for call in past.calls_of(tool, runs) if call.may_be_done)
-    found = (value for call in calls for value in _query(path).findall(_document(call, of, past)))
+    found = (value for call in calls for value in compiled(path).findall(document(call, of, past)))
     texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in found)
     return list(dict.fromkeys(texts))
 
@@ -340,7 +345,8 @@ def values_seen(
     return [text for text in values(past, tool=tool, path=path, runs=runs) if text in there]
 
 
-def _document(call: Call, of: str, past: Past) -> Any:
+def document(call: Call, of: str, past: Past) -> Any:
+    """Return the arguments or the output of a call; an output that is not JSON is empty."""
     if of == "arguments":
         return call.arguments
     try:
@@ -388,8 +394,14 @@ def summaries(past: Past, *, runs: int = 10) -> list[str]:
 
 @resolver("today")
 def today(past: Past) -> str:
-    """The date, in UTC."""
-    return past.at[:10]
+    """The date, in the time zone of the schedule."""
+    return f"{past.local(past.at):%Y-%m-%d}"
+
+
+@resolver("due")
+def due(past: Past) -> str:
+    """When the run that is about to begin is due: weekday, date and time in the zone of the schedule."""
+    return past.moment(past.due) if past.due else _none("the run has no due time")
 
 
 def _hours(past: Past, since: str) -> float:
