@@ -18,6 +18,7 @@ from agentx.storage.events.types import (
     ToolStatus,
 )
 from agentx.storage.log.blobs import BlobDamaged
+from agentx.synthesis.directing.acts import Listed
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import RECENT_RUNS, RunRecord, State, began, ended
 
@@ -59,6 +60,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
         read: Returns the whole text of a body.
         zone: Time zone of the schedule.
         due: When the run that is about to begin was due, as UTC time in ISO 8601; empty without a schedule.
+        done: The acts that were done within the windows that are open, by any run, the latest first.
     """
 
     at: str
@@ -68,6 +70,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     read: ReadBody
     zone: str = "UTC"
     due: str = ""
+    done: tuple[Listed, ...] = ()
 
     def local(self, at: str) -> datetime:
         """Return a time in the zone of the schedule; in UTC if this machine does not know the zone."""

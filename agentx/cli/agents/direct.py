@@ -11,7 +11,7 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, panel
 from agentx.cli.work.run import EXIT
 from agentx.directing.configured import executor
-from agentx.directing.directed_runs import run_directed
+from agentx.directing.directed_runs import occasion_of, run_directed
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.executor_tools import Hands
 from agentx.engine.models import director_model
@@ -90,7 +90,7 @@ def direct(
             director_model(ws.engine) if now else None,
             tools,
             agent=ws.state.schedules[of].rule.agent if of else EXECUTOR,
-            schedule=of,
+            occasion=occasion_of(ws.state, "", DueTime(of)),
             text_only=bool(ws.config.director.executor) and ws.config.director.speaks != "jsonl",
         )
         if now:
