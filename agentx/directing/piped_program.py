@@ -59,6 +59,7 @@ class Program:
         max_bytes: Maximum number of bytes of a line, or of a whole output; 0 for the default.
 
     Attributes:
+        deadline: ``time.monotonic()`` at which its time is up.
         late: Whether its time was up before it had finished.
         aside: What it printed on stderr.
         outlived: Whether processes that it started outlived it and were ended; known after the context is
@@ -77,7 +78,7 @@ class Program:
         time_limit_s: float = 0.0,
         max_bytes: int = 0,
     ) -> None:
-        self._deadline = time.monotonic() + (time_limit_s or math.inf)
+        self.limit(time_limit_s)
         self._cookie = uuid.uuid4().hex
         self._process = subprocess.Popen(
             words,
@@ -123,6 +124,15 @@ class Program:
     def exit_status(self) -> int | None:
         """Negative where a signal ended it; known after the context is left."""
         return self._process.returncode
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program itself has ended."""
+        return has_ended(self._process)
+
+    def limit(self, time_limit_s: float) -> None:
+        """Set the time limit anew, in seconds from now; 0 for none."""
+        self.deadline = time.monotonic() + (time_limit_s or math.inf)
 
     def send(self, content: bytes) -> None:
         """Send a content, or as much of it as the program reads."""
@@ -199,7 +209,7 @@ class Program:
         """Move data through the pipes until ``done()``, the end of the program, or the time limit."""
         ended, left_over = False, 0
         while not done():
-            left_s = self._deadline - time.monotonic()
+            left_s = self.deadline - time.monotonic()
             if left_s <= 0:
                 self.late = not ended
                 return

@@ -14,7 +14,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
-from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, ToolSet
+from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, OutcomeUnknown, ToolSet
 
 
 class ToolFailed(AgentXError):
@@ -91,6 +91,9 @@ class FunctionTools(ToolSet):
             try:
                 answered = Answered(function(**arguments))
                 job.printed = answered.render()
+            except OutcomeUnknown:
+                self._announced.discard(job.call_id)  # the next one with these arguments is the same call
+                raise
             except Exception as error:
                 raise ToolFailed(f"{name} failed: {error}") from error
             return answered

@@ -1,6 +1,7 @@
 """``agentx agent direct``: the prompt of the next run, the reasons for it, and the run itself."""
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -10,6 +11,7 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, panel
 from agentx.cli.work.run import EXIT
 from agentx.directing.configured import executor
+from agentx.directing.configured_tools import configured_tools
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.executor_tools import Hands
@@ -17,6 +19,7 @@ from agentx.engine.models import director_model
 from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
+from agentx.storage.events.types import Event
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.policy import Decision
 from agentx.workspace import Workspace
@@ -65,13 +68,10 @@ def direct(
         if run:
             _run(terminal, ws)
             return
-        tools = Hands(
-            ws.engine, {}, actor=f"agent:{EXECUTOR}", run="", files=ws.config.director.files
-        ).schemas()
-        director = Director(ws.engine, director_model(ws.engine) if now else None, tools)
+        director = Director(ws.engine)
         if now:
-            with terminal.busy("The director reads the history …"):
-                event = director.direct("it was asked for")
+            with terminal.busy("The director reads the history …"), configured_tools(ws.engine) as functions:
+                event = _directed(ws, functions)
             ws.flush()
             if isinstance(event.data, DirectiveFailed):
                 terminal.note(
@@ -86,6 +86,13 @@ def direct(
     terminal.show(Text.assemble((f"The director is {asked[0]}", asked[1]), reason))
     if not why:
         _show(terminal, ws, active)
+
+
+def _directed(ws: Workspace, functions: Mapping[str, Callable[..., Any]]) -> Event:
+    files = ws.config.director.files
+    hands = Hands(ws.engine, functions, actor=f"agent:{EXECUTOR}", run="", files=files)
+    director = Director(ws.engine, director_model(ws.engine), hands.schemas(), outside=hands.outside)
+    return director.direct("it was asked for")
 
 
 def _active(ws: Workspace, director: Director) -> ActiveDirective:
@@ -133,10 +140,11 @@ def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
 
 def _run(terminal: Terminal, ws: Workspace) -> None:
     section = ws.config.director
-    with terminal.busy("Running …"):
+    with terminal.busy("Running …"), configured_tools(ws.engine) as tools:
         made = run_directed(
             ws.engine,
             executor(ws.engine),
+            tools,
             model=director_model(ws.engine),
             files=section.files,
             time_limit_s=section.time_limit_s,
