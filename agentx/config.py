@@ -15,6 +15,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.directing.acts import Window
 from agentx.synthesis.memory.effects import Effect
 
 FILE = "agentx.toml"
@@ -171,6 +172,13 @@ class ToolSource(_Section):
         return self
 
 
+class ActSection(_Section):
+    """What makes two calls of a tool, or two reports of a program, the same act; see docs/directing.md."""
+
+    key: tuple[str, ...] = ()
+    window: Window = "once"
+
+
 class DirectorSection(_Section):
     """Who directs the runs of this workspace, and who carries them out.
 
@@ -179,7 +187,8 @@ class DirectorSection(_Section):
     ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it may read and change
     artifacts and run checks. ``time_limit_s``: time limit of a run. ``keys``: environment variables with keys
     that this program, its tools, and the programs of a pipeline's roles, are given. ``tools``: what it may
-    call besides.
+    call besides. ``acts``: what makes two calls of a tool, or two reports of a program, the same act, by
+    name.
     """
 
     model: Annotated[str, Effect.CALLS] = ""
@@ -189,6 +198,7 @@ class DirectorSection(_Section):
     time_limit_s: Annotated[float, Effect.LOOSENS] = Field(default=1_800.0, gt=0)
     keys: Annotated[tuple[str, ...], Effect.LOOSENS] = ()
     tools: Annotated[tuple[ToolSource, ...], Effect.RUNS] = ()
+    acts: Annotated[dict[str, ActSection], Effect.LOOSENS] = {}
 
 
 class SecretsSection(_Section):
@@ -391,7 +401,11 @@ def change_value(root: Path, name: str, value: str) -> tuple[Config | None, Conf
         The first is ``None`` where the text was invalid before.
     """
     section, _, key = name.rpartition(".")
-    if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
+    if (
+        not section
+        or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?(\.[\w-]+)?", section)
+        or not re.fullmatch(r"[a-z_]+", key)
+    ):
         raise ConfigInvalid(f"Unknown setting {name!r}; write it as SECTION.KEY, for example model.name.")
     path = root / FILE
     text = nofollow.read_text(path) if nofollow.exists(path) else ""

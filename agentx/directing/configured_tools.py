@@ -22,8 +22,9 @@ from agentx.directing.piped_program import Program
 from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line, shorten
+from agentx.tools.acts import act, declaration
 from agentx.tools.functions import ToolFailed
-from agentx.tools.toolset import OutcomeUnknown
+from agentx.tools.toolset import CallCutOff
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -101,7 +102,7 @@ def _of_module(engine: Engine, name: str) -> Functions:
     for each, function in vars(module).items():
         if each.startswith("_") or not inspect.isfunction(function) or function.__module__ != module.__name__:
             continue
-        if not (inspect.get_annotations(function) or hasattr(function, "act")):
+        if not (inspect.get_annotations(function) or declaration(function)):
             continue
         if inspect.iscoroutinefunction(function):
             raise ToolsUnusable(
@@ -194,12 +195,12 @@ def _command(engine: Engine, source: ToolSource) -> Callable[..., Any]:
             output = program.rest(given, _OUTPUT_BYTES)
         status = program.exit_status or 0
         if program.late:
-            raise OutcomeUnknown(
+            raise CallCutOff(
                 f"{source.name} took longer than {source.timeout_s:g} seconds and was ended; its outcome is "
                 "unknown."
             )
         if status < 0:
-            raise OutcomeUnknown(f"{source.name} was ended by signal {-status}; its outcome is unknown.")
+            raise CallCutOff(f"{source.name} was ended by signal {-status}; its outcome is unknown.")
         if status:
             told = shorten(one_line(program.aside.text() or output), _SAID_WORDS)
             raise ToolFailed(f"exit status {status}{f': {told}' if told else ''}")
@@ -214,6 +215,6 @@ def _of_server(server: McpServer, tool: ServerTool) -> Callable[..., Any]:
     def run(arguments: dict[str, Any]) -> str:
         return server.call(tool.name, arguments)
 
-    return described(
-        tool.name, tool.description or "", tool.input_schema, run, repeatable=hints.idempotent_hint
-    )
+    about, schema = tool.description or "", tool.input_schema
+    function = described(tool.name, about, schema, run, repeatable=hints.idempotent_hint)
+    return act(function, window="never") if hints.read_only_hint else function

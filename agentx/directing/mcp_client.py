@@ -16,7 +16,7 @@ from agentx import __version__
 from agentx.directing.piped_program import OutputTooLong, Program
 from agentx.storage.errors import AgentXError
 from agentx.storage.text import one_line, shorten
-from agentx.tools.toolset import OutcomeUnknown
+from agentx.tools.toolset import CallCutOff
 
 PROTOCOL = "2025-06-18"
 _START_S = 30.0
@@ -112,7 +112,7 @@ class McpServer:
 
         Raises:
             ServerFailed: It could not be started, or refused the call.
-            OutcomeUnknown: It did not answer, so nobody knows what came of the call.
+            CallCutOff: It did not answer, so nobody knows what came of the call.
         """
         self._start()
         try:
@@ -120,7 +120,7 @@ class McpServer:
         except ServerFailed as error:
             if error.answered:
                 raise
-            raise OutcomeUnknown(f"{error} The outcome of {tool} is unknown.") from error
+            raise CallCutOff(f"{error} The outcome of {tool} is unknown.") from error
         text = "\n".join(_texts(result))
         if result.get("isError"):
             raise ServerFailed(shorten(one_line(text), _ERROR_WORDS), answered=True)

@@ -83,7 +83,8 @@ def begin(state: State, runs: int = RECENT_RUNS) -> int:
 def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Past:
     """Read what happened in the latest runs.
 
-    The events after :func:`begin` come in order; reading stops after ``state.seq``.
+    The events after :func:`begin` come in order; reading stops after ``state.seq``. A call that was refused
+    as a repeat is left out: it neither did nor failed anything.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []
@@ -98,7 +99,7 @@ def gather(events: Iterable[Event], state: State, read: ReadBody, at: str) -> Pa
                 runs[event.run] = ended(runs[event.run], event, end)
             case ToolCallRequested(call_id=name, whole=body) as asked if body.text:
                 announced[name] = event, asked
-            case ToolCallExecuted() as call if event.run:
+            case ToolCallExecuted() as call if event.run and not call.repeats:
                 _, before = announced.pop(call.call_id, (event, None))
                 whole = before.whole if before else None
                 calls.append(_call(event, call, whole, read, call.status, call.output))

@@ -11,7 +11,7 @@ from agentx.config import ConfigInvalid, parse_config
 from agentx.directing.configured_tools import ToolsUnusable, configured_tools
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Function
-from agentx.storage.events.types import ToolCallExecuted
+from agentx.storage.events.types import ToolCallExecuted, ToolCallRequested
 from agentx.trust.trust import Trust
 
 SERVER = Path(__file__).with_name("mcp_server.py")
@@ -180,6 +180,30 @@ def test_a_server_gives_its_tools_page_by_page_with_their_own_schemas(tools):
     assert answers[3][0] == "FAILED"
     assert "slot-id" in answers[3][1]
     assert [call.status for call in recorded] == ["SUCCEEDED", "SUCCEEDED", "FAILED", "FAILED"]
+
+
+def test_a_tool_of_a_server_that_only_reads_is_neither_announced_nor_an_act(tools):
+    acts = '[director.acts.book]\nkey = ["slot_id"]\n'
+    once, looks = ("book", {"slot-id": 7}), ("slots", {})
+    answers, _, _ = tools(server() + acts, once, looks, looks, ("book", {"slot-id": "7", "from": "Bo"}))
+    assert [status for status, _ in answers] == ["SUCCEEDED", "SUCCEEDED", "SUCCEEDED", "DENIED"]
+    assert "Already done: book slot_id=7" in answers[3][1]
+    with Workspace.open(tools.root) as ws:
+        announced = [e.data.tool for e in ws.events() if isinstance(e.data, ToolCallRequested)]
+    assert announced == ["book"]
+
+
+def test_a_declared_act_of_a_program_that_was_cut_off_is_not_repeated_until_the_user_says_what_came_of_it(
+    tools,
+):
+    toml = (
+        '[[director.tools]]\ncommand = ["sleep", "60"]\nname = "send"\ntimeout_s = 0.5\n'
+        'parameters = { to = "string" }\n[director.acts.send]\nkey = ["to"]\n'
+    )
+    call = ("send", {"to": "Bo"})
+    answers, _, _ = tools(toml, call, call)
+    assert [status for status, _ in answers] == ["FAILED", "DENIED"]
+    assert "nobody knows whether it was done" in answers[1][1]
 
 
 @pytest.mark.parametrize("how", ["hang", "die"])
