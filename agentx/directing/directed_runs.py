@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agentx.agents.turn import DueTime, alone
+from agentx.directing.act_reports import ActReports
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
@@ -137,12 +138,13 @@ class _RunInProgress:
         assignment = Assignment(
             prompt=filled.text,
             tools=self.tools,
+            acts=ActReports(self.engine, self.occasion, self.actor),
             time_limit_s=time_limit_s,
             values=filled.values,
             done=data_of(filled.done),
             due=self.occasion.local(due).isoformat() if due else "",
             schedule=self.occasion.schedule,
-            acts=self.tools.declarations,
+            declarations=self.tools.declarations,
         )
         try:
             outcome = carry_out(self.executor, assignment)

@@ -17,7 +17,7 @@ from agentx.synthesis.directing.acts import Declaration, Occasion
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
 from agentx.tools.acts import declaration
-from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, ToolSet, arguments_of
+from agentx.tools.toolset import IDEMPOTENCY_KEY, CallCutOff, Job, ToolSet, arguments_of
 
 
 class ToolFailed(AgentXError):
@@ -113,6 +113,9 @@ class FunctionTools(ToolSet):
             try:
                 answered = Answered(function(**arguments))
                 job.printed = answered.render()
+            except CallCutOff:
+                self._announced.discard(job.call_id)  # the next one with these arguments is the same call
+                raise
             except Exception as error:
                 raise ToolFailed(f"{name} failed: {error}") from error
             return answered

@@ -84,6 +84,10 @@ class WriteDenied(AgentXError):
         return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
 
 
+class CallCutOff(AgentXError):
+    """A call was begun, and nobody knows what came of it; its announcement stays without a result."""
+
+
 _REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted, AlreadyDone, OutcomeUnknown)
 """Further reasons to deny a call, besides the user's rules."""
 
@@ -408,7 +412,7 @@ class ToolSet:
             value = self.body(name)(
                 self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
             )
-        except ApprovalNeeded:
+        except (ApprovalNeeded, CallCutOff):
             raise
         except ValidationError as error:
             wrong = UsageError(_explain(name, error))
@@ -532,9 +536,8 @@ def arguments_of(name: str, declared: Callable[..., Any]) -> list[str]:
 @functools.cache
 def _schema(name: str, declared: Callable[..., Any]) -> ToolSchema:
     description = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    return ToolSchema(
-        name=name, description=description, parameters=_arguments(name, declared).model_json_schema()
-    )
+    own = getattr(declared, "schema", None)  # of a tool that is not written in Python
+    return ToolSchema(name, description, own or _arguments(name, declared).model_json_schema())
 
 
 def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Acts that are done once: what is the same act, what is refused, and what the user says of an unknown outcome."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from agentx import Workspace, act
 from agentx.agents.turn import DueTime
 from agentx.cli.main import main
 from agentx.directing.directed_runs import run_directed
-from agentx.directing.executors import Function
+from agentx.directing.executors import Command, Function
 from agentx.policy.done_once import AlreadyDone, check, report, say_done
 from agentx.policy.unknown_outcomes import unknown
 from agentx.storage.errors import UsageError
@@ -219,7 +220,7 @@ import os, signal, sys
 from pathlib import Path
 from agentx import Workspace, act
 from agentx.directing.directed_runs import run_directed
-from agentx.directing.executors import Function
+from agentx.directing.executors import Command, Function
 
 @act(key=("patient", "appointment"))
 def send(patient: str, appointment: int{parameter}) -> str:
@@ -471,3 +472,13 @@ def test_a_hostile_executor_that_repeats_everything_has_every_effect_once(world)
     assert (
         world.ws.state.counts["DirectiveIssued"] == 2
     )  # after three runs, by its policy: no refusal asks the director
+
+
+def test_a_text_program_finds_its_assignment_in_a_file(world, tmp_path):
+    world.run(world.function(key=PAIR), ("send", ANN))
+    code = "import os, sys; print(sys.stdin.read() and open(os.environ['AGENTX_ASSIGNMENT']).read())"
+    made = run_directed(world.ws.engine, Command((sys.executable, "-c", code), "text", dict(os.environ)))
+    given = json.loads(made.outcome.summary)
+    assert given.keys() == {"prompt", "tools", "values", "done", "due", "schedule"}
+    assert given["done"]["send"][0]["appointment"] == 4711
+    assert given["prompt"] == made.prompt
