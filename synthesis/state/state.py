@@ -568,7 +568,12 @@ def _schedule(state: State, event: Event, rule: ScheduleSet) -> None:
         state.schedules[rule.id] = ScheduleRecord(rule, event.at)
         return
     since = before.since if before.rule.cron == rule.cron else event.at
-    told = before.told if (before.rule.task, before.rule.directed) == (rule.task, rule.directed) else 0
+    same = (before.rule.task, before.rule.whole, before.rule.directed) == (
+        rule.task,
+        rule.whole,
+        rule.directed,
+    )
+    told = before.told if same else 0
     state.schedules[rule.id] = msgspec.structs.replace(before, rule=rule, since=since, told=told)
 
 

@@ -143,6 +143,16 @@ def test_a_task_that_is_set_again_adds_nothing_and_another_one_replaces_it(two):
     assert "Never water the cactus" in again
 
 
+def test_a_task_of_any_length_reaches_its_runs_whole(ws):
+    task = "Order the parts. " + "The list is long. " * 3_000 + "Wait for her word before you order anything."
+    for _ in range(2):
+        schedules.add(ws, msgspec.structs.replace(PARTS, task=task))
+    assert len(events(ws, UserMessageSent)) == 1
+    assert "Wait for her word before you order anything." in run(ws, "parts")
+    schedules.add(ws, msgspec.structs.replace(PARTS, task=task + " And for mine."))
+    assert "And for mine." in run(ws, "parts")
+
+
 def test_a_task_of_an_earlier_version_is_taken_for_its_schedule_alone(ws):
     for rule in (SOIL, PARTS):
         ws.record(Draft(data=rule, actor=ws.settings.actor))
