@@ -123,7 +123,8 @@ class _RunInProgress:
             return None
         assignment = Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
         try:
-            outcome = carry_out(self.executor, assignment)
+            with self.engine.serving(due.schedule):
+                outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
             raise

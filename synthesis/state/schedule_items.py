@@ -22,11 +22,13 @@ def concerns(state: State, item: MemoryItem, schedule: str) -> bool:
 
 
 def of_schedule(state: State, schedule: str) -> State:
-    """Return the state without the items and the pending calls that concern other schedules only."""
+    """Return the state without the items, pending calls and messages that concern other schedules only."""
     items = {name: item for name, item in state.items.items() if concerns(state, item, schedule)}
     others = {run.run for run in state.runs if run.schedule != schedule}
     pending = {name: call for name, call in state.pending.items() if call.run not in others}
-    return msgspec.structs.replace(state, items=items, pending=pending)
+    told = {seq for name, seqs in state.tasks.items() if name != schedule for seq in seqs}
+    messages = [message for message in state.messages if message.seq not in told]
+    return msgspec.structs.replace(state, items=items, pending=pending, messages=messages)
 
 
 def stated_by(state: State, schedule: str) -> State:

@@ -44,8 +44,10 @@ def two(ws):
     return ws
 
 
-def run(ws, schedule, due="", model=None, work=lambda assignment: "Did it.", functions=None):
-    made = run_directed(ws.engine, Function("f", work), functions, model=model, due=DueTime(schedule, due))
+def run(ws, schedule, due="", model=None, work=lambda assignment: "Did it.", functions=None, files=False):
+    made = run_directed(
+        ws.engine, Function("f", work), functions, model=model, due=DueTime(schedule, due), files=files
+    )
     return made.prompt
 
 
@@ -190,19 +192,24 @@ def test_the_scheduler_gives_each_due_time_its_own_prompt(two):
 
 
 def test_a_demand_of_another_task_denies_no_call(ws):
-    schedules.add(ws, msgspec.structs.replace(SOIL, task="Look. Never use send_email."))
+    schedules.add(ws, msgspec.structs.replace(SOIL, task="Look. Never use Redis."))
     schedules.add(ws, PARTS)
 
-    def send_email(text: str) -> str:
-        """Send it."""
-        return "sent"
+    def shell(command: str) -> str:
+        """Run it."""
+        return "ran"
 
     def work(assignment):
-        return assignment.tools.call("send_email", {"text": "Order 5."}).status
+        file = assignment.tools.call("write_file", {"path": "requirements.txt", "content": "redis==5\n"})
+        return [assignment.tools.call("shell", {"command": "pip install redis"}).status, file.status]
 
     results = []
     for schedule in ("soil", "parts"):
         run(
-            ws, schedule, work=lambda a: results.append(work(a)) or "ok", functions={"send_email": send_email}
+            ws,
+            schedule,
+            work=lambda a: results.append(work(a)) or "ok",
+            functions={"shell": shell},
+            files=True,
         )
-    assert results[1] == "SUCCEEDED"
+    assert results == [["DENIED", "DENIED"], ["SUCCEEDED", "SUCCEEDED"]]
