@@ -7,13 +7,15 @@ is composed.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
+from agentx.policy.done_once import listed
 from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import (
@@ -36,6 +38,7 @@ from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.directing import briefing, explaining, fields
+from agentx.synthesis.directing.acts import Declaration, Listed, Occasion
 from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.director_answer import Directive, read
 from agentx.synthesis.directing.field_check import checker
@@ -77,12 +80,14 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         directive: Seq of the directive.
         text: The prompt with its fields filled in, followed by what the user demands and has ruled out.
-        values: Value of each field.
+        values: Value of each field, as JSON.
+        done: The acts that were done within the windows that are open.
     """
 
     directive: int
     text: str
-    values: dict[str, str]
+    values: dict[str, Any]
+    done: tuple[Listed, ...] = ()
 
 
 class Director:
@@ -94,9 +99,9 @@ class Director:
         tools: The tools that executors will have.
         outside: Those of them with effects outside the workspace.
         agent: The role of the executors. Its missions count as well as those of everybody.
-        schedule: Id of the schedule; each has its own directive.
-        due: When the next run is due, as UTC time in ISO 8601.
+        occasion: The schedule of the next run and its due time; each schedule has its own directive.
         text_only: Whether the executor reads text and has no tools.
+        declarations: What makes two calls of a tool the same act, by name.
     """
 
     def __init__(
@@ -107,18 +112,19 @@ class Director:
         *,
         outside: Sequence[ToolSchema] = (),
         agent: str = EXECUTOR,
-        schedule: str = "",
-        due: str = "",
+        occasion: Occasion = Occasion(),  # noqa: B008 - a value
         text_only: bool = False,
+        declarations: Mapping[str, Declaration] | None = None,
     ) -> None:
         self._outside = () if text_only else outside
         self._agent = agent
         self._engine = engine
         self._model = model
         self._tools = () if text_only else tools
-        self._schedule = schedule
-        self._due = due
+        self._occasion = occasion
+        self._schedule = occasion.schedule
         self._text_only = text_only
+        self._declarations = declarations or {}
 
     def decide(self) -> Decision:
         """Decide whether a new directive is needed before the next run, and why.
@@ -188,15 +194,20 @@ class Director:
         lookups = {name: self._lookup(directive, name, issued.policy) for name in fields.names(template)}
         resolvers = [one for one in lookups.values() if isinstance(one, fields.Lookup)]
         past = self.past(fields.runs_needed(resolvers))
-        values: dict[str, str] = {}
+        values: dict[str, fields.Value] = {}
         for name, lookup in lookups.items():
             try:
-                values[name] = lookup if isinstance(lookup, str) else fields.resolve(lookup, past)
+                values[name] = lookup if isinstance(lookup, str) else fields.answer(lookup, past)
             except UsageError as error:
                 raise fields.FieldUnresolved(name, str(error)) from error
         held = hold_to(self._seen(self._engine.snapshot()))
-        text = "\n\n".join(filter(None, (fields.fill(template, values), self._times(past), held)))
-        return Filled(directive=directive, text=text, values=values)
+        shown = {
+            name: str(value) if isinstance(lookups[name], str) else fields.shown(value)
+            for name, value in values.items()
+        }
+        text = "\n\n".join(filter(None, (fields.fill(template, shown), self._times(past), held)))
+        data = {name: fields.as_data(value) for name, value in values.items()}
+        return Filled(directive=directive, text=text, values=data, done=past.done)
 
     def values(self, policy: ReusePolicy) -> dict[str, str]:
         """Return what each field of a directive gives now, or why it gives nothing. No model is asked."""
@@ -217,7 +228,9 @@ class Director:
         state = state or self._engine.snapshot()
         events = self._engine.log.history.read(begin(state, runs, self._schedule), told_already)
         read_body = self._engine.read_body
-        return gather(events, state, read_body, stamp(), schedule=self._schedule, due=self._due)
+        past = gather(events, state, read_body, stamp(), schedule=self._schedule, due=self._occasion.due)
+        done = listed(self._engine, state, self._occasion, self._declarations)
+        return msgspec.structs.replace(past, done=done)
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -408,7 +421,8 @@ class Director:
         """Compose a directive without a model, as of a state or of now."""
         state = state or self._engine.snapshot()
         said = [one.text for one in self._instructions(state)]
-        directive = compose(self._seen(state), self.past(state=state), said, why, self._outside)
+        past = self.past(state=state)
+        directive = compose(self._seen(state), past, said, why, self._outside, self._declarations)
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
 

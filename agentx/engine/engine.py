@@ -16,6 +16,7 @@ from agentx.config import Config
 from agentx.core.event_bus import Bus
 from agentx.engine.commit_index import CommitIndex
 from agentx.engine.daily_recap import Recaps
+from agentx.engine.done_acts import DoneActs
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
 from agentx.recording.staging import Content
@@ -73,6 +74,7 @@ class Engine:
         meanings: Vectors of short phrases.
         recaps: What happened in the last day.
         past_runs: The runs of the whole history.
+        acts: The acts that were done.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Engine:
         self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
         self.recaps = Recaps(self.log.history, write_path.cache / "recap")
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
+        self.acts = DoneActs(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
         self._demands: tuple[State, int, str | None, tuple[MemoryItem, ...]] = State(), -1, None, ()
         self.serves: str | None = None

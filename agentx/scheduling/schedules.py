@@ -8,6 +8,7 @@ and resumes it if its schedule says so.
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.run_types import Limits
 from agentx.agents.turn import DueTime, alone
 from agentx.directing import configured
+from agentx.directing.configured_tools import configured_tools
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Executor
 from agentx.engine import models
@@ -336,16 +338,17 @@ def _work(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
 
 def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     section = ws.config.director
-    run_directed(
-        ws.engine,
-        means.executor or configured.executor(ws.engine),
-        means.functions,
-        model=means.model or models.director_model(ws.engine),
-        agent=rule.agent,
-        files=section.files,
-        due=due,
-        time_limit_s=rule.time_limit_s or section.time_limit_s,
-    )
+    with nullcontext(means.functions) if means.functions else configured_tools(ws.engine) as functions:
+        run_directed(
+            ws.engine,
+            means.executor or configured.executor(ws.engine),
+            functions,
+            model=means.model or models.director_model(ws.engine),
+            agent=rule.agent,
+            files=section.files,
+            due=due,
+            time_limit_s=rule.time_limit_s or section.time_limit_s,
+        )
 
 
 def _note_failed(ws: Workspace, rule: ScheduleSet, due: DueTime, error: AgentXError) -> None:

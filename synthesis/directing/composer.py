@@ -5,15 +5,16 @@ never invents sentences about the task: it passes on the user's, and states what
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
 from agentx.storage.events.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.directing.director_answer import Directive
 from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_sources
 from agentx.synthesis.directing.instructions import Instruction, without
@@ -35,17 +36,20 @@ PATTERN_RUNS = 10
 MAX_LINES = 20
 """Maximum number of facts, and of failures."""
 
-REPORTED = "summaries(runs=10)"
-"""The completed work if no tool shows it: the executors' summaries of their runs."""
+DONE = ("done", "done()", "Done already; the engine refuses these:")
+CALLED = ("called", "called()", "Called before; call again only what the task makes new:")
+REPORTED = (
+    *("reported", "summaries(runs=10)"),
+    "What the last runs reported; this run carries out the task anew:",
+)
+"""Fields that say what was done, each with its heading: acts, calls of tools without a declaration, and, if
+no tool acts, what executors wrote."""
 
 MAX_TOPIC = 60
 """Maximum length of a fact's topic, in characters."""
 
 NOTES_BYTES = 2_500
 """Maximum bytes of checkpoints, and of facts, in one directive; the next directive adds the rest."""
-
-MAX_FIELDS = 30
-"""Maximum number of tools whose past calls are looked up."""
 
 _WORDS = 40
 _LINE_WORDS = 400
@@ -60,15 +64,6 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 """Words of an error that may pass by itself, in English."""
-_LOOKING = re.compile(
-    r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
-)
-_NAMING = (
-    *("title", "titles", "subject", "id", "ids", "url", "urls"),
-    *("link", "links", "name", "names", "key", "keys", "path"),
-)
-_ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
-"""JSONPath of any naming field, at any depth."""
 
 _CONDITIONS = (
     *("executor_failed", "user_instructions_changed", "tool_error"),
@@ -98,18 +93,23 @@ class ArgumentLesson(msgspec.Struct, frozen=True):
 
 
 def compose(
-    state: State, past: Past, instructions: Sequence[str], why: str, tools: Sequence[ToolSchema] = ()
+    state: State,
+    past: Past,
+    instructions: Sequence[str],
+    why: str,
+    tools: Sequence[ToolSchema] = (),
+    declarations: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> Directive:
     """Write a directive without a model.
 
     The user's instructions come in full, oldest first. ``tools`` are the executor's tools with effects
-    outside the workspace.
+    outside the workspace, and ``declarations`` what makes two calls of them the same act.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
     learned = lessons(past)
-    fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
+    shown = list(_done(tools, declarations))
     if stable:
         strategy = "Go on as before."
         serves = "The last runs completed, so the prompt serves for long."
@@ -122,15 +122,20 @@ def compose(
         strategy=strategy,
         reflection=f"Asked because {why}. {serves} What was done already is looked up before each run. "
         "Composed without a model: nothing weighs what the user said.",
-        prompt=_prompt(state, instructions, learned, fields),
-        policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
+        prompt=_prompt(state, instructions, learned, shown),
+        policy=ReusePolicy(
+            STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, {name: call for name, call, _ in shown}
+        ),
         checkpoints=_few(_checkpoints(state, past, instructions, learned, why)),
         knowledge=_few(_learned(state, learned)),
     )
 
 
 def _prompt(
-    state: State, instructions: Sequence[str], learned: Sequence[ArgumentLesson], fields: dict[str, str]
+    state: State,
+    instructions: Sequence[str],
+    learned: Sequence[ArgumentLesson],
+    shown: Sequence[tuple[str, str, str]],
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
     avoided = [one.order for one in learned[-MAX_LINES:]]
@@ -145,8 +150,20 @@ def _prompt(
         ("Keep away from:", avoided),
     )
     text = "\n\n".join("\n- ".join((title, *lines)) for title, lines in parts if lines)
-    done = "\n".join(f"{{{{{name}}}}}" for name in fields)
-    return f"{without_fields(without_sources(text))}\n\nDone already, never do it again:\n{done}".strip()
+    done = (f"{title}\n{{{{{name}}}}}" for name, _, title in shown)
+    return "\n\n".join((without_fields(without_sources(text)), *done)).strip()
+
+
+def _done(
+    tools: Sequence[ToolSchema], declarations: Mapping[str, Declaration]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields that say what was done. They list items; none forbids the task itself."""
+    yield DONE
+    undeclared = [tool for tool in tools if tool.name not in declarations]
+    if undeclared:
+        yield CALLED
+    elif all(declarations[tool.name].window == "never" for tool in tools):
+        yield REPORTED
 
 
 def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
@@ -156,61 +173,6 @@ def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
     """
     demanded = [item.text for item in state.active("constraint", "rejection")]
     return (one_line(one.text) for one in without(map(Instruction, instructions), demanded))
-
-
-def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
-    """Yield a field per tool with effects outside the workspace: the arguments of its calls in all runs."""
-    calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
-    for call in past.calls:
-        if call.may_be_done and call.outside:
-            calls.setdefault(call.tool, []).append(call)
-    declared = {tool.name: tool.parameters for tool in tools}
-    for tool, made in sorted(calls.items()):
-        path = "" if _LOOKING.search(tool) else _telling(made) or _naming(declared.get(tool, {}))
-        if path:
-            name = re.sub(r"\W", "_", tool)
-            yield f"done_{name}", f'values(tool={tool}, path="{path}", runs=0)'
-
-
-def _naming(parameters: Mapping[str, Any]) -> str:
-    """Return the JSONPath of the naming argument of a tool that was never called; empty if there is none."""
-    for name in _NAMING:
-        shape = parameters.get("properties", {}).get(name)
-        if shape is not None:
-            return f"{name}[*]" if shape.get("type") == "array" else name
-    kinds = {shape.get("type") for shape in parameters.get("properties", {}).values()}
-    return _ANY_NAME if kinds & {"array", "object"} else ""
-
-
-def _telling(calls: Sequence[Call]) -> str:
-    """Return the JSONPath of the argument that distinguishes the calls of a tool; empty if none does."""
-    found: Counter[str] = Counter()
-    for call in calls:
-        for key, value in call.arguments.items():
-            found.update(_paths(key, value))
-
-    def differs(path: str) -> bool:
-        key = re.split(r"\W", path, maxsplit=1)[0]
-        return len({str(call.arguments.get(key)) for call in calls}) > 1
-
-    telling = [path for path in found if _names_things(path) or len(calls) == 1 or differs(path)]
-    return max(telling, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
-
-
-def _paths(key: str, value: Any) -> Iterator[str]:
-    if not key.isidentifier():
-        return
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        yield f"{key}[*]"
-    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        shared = (name for name in _NAMING if all(isinstance(one.get(name), str) for one in value))
-        yield from (f"{key}[*].{name}" for name in shared)
-    elif isinstance(value, str) and value:
-        yield key
-
-
-def _names_things(path: str) -> bool:
-    return bool(set(re.split(r"\W+", path)) & set(_NAMING))
 
 
 def lessons(past: Past) -> list[ArgumentLesson]:

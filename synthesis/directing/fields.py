@@ -21,12 +21,13 @@ import msgspec
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
+from agentx.synthesis.directing.acts import Listed, data_of, listing
 from agentx.synthesis.directing.foreign_texts import quoted
 from agentx.synthesis.directing.past import Call, Past, readable
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import RECENT_RUNS
 
-Value = int | float | str | list[str]
+Value = int | float | str | list[str] | list[Listed]
 """What a resolver returns; a list becomes one line per entry."""
 
 Resolver = Callable[..., Value]
@@ -238,10 +239,19 @@ def resolve(lookup: Lookup, past: Past) -> str:
 
     Raises :class:`NoAnswer` if the history has no answer and no default was given.
     """
+    return shown(answer(lookup, past))
+
+
+def answer(lookup: Lookup, past: Past) -> Value:
+    """Return a resolver's result; the default if the history has no answer.
+
+    Raises :class:`NoAnswer` if there is no default either.
+    """
     arguments = dict(lookup.arguments)
     default = arguments.pop("default", None)
     try:
-        return shown(RESOLVERS[lookup.name](past, **arguments))
+        value = RESOLVERS[lookup.name](past, **arguments)
+        shown(value)
     except NoAnswer:
         if default is None:
             raise
@@ -251,6 +261,14 @@ def resolve(lookup: Lookup, past: Past) -> str:
     except Exception as error:
         why = one_line(f"{type(error).__name__}: {error}")[:VALUE_CHARACTERS]
         raise UsageError(f"The resolver {lookup.name} failed: {why}.") from error
+    return value
+
+
+def as_data(value: Value) -> Any:
+    """Return a resolver's result as a JSON value; acts by name."""
+    if isinstance(value, list) and any(isinstance(one, Listed) for one in value):
+        return data_of(one for one in value if isinstance(one, Listed))
+    return value
 
 
 def shown(value: Value) -> str:
@@ -264,8 +282,10 @@ def shown(value: Value) -> str:
     ('6', '2.5', '- "a"\n- "b\' - \'c"')
     """
     match value:
+        case list() if all(isinstance(one, Listed) for one in value) and value:
+            return listing([one for one in value if isinstance(one, Listed)])
         case list():
-            return _listed(value)
+            return _listed([one for one in value if isinstance(one, str)])
         case str():
             return one_line(value)[:VALUE_CHARACTERS] or _none("it is an empty text")
         case float() if math.isfinite(value):
@@ -353,6 +373,28 @@ def document(call: Call, of: str, past: Past) -> Any:
         return msgspec.json.decode(readable(call.output, past.read))
     except ValueError:
         return {}
+
+
+@resolver("done")
+def done(past: Past, *, tool: str = "") -> list[Listed]:
+    """The acts that were done within the windows that are open, the latest first; the engine refuses them.
+
+    Args:
+        past: The latest runs.
+        tool: Name of the tool or act; all by default.
+    """
+    return [act for act in past.done if act.refused and tool in ("", act.name)]
+
+
+@resolver("called")
+def called(past: Past, *, tool: str = "") -> list[Listed]:
+    """Calls that succeeded of tools that do not declare what makes two calls the same act.
+
+    Args:
+        past: The latest runs.
+        tool: Name of the tool; all by default.
+    """
+    return [act for act in past.done if not act.refused and tool in ("", act.name)]
 
 
 @resolver("count")

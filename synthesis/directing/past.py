@@ -18,6 +18,7 @@ from agentx.storage.events.types import (
     ToolStatus,
 )
 from agentx.storage.log.blobs import BlobDamaged
+from agentx.synthesis.directing.acts import Listed
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import RECENT_RUNS, RunRecord, State, began, ended
 
@@ -59,6 +60,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
         read: Returns the whole text of a body.
         zone: Time zone of the schedule.
         due: When the run that is about to begin was due, as UTC time in ISO 8601; empty without a schedule.
+        done: The acts that were done within the windows that are open, by any run, the latest first.
     """
 
     at: str
@@ -68,6 +70,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     read: ReadBody
     zone: str = "UTC"
     due: str = ""
+    done: tuple[Listed, ...] = ()
 
     def local(self, at: str) -> datetime:
         """Return a time in the zone of the schedule; in UTC if this machine does not know the zone."""
@@ -107,7 +110,8 @@ def gather(
 ) -> Past:
     """Read what happened in the latest runs of a schedule, or in those without one.
 
-    The events after :func:`begin` come in order; reading stops after ``state.seq``.
+    The events after :func:`begin` come in order; reading stops after ``state.seq``. A call that was refused
+    as a repeat is left out: it neither did nor failed anything.
     """
     runs: dict[str, RunRecord] = {}
     calls: list[Call] = []
@@ -122,7 +126,7 @@ def gather(
                 runs[event.run] = ended(runs[event.run], event, end)
             case ToolCallRequested(call_id=name, whole=body) as asked if body.text and event.run in runs:
                 announced[name] = event, asked
-            case ToolCallExecuted() as call if event.run in runs:
+            case ToolCallExecuted() as call if event.run in runs and not call.repeats:
                 _, before = announced.pop(call.call_id, (event, None))
                 whole = before.whole if before else None
                 calls.append(_call(event, call, whole, read, call.status, call.output))

@@ -102,9 +102,11 @@ def user_instructions_changed(event: Event, _argument: str) -> bool:
 
 @condition("tool_error")
 def tool_error(event: Event, argument: str) -> bool:
-    """Return whether a tool failed or was denied: the named tool, or any."""
+    """Return whether a tool failed or was denied, other than as a repeat: the named tool, or any."""
     call = event.data
-    return isinstance(call, ToolCallExecuted) and call.status != "SUCCEEDED" and argument in ("", call.tool)
+    if not isinstance(call, ToolCallExecuted) or call.repeats:
+        return False
+    return call.status != "SUCCEEDED" and argument in ("", call.tool)
 
 
 @condition("hot_issue_opened")

@@ -92,6 +92,7 @@ class PendingCall(msgspec.Struct, frozen=True, omit_defaults=True):
     awaits_approval: bool = False
     approved: bool | None = None
     reason: str = ""
+    acts: Body = Body("")
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -445,7 +446,14 @@ def _take_task(state: State, event: Event, said: UserMessageSent) -> None:
 
 def _await(state: State, event: Event, call: ToolCallRequested) -> None:
     state.pending[call.call_id] = PendingCall(
-        event.seq, call.call_id, call.tool, call.arguments, event.run, call.whole, call.awaits_approval
+        event.seq,
+        call.call_id,
+        call.tool,
+        call.arguments,
+        event.run,
+        call.whole,
+        call.awaits_approval,
+        acts=call.acts,
     )
 
 

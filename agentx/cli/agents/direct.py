@@ -1,6 +1,7 @@
 """``agentx agent direct``: the prompt of the next run, the reasons for it, and the run itself."""
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -11,16 +12,20 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, panel
 from agentx.cli.work.run import EXIT
 from agentx.directing.configured import executor
-from agentx.directing.directed_runs import run_directed
+from agentx.directing.configured_tools import configured_tools
+from agentx.directing.directed_runs import occasion_of, run_directed
 from agentx.directing.director import EXECUTOR, Director
 from agentx.directing.executor_tools import Hands
 from agentx.engine.models import director_model
 from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
+from agentx.storage.events.types import Event
 from agentx.storage.text import clip, one_line
 from agentx.synthesis.directing.policy import Decision
+from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.schedule_items import of_schedule
+from agentx.tools.functions import FunctionTools
 from agentx.workspace import Workspace
 
 VALUE_CHARACTERS = 200
@@ -82,20 +87,10 @@ def direct(
         if run:
             _run(terminal, ws, of)
             return
-        tools = Hands(
-            ws.engine, {}, actor=f"agent:{EXECUTOR}", run="", files=ws.config.director.files
-        ).schemas()
-        director = Director(
-            ws.engine,
-            director_model(ws.engine) if now else None,
-            tools,
-            agent=ws.state.schedules[of].rule.agent if of else EXECUTOR,
-            schedule=of,
-            text_only=bool(ws.config.director.executor) and ws.config.director.speaks != "jsonl",
-        )
+        director = _director(ws, {}, of)
         if now:
             with terminal.busy("The director reads the history …"):
-                event = director.direct("it was asked for")
+                event = _issued(terminal, ws, of)
             ws.flush()
             if isinstance(event.data, DirectiveFailed):
                 terminal.note(
@@ -113,6 +108,44 @@ def direct(
         _show(terminal, ws, active)
     if others:
         terminal.show(Text(f"`--schedule` shows that of another schedule: {', '.join(others)}.", "dim"))
+
+
+def _director(
+    ws: Workspace,
+    functions: Mapping[str, Callable[..., Any]],
+    schedule: str,
+    model: ModelClient | None = None,
+) -> Director:
+    section = ws.config.director
+    hands = Hands(ws.engine, functions, actor=f"agent:{EXECUTOR}", run="", files=section.files)
+    return Director(
+        ws.engine,
+        model,
+        hands.schemas(),
+        outside=hands.outside,
+        agent=ws.state.schedules[schedule].rule.agent if schedule else EXECUTOR,
+        occasion=occasion_of(ws.state, "", DueTime(schedule)),
+        text_only=bool(section.executor) and section.speaks != "jsonl",
+        declarations=hands.declarations,
+    )
+
+
+def _issued(terminal: Terminal, ws: Workspace, schedule: str) -> Event:
+    """Have a directive written now."""
+    with configured_tools(ws.engine) as functions:
+        _note_undeclared(terminal, ws, functions)
+        return _director(ws, functions, schedule, director_model(ws.engine)).direct("it was asked for")
+
+
+def _note_undeclared(terminal: Terminal, ws: Workspace, functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Name the tools that do not declare what makes two calls the same act, and what to write."""
+    declared = FunctionTools(ws.engine, functions).declarations
+    for name in functions:
+        if name not in declared:
+            terminal.note(
+                f"{name} does not declare what makes two calls the same act, so none is refused. "
+                f"For example: `agentx config set director.acts.{name}.window once`; see docs/directing.md."
+            )
 
 
 def _directed(ws: Workspace) -> list[str]:
@@ -190,10 +223,12 @@ def _show_prompt(terminal: Terminal, title: str, prompt: str) -> None:
 def _run(terminal: Terminal, ws: Workspace, schedule: str) -> None:
     section = ws.config.director
     rule = ws.state.schedules[schedule].rule if schedule else None
-    with terminal.busy("Running …"):
+    with terminal.busy("Running …"), configured_tools(ws.engine) as tools:
+        _note_undeclared(terminal, ws, tools)
         made = run_directed(
             ws.engine,
             executor(ws.engine),
+            tools,
             model=director_model(ws.engine),
             agent=rule.agent if rule else EXECUTOR,
             files=section.files,

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, ArgumentLesson, compose, lessons
-from agentx.synthesis.directing.fields import parse, resolve
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.model.port import ToolSchema
@@ -30,45 +30,32 @@ def test_the_users_words_stand_in_the_prompt_in_their_order():
     assert prompt.index(ASKED[0]) < prompt.index(ASKED[1])
 
 
-def test_what_was_done_is_looked_up_from_the_first_run_on_by_the_argument_that_names_it():
-    before = composed(Story()).policy.dynamic_fields
-    after = composed(Story().run(0, mail("a@b", "One"))).policy.dynamic_fields
-    assert before == after == {"done_send_email": 'values(tool=send_email, path="titles[*]", runs=0)'}
-
-
-def test_a_tool_that_only_looks_is_nothing_that_was_done():
-    story = Story().run(
-        0, ("hacker_news_search", {"title": "x"}, "SUCCEEDED"), ("fetch_page", {"url": "y"}, "SUCCEEDED")
-    )
-    assert composed(story, tools=()).policy.dynamic_fields == {"done": "summaries(runs=10)"}
+DONE, CALLED, REPORTED = ("done", "done()"), ("called", "called()"), ("reported", "summaries(runs=10)")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "path"),
+    ("tools", "declared", "fields"),
     [
-        ([{"title": "One", "body": "x"}, {"title": "Two", "body": "y"}], "title"),
-        ([{"posts": [{"url": "u1"}]}, {"posts": [{"url": "u2"}]}], "posts[*].url"),
-        ([{"room": "a", "text": "same"}, {"room": "b", "text": "same"}], "room"),
-        ([{"title": "One", "text": "x"}, {"title": "One", "text": "x"}], "title"),
+        ([SEND], {"send_email": Declaration(("titles[]",))}, [DONE]),
+        ([SEND], {}, [DONE, CALLED]),
+        ([SEND, ToolSchema("check_in_guest", "", {})], {"send_email": Declaration()}, [DONE, CALLED]),
+        ([SEND], {"send_email": Declaration((), "never")}, [DONE, REPORTED]),
+        ([], {}, [DONE, REPORTED]),
     ],
 )
-def test_the_argument_that_tells_calls_apart_is_found(arguments, path):
-    story = Story()
-    for hour, one in enumerate(arguments):
-        story.run(hour, ("post", one, "SUCCEEDED"))
-    assert (
-        composed(story, tools=()).policy.dynamic_fields["done_post"]
-        == f'values(tool=post, path="{path}", runs=0)'
-    )
+def test_what_was_done_is_looked_up_before_each_run_by_what_the_tools_declare(tools, declared, fields):
+    story = Story().run(0, mail("a@b", "One"))
+    made = compose(State().apply_all(story.events), story.past(), ASKED, "why", tools, declared)
+    assert list(made.policy.dynamic_fields.items()) == fields
+    assert all(f"{{{{{name}}}}}" in made.prompt for name, _ in fields)
 
 
-def test_what_is_done_in_the_first_run_is_told_in_the_second_however_deep_its_name_stands():
-    post = ToolSchema(
-        "post", "", {"properties": {"stories": {"type": "array"}, "draft": {"type": "boolean"}}}
-    )
-    field = composed(Story(), tools=[post]).policy.dynamic_fields["done_post"]
-    past = Story().run(0, ("post", {"stories": [{"title": "One", "text": "x"}]}, "SUCCEEDED")).past()
-    assert resolve(parse(field), past) == '- "One"'
+def test_the_task_itself_is_never_forbidden():
+    story = Story().run(0)
+    made = compose(State().apply_all(story.events), story.past(), ["Every morning measure the soil."], "why")
+    assert "- Every morning measure the soil." in made.prompt
+    assert "never" not in made.prompt.lower()
+    assert "What the last runs reported; this run carries out the task anew:" in made.prompt
 
 
 def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not():
