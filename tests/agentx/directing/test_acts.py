@@ -308,6 +308,21 @@ def test_of_two_processes_one_does_it(ws):
     assert tools[1].call("send", {"patient": "Ann"}).output.startswith("Already done")
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_act_that_needs_approval_waits_once_and_is_done_by_the_run_after_it(ws, allowed):
+    ws.configure("tools.approve", '["send"]')
+    with Workspace.open(ws.root) as again:
+        world = World(again)
+        functions = world.function(key=PAIR)
+        assert world.statuses(functions, ANN, ANN) == ["DENIED", "DENIED"]
+        assert world.statuses(functions, {**ANN, "titles": ["x"]}) == ["DENIED"]
+        [call] = again.state.pending.values()
+        again.approve(call.call_id, approved=allowed)
+        assert world.statuses(functions, ANN, ANN) == (["SUCCEEDED", "DENIED"] if allowed else ["DENIED"] * 2)
+        assert len(world.done) == allowed
+        assert unknown(again.engine) == []
+
+
 RIVAL = """
 import sys
 from pathlib import Path
@@ -360,6 +375,16 @@ def test_the_user_takes_back_what_was_done_as_often_as_needed(world):
         say_done(world.ws.engine, "send", ["4711", "patient=Ann"], Occasion(), done=False)
     with pytest.raises(UsageError, match="neither on record as done"):
         say_done(world.ws.engine, "send", ["appointment=4711"], Occasion(), done=False)
+
+
+def test_what_the_user_does_counts_for_today_whatever_the_last_run_was_due(world, capsys):
+    scheduled(world, "Europe/Berlin")
+    functions = world.function(key=["patient"], window="day")
+    assert world.statuses(functions, ANN, due=DueTime("soil", "2026-03-02T07:00:00.000000Z")) == ["SUCCEEDED"]
+    assert main(["-C", str(world.ws.root), "done", "send", "Ann"]) == 0
+    assert main(["-C", str(world.ws.root), "done", "send", "Ann"]) == 3
+    assert world.statuses(functions, ANN) == ["DENIED"]  # without a due time it is today, too
+    capsys.readouterr()
 
 
 def test_words_that_fit_several_acts_name_them(world):
