@@ -17,7 +17,14 @@ import msgspec
 
 from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone, ActRetracted
-from agentx.storage.events.types import Body, Event, ToolCallExecuted, ToolCallRequested
+from agentx.storage.events.types import (
+    Body,
+    Event,
+    RunEnded,
+    RunStarted,
+    ToolCallExecuted,
+    ToolCallRequested,
+)
 from agentx.storage.text import clip
 
 Window = Literal["once", "due", "day", "never"]
@@ -295,6 +302,7 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         key: The values of its key, as a JSON object.
         id: Its identity; empty for a call of a tool without a declaration, which is never refused.
+        schedule: The schedule of its run, for such a call; it is not listed for other schedules.
     """
 
     seq: int
@@ -302,6 +310,7 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str
     key: Body
     id: str = ""
+    schedule: str = ""
 
 
 class DoneActs(msgspec.Struct):
@@ -310,10 +319,12 @@ class DoneActs(msgspec.Struct):
     Attributes:
         names: The latest acts, oldest first.
         open: Calls without a declaration that have no result yet: their arguments, by call id.
+        runs: The schedules of runs that have not ended, by run.
     """
 
     names: dict[str, dict[str, list[Done]]] = msgspec.field(default_factory=dict)
     open: dict[str, Body] = msgspec.field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
@@ -328,7 +339,12 @@ class DoneActs(msgspec.Struct):
                 self.open[call.call_id] = call.whole
             case ToolCallExecuted() as call if (whole := self.open.pop(call.call_id, None)) is not None:
                 if call.status == "SUCCEEDED":
-                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole))
+                    schedule = self.runs.get(event.run, "")
+                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole, "", schedule))
+            case RunStarted(schedule=schedule) if schedule:
+                self.runs[event.run] = schedule
+            case RunEnded():
+                self.runs.pop(event.run, None)
 
     def _add(self, name: str, window: str, done: Done) -> None:
         windows = self.names.setdefault(name, {})

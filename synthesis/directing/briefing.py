@@ -202,7 +202,9 @@ def _directive(event: Event, past: Past) -> str:
                 2 * _WORDS,
             )
             served = [run for run in past.runs if run.directive == event.seq]
-            came = ", ".join(f"{run.run} {run.status}" for run in served[-SHOWN:]) or "no run yet"
+            others = [f"{run.run} {run.status}" for run in served if run.status != "COMPLETED"]
+            completed = len(served) - len(others)
+            came = ", ".join([f"{completed} completed", *others[-FAILED:]]) if served else "no run yet"
             return f"{about} Serves up to {issued.policy.valid_for_runs} runs; came of it: {came}."
         case DirectiveFailed() as failure:
             return shorten(f"{event.at[:16]}: you could not be asked: {failure.error}", _WORDS)
