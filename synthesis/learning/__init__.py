@@ -1,5 +1,5 @@
 """Lessons of past work: grading, backtests, rules made from lessons, the nightly maintenance plan.
 
-May import: storage, synthesis.checks, synthesis.compiling, synthesis.directing, synthesis.language,
-synthesis.memory, synthesis.shell, synthesis.similarity, synthesis.state.
+May import: storage, synthesis.checks, synthesis.compiling, synthesis.language, synthesis.memory,
+synthesis.shell, synthesis.similarity, synthesis.state.
 """

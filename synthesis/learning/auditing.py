@@ -3,17 +3,18 @@
 Costs come from the providers' answers, as recorded; an unknown price counts as 0.
 """
 
+import json
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.schedule_events import DuePassed
-from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
+from agentx.storage.events.types import Body, Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.acts import settling
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
 from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem, sort_of
@@ -198,6 +199,23 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
         candidates=sum(item.status == "candidate" for item in state.items.values()),
         todo=tuple(_todo(state, day)),
     )
+
+
+def settling(name: str, acts: Body, call_id: str) -> str:
+    """Return the command by which the user says that a call with unknown outcome went through.
+
+    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
+    >>> settling("send_reminder", acts, "r-1-1")
+    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+    """
+    try:
+        (act,) = msgspec.json.decode(acts.text or "[]", type=list[dict[str, Any]])
+    except (ValueError, KeyError):
+        return f"agentx approve {call_id}"
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act["key"].items()
+    )
+    return shlex.join(["agentx", "done", name, *words])
 
 
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:

@@ -19,7 +19,7 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
-from agentx.synthesis.directing.acts import settling
+from agentx.synthesis.learning.auditing import settling
 from agentx.synthesis.memory.checks import MODES
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, not_passed
