@@ -16,14 +16,7 @@ import msgspec
 
 from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone, ActRetracted
-from agentx.storage.events.types import (
-    Body,
-    Event,
-    RunEnded,
-    RunStarted,
-    ToolCallExecuted,
-    ToolCallRequested,
-)
+from agentx.storage.events.types import Body, Event, RunEnded, RunStarted, ToolCallExecuted, ToolCallRequested
 from agentx.storage.text import clip
 
 Window = Literal["once", "due", "day", "never"]
@@ -284,7 +277,7 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         key: The values of its key, as a JSON object.
         id: Its identity; empty for a call of a tool without a declaration, which is never refused.
-        schedule: The schedule of its run, for such a call; it is not listed for other schedules.
+        schedule: The schedule of such a call's run.
     """
 
     seq: int
@@ -301,7 +294,7 @@ class DoneActs(msgspec.Struct):
     Attributes:
         names: The latest acts, oldest first.
         open: Calls without a declaration that have no result yet: their arguments, by call id.
-        runs: The schedules of runs that have not ended, by run.
+        runs: The schedules of runs that have not ended.
     """
 
     names: dict[str, dict[str, list[Done]]] = msgspec.field(default_factory=dict)
@@ -317,16 +310,16 @@ class DoneActs(msgspec.Struct):
             case ActRetracted(name=name, done=seq):
                 for acts in self.names.get(name, {}).values():
                     acts[:] = [one for one in acts if one.seq != seq]
+            case RunStarted() as run:
+                self.runs[event.run] = run.schedule
+            case RunEnded():
+                self.runs.pop(event.run, None)
             case ToolCallRequested() as call if call.whole.text and not call.acts.text:
                 self.open[call.call_id] = call.whole
             case ToolCallExecuted() as call if (whole := self.open.pop(call.call_id, None)) is not None:
                 if call.status == "SUCCEEDED":
                     schedule = self.runs.get(event.run, "")
-                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole, "", schedule))
-            case RunStarted(schedule=schedule) if schedule:
-                self.runs[event.run] = schedule
-            case RunEnded():
-                self.runs.pop(event.run, None)
+                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole, schedule=schedule))
 
     def _add(self, name: str, window: str, done: Done) -> None:
         windows = self.names.setdefault(name, {})

@@ -13,7 +13,7 @@ import msgspec
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.schedule_events import DuePassed
-from agentx.storage.events.types import Body, Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
+from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
@@ -201,23 +201,6 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
     )
 
 
-def settling(name: str, acts: Body, call_id: str) -> str:
-    """Return the command by which the user says that a call with unknown outcome went through.
-
-    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
-    >>> settling("send_reminder", acts, "r-1-1")
-    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
-    """
-    try:
-        (act,) = msgspec.json.decode(acts.text or "[]", type=list[dict[str, Any]])
-    except (ValueError, KeyError):
-        return f"agentx approve {call_id}"
-    words = (
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act["key"].items()
-    )
-    return shlex.join(["agentx", "done", name, *words])
-
-
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     """Yield the calls with unknown outcome: they began, have no result, and their run is not in progress.
 
@@ -233,6 +216,28 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
         if (not call.awaits_approval or (call.approved and call.run not in waiting and not call.acts.text))
         and (at_work is None or call.run != at_work)
     )
+
+
+class _Begun(msgspec.Struct):
+    key: dict[str, Any]
+
+
+def settling(call: PendingCall) -> str:
+    """Return the command by which the user says that a call with unknown outcome went through.
+
+    >>> from agentx.storage.events.types import Body
+    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
+    >>> settling(PendingCall(1, "r-1-1", "send_reminder", acts=acts))
+    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+    """
+    try:
+        (act,) = msgspec.json.decode(call.acts.text or "[]", type=list[_Begun])
+    except ValueError:
+        return f"agentx approve {call.call_id}"
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
+    )
+    return shlex.join(["agentx", "done", call.tool, *words])
 
 
 def arguments_of(call: PendingCall) -> str:
@@ -348,7 +353,7 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
             text = f"{call.tool} waits to be settled ({arguments_of(call)})."
             yield Todo(text=text, command=f"agentx approve {call.call_id}")
     for call in unsettled(state):
-        command = settling(call.tool, call.acts, call.call_id)
+        command = settling(call)
         no = "--not" if command.startswith("agentx done") else "--deny"
         text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with {no} it did not."
         yield Todo(text=text, command=command)

@@ -97,7 +97,7 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
 
 
 def _question(call: PendingCall) -> str:
-    return plain(one_line(f"was it done? {settling(call.tool, call.acts, call.call_id)}"))
+    return plain(one_line(f"was it done? {settling(call)}"))
 
 
 def _calls(calls: Iterable[PendingCall]) -> str:
