@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agentx.agents.turn import DueTime, alone
-from agentx.directing.act_reports import ActReports
+from agentx.directing.act_reports import ActReports, how_to_report
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
@@ -121,10 +121,13 @@ class _RunInProgress:
             if self.start("", 0):
                 self.end(Outcome(status="FAILED", reason=str(error)))
             raise
-        if not self.start(filled.text, filled.directive):
+        prompt = self.prompt(filled.text)
+        if not self.start(prompt, filled.directive):
             return None
-        acts = ActReports(self.engine, self.occasion, self.actor)
-        assignment = Assignment(prompt=filled.text, tools=self.tools, acts=acts, time_limit_s=time_limit_s)
+        reports = ActReports(self.engine, self.occasion, self.actor)
+        assignment = Assignment(
+            prompt=prompt, tools=self.tools, reports=reports, time_limit_s=time_limit_s
+        )
         try:
             outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
@@ -132,8 +135,16 @@ class _RunInProgress:
             raise
         self.end(outcome)
         return DirectedRun(
-            run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
+            run=self.id, decision=decision, directive=filled.directive, prompt=prompt, outcome=outcome
         )
+
+    def prompt(self, text: str) -> str:
+        """Return the whole prompt: a program that only reads it is told how it reports acts."""
+        if getattr(self.executor, "speaks", "") != "text":
+            return text
+        declared = self.engine.config.director.acts
+        own = {name: one.key for name, one in declared.items() if name not in self.tools.declarations}
+        return f"{text}\n\n{how_to_report(own)}"
 
     def start(self, prompt: str, directive: int) -> bool:
         """Record the start, which settles the due time; return whether it was not settled before."""

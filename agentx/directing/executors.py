@@ -85,14 +85,14 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         prompt: The task.
         tools: The tools that it may call.
-        acts: Records what it reports to have done; ``None`` where nothing is recorded.
+        reports: Records what it reports to have done; ``None`` where nothing is recorded.
         time_limit_s: Time limit in seconds; 0 for none.
         missing: Returns what a model's last answer lacks, as one reminder to it; empty for nothing.
     """
 
     prompt: str
     tools: Tools
-    acts: ActReports | None = None
+    reports: ActReports | None = None
     time_limit_s: float = 0.0
     missing: Callable[[str], str] = lambda _answer: ""
 
@@ -268,8 +268,8 @@ class Command(msgspec.Struct, frozen=True):
             try:
                 ours = stack.enter_context(self._prepared())
                 acts, environ = None, ours.environ
-                if assignment.acts is not None:
-                    reports = assignment.acts
+                if assignment.reports is not None:
+                    reports = assignment.reports
                     acts, place = stack.enter_context(listening(reports.answer, reports.about))
                     environ = with_acts(environ, place)
                 started = Program(
@@ -417,9 +417,9 @@ class _Act(msgspec.Struct):
 
 
 def _report(assignment: Assignment, act: _Act) -> Reported:
-    if assignment.acts is None:
+    if assignment.reports is None:
         return Reported("FAILED", "What this program does is not recorded.")
-    return assignment.acts.report(act.name, act.key, only_check=act.check)
+    return assignment.reports.report(act.name, act.key, only_check=act.check)
 
 
 class _Spoken(msgspec.Struct):
