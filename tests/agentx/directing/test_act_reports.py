@@ -66,11 +66,11 @@ def test_a_text_program_reports_acts_which_are_recorded_once(ws):
 
 
 def test_a_text_program_is_told_how_it_reports_and_under_which_names(ws):
+    assert "agentx done" not in run_directed(ws.engine, Function("f", lambda _: "nothing")).prompt
     run = run_directed(ws.engine, shell("cat"))
     assert "`agentx done NAME KEY=VALUE…`" in run.outcome.summary
     assert run.outcome.summary.endswith("Names and keys:\n- offer id=…")
     assert run.prompt == run.outcome.summary
-    assert "agentx done" not in run_directed(ws.engine, Function("f", lambda a: a.prompt)).prompt
 
 
 def test_a_program_that_speaks_json_lines_reports_acts_with_any_values(ws, tmp_path):
@@ -303,6 +303,6 @@ def test_a_long_name_of_the_temporary_directory_leaves_room_for_the_socket(tmp_p
 
 def test_an_executor_that_is_a_function_reports_acts_too(ws):
     def work(assignment):
-        return " ".join(assignment.reports.report("offer", {"id": 3}).status for _ in range(2))
+        return " ".join(assignment.acts.report("offer", {"id": 3}).status for _ in range(2))
 
     assert run_directed(ws.engine, Function("f", work)).outcome.summary == "RECORDED ALREADY_DONE"
