@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from agentx.storage.errors import AgentXError
     from agentx.storage.events.types import Event
     from agentx.synthesis.memory.items import MemoryItem
+    from agentx.tools.acts import act
     from agentx.workspace import Workspace
 
 __version__ = "0.1.0"
 
-__all__ = ["AgentXError", "Context", "Event", "MemoryItem", "Workspace", "__version__"]
+__all__ = ["AgentXError", "Context", "Event", "MemoryItem", "Workspace", "__version__", "act"]
 
 _HOMES = {
     "AgentXError": "agentx.storage.errors",
@@ -26,6 +27,7 @@ _HOMES = {
     "Event": "agentx.storage.events.types",
     "MemoryItem": "agentx.synthesis.memory.items",
     "Workspace": "agentx.workspace",
+    "act": "agentx.tools.acts",
 }
 
 

@@ -6,14 +6,16 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.directing.acts import Window
 from agentx.synthesis.memory.effects import Effect
 
 FILE = "agentx.toml"
@@ -137,6 +139,46 @@ class ScribeSection(_Section):
     timeout_s: Annotated[float, Effect.HARMLESS] = Field(default=60.0, gt=0)
 
 
+JsonType = Literal["string", "integer", "number", "boolean", "array", "object"]
+
+
+class ToolSource(_Section):
+    """Where tools of executors come from: a module of functions, a program per call, or an MCP server.
+
+    ``only`` names those of a module or a server that are offered; all by default. ``name``, ``description``
+    and ``parameters`` (a type or a JSON schema each) describe the tool of a ``command``.
+    """
+
+    module: str = ""
+    command: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    name: str = Field(default="", pattern=r"^([A-Za-z_][A-Za-z0-9_.-]{0,63})?$")
+    description: str = ""
+    parameters: dict[str, JsonType | dict[str, Any]] = {}
+    timeout_s: float = Field(default=120.0, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _module(cls, given: Any) -> Any:
+        return {"module": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one(self) -> "ToolSource":
+        if bool(self.module) + bool(self.command) + bool(self.mcp) != 1:
+            raise PydanticCustomError("source", "name one of module, command and mcp")
+        if bool(self.command) != bool(self.name):
+            raise PydanticCustomError("source", "a command, and only a command, needs a name for its tool")
+        return self
+
+
+class ActSection(_Section):
+    """What makes two calls of a tool, or two reports of a program, the same act; see docs/directing.md."""
+
+    key: tuple[str, ...] = ()
+    window: Window = "once"
+
+
 class DirectorSection(_Section):
     """Who directs the runs of this workspace, and who carries them out.
 
@@ -144,7 +186,9 @@ class DirectorSection(_Section):
     ``executor``: a program and its arguments; without one, the model of ``[model]`` in a loop. ``speaks``:
     ``text`` (prompt on stdin, summary on stdout) or ``jsonl``. ``files``: whether it may read and change
     artifacts and run checks. ``time_limit_s``: time limit of a run. ``keys``: environment variables with keys
-    that this program, and the programs of a pipeline's roles, are given.
+    that this program, its tools, and the programs of a pipeline's roles, are given. ``tools``: what it may
+    call besides. ``acts``: what makes two calls of a tool, or two reports of a program, the same act, by
+    name.
     """
 
     model: Annotated[str, Effect.CALLS] = ""
@@ -153,6 +197,8 @@ class DirectorSection(_Section):
     files: Annotated[bool, Effect.LOOSENS] = True
     time_limit_s: Annotated[float, Effect.LOOSENS] = Field(default=1_800.0, gt=0)
     keys: Annotated[tuple[str, ...], Effect.LOOSENS] = ()
+    tools: Annotated[tuple[ToolSource, ...], Effect.RUNS] = ()
+    acts: Annotated[dict[str, ActSection], Effect.LOOSENS] = {}
 
 
 class SecretsSection(_Section):
@@ -355,7 +401,11 @@ def change_value(root: Path, name: str, value: str) -> tuple[Config | None, Conf
         The first is ``None`` where the text was invalid before.
     """
     section, _, key = name.rpartition(".")
-    if not section or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?", section) or not re.fullmatch(r"[a-z_]+", key):
+    if (
+        not section
+        or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)?(\.[\w-]+)?", section)
+        or not re.fullmatch(r"[a-z_]+", key)
+    ):
         raise ConfigInvalid(f"Unknown setting {name!r}; write it as SECTION.KEY, for example model.name.")
     path = root / FILE
     text = nofollow.read_text(path) if nofollow.exists(path) else ""

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace, settings
-from agentx.config import Config, LinkSection, SourceSection
+from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource
 from agentx.context.assembler import TITLES
 from agentx.storage.events.facts import FACTS
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
@@ -90,6 +90,9 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
     wanted = _flat(Config().model_dump()) | {f"sources.{name}": value for name, value in source.items()}
     link = LinkSection(name="xy", path="x").model_dump()
     wanted |= {f"links.{name}": value for name, value in link.items()}
+    tool = ToolSource(module="x").model_dump() | {"module": ""}
+    wanted |= {f"director.tools.{name}": value for name, value in tool.items()}
+    wanted |= {f"director.acts.NAME.{name}": value for name, value in ActSection().model_dump().items()}
     wanted |= dict.fromkeys(("sources.name", "sources.path", "links.name", "links.path"), "required")
     text = page("configuration.md").partition("## Environment")[0]
     told = {row[0].strip("`"): row[1].strip("`") for row in rows(text) if row[0].startswith("`")}

@@ -7,18 +7,21 @@ from typing import Any
 import msgspec
 
 from agentx.agents.turn import DueTime, alone
+from agentx.directing.act_reports import ActReports, how_to_report
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
 from agentx.engine.engine import Engine
+from agentx.policy.done_once import adopt
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import Occasion, data_of
 from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state.state import RUN_TEXT
+from agentx.synthesis.state.state import RUN_TEXT, State
 
 _REASON_WORDS = 60
 
@@ -73,9 +76,15 @@ def run_directed(
     """
     engine.trust.require("directives", "a directive from the history would be carried out")
     with alone(engine):
-        return _RunInProgress(engine, executor, functions or {}, model, agent, files=files).work(
-            due, time_limit_s
+        return _RunInProgress(engine, executor, functions or {}, model, agent, due, files=files).work(
+            time_limit_s
         )
+
+
+def occasion_of(state: State, run: str, due: DueTime) -> Occasion:
+    """Return the schedule and due time of a run, with the schedule's time zone."""
+    known = state.schedules.get(due.schedule)
+    return Occasion(run=run, schedule=due.schedule, due=due.at, zone=known.rule.zone if known else "UTC")
 
 
 class _RunInProgress:
@@ -86,54 +95,89 @@ class _RunInProgress:
         functions: Mapping[str, Callable[..., Any]],
         model: ModelClient | None,
         agent: str,
+        due: DueTime,
         *,
         files: bool,
     ) -> None:
-        self.engine, self.executor, self.agent = engine, executor, agent
+        self.engine, self.executor, self.agent, self.due = engine, executor, agent, due
         self.actor = f"agent:{agent}"
         state = engine.snapshot()
         self.id = f"r-{state.counts.get('RunStarted', 0) + 1}"
-        self.tools = Hands(engine, functions, actor=self.actor, run=self.id, files=files)
-        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
+        self.occasion = occasion_of(state, self.id, due)
+        self.tools = Hands(
+            engine, functions, actor=self.actor, run=self.id, files=files, occasion=self.occasion
+        )
+        self.director = Director(
+            engine,
+            model,
+            self.tools.schemas(),
+            outside=self.tools.outside,
+            agent=agent,
+            occasion=self.occasion,
+            text_only=getattr(executor, "speaks", "") == "text",
+            declarations=self.tools.declarations,
+        )
 
-    def work(self, due: DueTime, time_limit_s: float) -> DirectedRun | None:
+    def work(self, time_limit_s: float) -> DirectedRun | None:
         """Do the run from the decision to the end."""
-        if due.is_settled(self.engine.snapshot()):
+        if self.due.is_settled(self.engine.snapshot()):
             return None
+        adopt(self.engine, self.tools.declarations)
         decision = self.director.decide()
         if decision.direct:
             self.director.direct(decision.why)
         try:
             filled = self.director.fill()
         except AgentXError as error:
-            if self.start("", 0, due):
+            if self.start("", 0):
                 self.end(Outcome(status="FAILED", reason=str(error)))
             raise
-        if not self.start(filled.text, filled.directive, due):
+        prompt = self.prompt(filled.text)
+        if not self.start(prompt, filled.directive):
             return None
-        assignment = Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
+        due = self.occasion.due
+        assignment = Assignment(
+            prompt=prompt,
+            tools=self.tools,
+            acts=ActReports(self.engine, self.occasion, self.actor),
+            time_limit_s=time_limit_s,
+            values=filled.values,
+            done=data_of(filled.done),
+            due=self.occasion.local(due).isoformat() if due else "",
+            schedule=self.occasion.schedule,
+            declarations=self.tools.declarations,
+        )
         try:
-            outcome = carry_out(self.executor, assignment)
+            with self.engine.serving(self.due.schedule):
+                outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
             raise
         self.end(outcome)
         return DirectedRun(
-            run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
+            run=self.id, decision=decision, directive=filled.directive, prompt=prompt, outcome=outcome
         )
 
-    def start(self, prompt: str, directive: int, due: DueTime) -> bool:
+    def prompt(self, text: str) -> str:
+        """Return the whole prompt: a program that only reads it is told how it reports acts."""
+        if getattr(self.executor, "speaks", "") != "text":
+            return text
+        declared = self.engine.config.director.acts
+        own = {name: one.key for name, one in declared.items() if name not in self.tools.declarations}
+        return f"{text}\n\n{how_to_report(own)}"
+
+    def start(self, prompt: str, directive: int) -> bool:
         """Record the start, which settles the due time; return whether it was not settled before."""
         started = RunStarted(
             task=self.engine.write_path.body(prompt),
             agent=self.agent,
             model=self.executor.name,
             directive=directive,
-            resumes=due.resumes,
-            schedule=due.schedule,
-            due=due.at,
+            resumes=self.due.resumes,
+            schedule=self.due.schedule,
+            due=self.due.at,
         )
-        [event] = self.record(started, due.key)
+        [event] = self.record(started, self.due.key)
         self.engine.write_path.flush()
         return event.run == self.id
 

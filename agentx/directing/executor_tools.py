@@ -9,6 +9,7 @@ from agentx.engine.engine import Engine
 from agentx.policy.workspace_gates import Gates
 from agentx.storage.events.types import AgentThoughtProcess, Draft, ToolStatus
 from agentx.storage.secrets.redaction import clean
+from agentx.synthesis.directing.acts import Declaration, Occasion
 from agentx.synthesis.directing.foreign_texts import rule
 from agentx.synthesis.model.port import ToolSchema
 from agentx.tools.functions import FunctionTools
@@ -35,6 +36,7 @@ class Hands:
         actor: The caller; set by the channel.
         run: The run that the calls belong to.
         files: Whether it may read and change artifacts, and run the configured checks.
+        occasion: The schedule and due time of the run, for acts that are done once in a window.
     """
 
     def __init__(
@@ -45,13 +47,15 @@ class Hands:
         actor: str,
         run: str,
         files: bool = False,
+        occasion: Occasion | None = None,
     ) -> None:
         self._engine = engine
         self._actor = actor
         self._run = run
         self._made = 0
         gates = Gates(engine)
-        sets: list[ToolSet] = [FunctionTools(engine, functions, actor, run, gates)]
+        self._functions = FunctionTools(engine, functions, actor, run, gates, occasion)
+        sets: list[ToolSet] = [self._functions]
         if files:
             sets.append(QualityTools(engine, actor, run, gates))
         self._sets: dict[str, ToolSet] = {
@@ -65,6 +69,11 @@ class Hands:
     def outside(self) -> list[ToolSchema]:
         """The program's functions, which have effects outside the workspace."""
         return [schema for schema in self.schemas() if isinstance(self._sets[schema.name], FunctionTools)]
+
+    @property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """What makes two calls of a function the same act, by name; functions that declare it only."""
+        return self._functions.declarations
 
     def schemas(self) -> list[ToolSchema]:
         """Return the schemas of the tools for a model."""

@@ -14,6 +14,8 @@ import msgspec
 
 from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
+from agentx.directing.act_reports import ActReports, Reported
+from agentx.directing.act_socket import listening, with_acts
 from agentx.directing.executor_tools import Result
 from agentx.directing.piped_program import OutputTooLong, Program
 from agentx.quality import confine
@@ -21,9 +23,10 @@ from agentx.quality.sandbox import ConfinedProgram, Isolation, SandboxPolicy, co
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
-SUMMARY_CHARACTERS = 100_000
+SUMMARY_CHARACTERS = 10_000_000
 """Characters kept of an executor's answer or output."""
 
 _NEWLINE = b"\n"
@@ -83,14 +86,41 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         prompt: The task.
         tools: The tools that it may call.
+        acts: Records what it reports to have done; ``None`` where nothing is recorded.
         time_limit_s: Time limit in seconds; 0 for none.
         missing: Returns what a model's last answer lacks, as one reminder to it; empty for nothing.
+        values: The value of each field of the directive, so that nothing has to be read out of the prompt.
+        done: Acts that were done within the windows that are open, by name, the latest first: the values of
+            the key, or all arguments of a tool without a declaration, and ``at``. The engine refuses those
+            of tools with a declaration.
+        due: When the run was due, as ISO 8601 with the offset of the schedule's zone; empty without one.
+        schedule: Id of the schedule; empty without one.
+        declarations: What makes two calls of a tool the same act, by name.
     """
 
     prompt: str
     tools: Tools
+    acts: ActReports | None = None
     time_limit_s: float = 0.0
     missing: Callable[[str], str] = lambda _answer: ""
+    values: Mapping[str, Any] = {}
+    done: Mapping[str, list[dict[str, Any]]] = {}
+    due: str = ""
+    schedule: str = ""
+    declarations: Mapping[str, Declaration] = {}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it as JSON values, as a program gets it."""
+        told = {name: msgspec.to_builtins(declared) for name, declared in self.declarations.items()}
+        return {
+            "prompt": self.prompt,
+            "tools": [msgspec.to_builtins(one) | told.get(one.name, {}) for one in self.tools.schemas()],
+            "values": self.values,
+            "done": self.done,
+            "due": self.due,
+            "schedule": self.schedule,
+        }
 
 
 class Executor(Protocol):
@@ -226,7 +256,8 @@ class Command(msgspec.Struct, frozen=True):
     longer one, and one that is not text or may lack its end, is a failure. Otherwise its middle may be cut.
 
     As ``jsonl``, it speaks JSON Lines. It reads ``{"prompt": …, "tools": […]}``. For each tool call it writes
-    ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``. It may
+    ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``; so it
+    does after ``{"act": {"name": …, "key": {…}}}``, by which it reports what it has done itself. It may
     write ``{"say": …}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
 
     Attributes:
@@ -262,8 +293,15 @@ class Command(msgspec.Struct, frozen=True):
         with ExitStack() as stack:
             try:
                 ours = stack.enter_context(self._prepared())
+                acts, environ = None, ours.environ
+                if assignment.acts is not None:
+                    reports = assignment.acts
+                    acts, place = stack.enter_context(
+                        listening(reports.answer, reports.about, _line(assignment.data))
+                    )
+                    environ = with_acts(environ, place)
                 started = Program(
-                    ours.argv, ours.environ, ours.place, assignment.time_limit_s, self.max_bytes
+                    ours.argv, environ, ours.place, assignment.time_limit_s, self.max_bytes, acts
                 )
             except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
                 problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
@@ -376,7 +414,7 @@ def _why_no_text(content: bytes) -> str:
 
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:
-    program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
+    program.send(_line(assignment.data))
     said = 0
     while line := program.line():
         spoken = _heard(line)
@@ -389,6 +427,8 @@ def _converse(program: Program, assignment: Assignment) -> Outcome:
         if spoken.call is not None:
             result = assignment.tools.call(spoken.call.tool, spoken.call.arguments)
             program.send(_line({"result": result}))
+        if spoken.act is not None:
+            program.send(_line({"result": _report(assignment, spoken.act)}))
     program.rest(b"", _REASON_CHARACTERS)
     return Outcome(status="FAILED")
 
@@ -398,10 +438,23 @@ class _Call(msgspec.Struct):
     arguments: dict[str, Any] = {}
 
 
+class _Act(msgspec.Struct):
+    name: str
+    key: dict[str, Any] = {}
+    check: bool = False
+
+
+def _report(assignment: Assignment, act: _Act) -> Reported:
+    if assignment.acts is None:
+        return Reported("FAILED", "What this program does is not recorded.")
+    return assignment.acts.report(act.name, act.key, only_check=act.check)
+
+
 class _Spoken(msgspec.Struct):
     """A line of a program."""
 
     call: _Call | None = None
+    act: _Act | None = None
     say: str = ""
     done: Outcome | None = None
 
@@ -412,10 +465,10 @@ def _heard(line: bytes) -> _Spoken:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = one_line(line[:200].decode("utf-8", "replace"))
         raise ExecutorFailed(
-            f"The executor wrote {shown!r}, which is neither a call nor an end ({error})."
+            f"The executor wrote {shown!r}, which is neither a call, an act nor an end ({error})."
         ) from error
     if spoken == _Spoken():
-        raise ExecutorFailed('The executor wrote a line with neither "call" nor "say" nor "done".')
+        raise ExecutorFailed('The executor wrote a line with neither "call", "act", "say" nor "done".')
     return spoken
 
 

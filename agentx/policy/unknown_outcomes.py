@@ -33,6 +33,13 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
             arguments=call.arguments,
             output=engine.write_path.body(said),
         )
-        draft = Draft(data=done, actor=engine.settings.actor, run=call.run, cause=call.seq)
-        (event,) = engine.write_path.record([draft])
-        return event
+        actor = engine.settings.actor
+        acts = engine.acts.drafts(
+            call.tool,
+            engine.acts.begun_by(call) if succeeded else (),
+            actor=actor,
+            run=call.run,
+            call_id=call_id,
+        )
+        draft = Draft(data=done, actor=actor, run=call.run, cause=call.seq)
+        return engine.write_path.record([*acts, draft])[-1]

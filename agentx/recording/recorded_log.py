@@ -133,7 +133,11 @@ class RecordedLog:
 
     def has_key(self, key: str) -> bool:
         """Return whether an event with a key is recorded."""
-        return bool(self._keys.find([key]))
+        return self.event_of(key) is not None
+
+    def event_of(self, key: str) -> Event | None:
+        """Return the event with a key; ``None`` if there is none."""
+        return self._keys.find([key]).get(key)
 
     def append(self, drafts: Sequence[Draft]) -> list[Event]:
         """Append events durably, and fold them.

@@ -8,6 +8,7 @@ and resumes it if its schedule says so.
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.run_types import Limits
 from agentx.agents.turn import DueTime, alone
 from agentx.directing import configured
+from agentx.directing.configured_tools import configured_tools
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Executor
 from agentx.engine import models
@@ -26,7 +28,7 @@ from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, Sc
 from agentx.storage.events.types import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.log.history import told_already
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.scheduling.schedule_times import DuePlan, check, plan, pulse, upcoming
 from agentx.synthesis.state.state import RunRecord, ScheduleRecord, State
@@ -37,6 +39,9 @@ from agentx.workspace import Workspace
 MOST_RESUMED = 3
 """Maximum number of resumes per due time, so that a run that kills its process each time is not retried for
 ever."""
+
+TASK_BYTES, TASK_CHARACTERS = 8_000, 1_000
+"""Maximum size of a task in the event of its schedule, and characters kept there of a longer one."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _ID_WORDS = 4
@@ -107,8 +112,9 @@ def id_of(task: str) -> str:
 def add(ws: Workspace, rule: ScheduleSet) -> None:
     """Add or replace a recurring task; a schedule with the same ID is replaced.
 
-    The task of a directed schedule is also recorded as a user message. The director then reads it among the
-    user's wishes, and memory keeps its demands. The agent of any other schedule gets the task at each run.
+    The task of a directed schedule is also recorded as a user message for this schedule alone. Its director
+    then reads it among the user's wishes, and memory keeps its demands. It counts until the schedule gets
+    another task or is removed. The agent of any other schedule gets the task at each run.
 
     Raises:
         ScheduleInvalid: Its five cron fields or its time zone cannot be read.
@@ -119,13 +125,18 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     if rule.sort == "task" and not rule.task.strip():
         raise UsageError("The schedule has no task; give one.")
     check(rule)
-    before = ws.state.schedules.get(rule.id)
-    earlier_task = before.rule.task if before and before.rule.directed else ""
+    task = rule.task
+    if len(task.encode()) > TASK_BYTES:
+        rule = msgspec.structs.replace(rule, task=clip(task, TASK_CHARACTERS), whole=ws.body(task))
     ws.record(Draft(data=rule, actor=ws.settings.actor))
     if note := ws.engine.trust.keep(of_schedule(rule)):
         ws.engine.write_path.notes.append(note)
-    if rule.directed and rule.task != earlier_task:
-        ws.say(rule.task)
+    if rule.directed and rule.sort == "task" and not ws.state.schedules[rule.id].told:
+        ws.say(task, schedule=rule.id)
+
+
+def _whole(ws: Workspace, rule: ScheduleSet) -> str:
+    return ws.read_body(rule.whole) if rule.whole.text else rule.task
 
 
 def remove(ws: Workspace, name: str) -> None:
@@ -273,6 +284,8 @@ def _cut_off(state: State) -> tuple[ScheduleSet, DueTime] | None:
     known = state.schedules.get(last.schedule) if last else None
     if last is None or known is None or last.status != "INTERRUPTED" or not known.rule.resume:
         return None
+    if not last.due:  # the user ran it by hand
+        return None
     same = [run for run in state.runs if (run.schedule, run.due) == (last.schedule, last.due)]
     if sum(1 + run.resumed for run in same) > MOST_RESUMED:
         return None
@@ -318,29 +331,30 @@ def _work(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     limits = Limits.of(ws.config)
     if rule.time_limit_s:
         limits = msgspec.structs.replace(limits, max_time_s=rule.time_limit_s)
-    message = "" if due.resumes else rule.task
+    message = "" if due.resumes else _whole(ws, rule)
     with ws.watching():
         run_task(ws, message, model, limits=limits, agent=rule.agent, due=due)
 
 
 def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     section = ws.config.director
-    run_directed(
-        ws.engine,
-        means.executor or configured.executor(ws.engine),
-        means.functions,
-        model=means.model or models.director_model(ws.engine),
-        agent=rule.agent,
-        files=section.files,
-        due=due,
-        time_limit_s=rule.time_limit_s or section.time_limit_s,
-    )
+    with nullcontext(means.functions) if means.functions else configured_tools(ws.engine) as functions:
+        run_directed(
+            ws.engine,
+            means.executor or configured.executor(ws.engine),
+            functions,
+            model=means.model or models.director_model(ws.engine),
+            agent=rule.agent,
+            files=section.files,
+            due=due,
+            time_limit_s=rule.time_limit_s or section.time_limit_s,
+        )
 
 
 def _note_failed(ws: Workspace, rule: ScheduleSet, due: DueTime, error: AgentXError) -> None:
     """Record a run that could not start as failed: its due time is settled, and the audit reports it."""
     run, actor = f"r-{ws.state.counts.get('RunStarted', 0) + 1}", f"agent:{rule.agent}"
-    task = ws.body(rule.task)
+    task = ws.body(_whole(ws, rule))
     started = RunStarted(
         task=task, agent=rule.agent, model="", resumes=due.resumes, schedule=due.schedule, due=due.at
     )

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.policy.workspace_gates import Gates
+from agentx.policy.done_once import acts_of, declared_in, refuse_repeat
+from agentx.policy.workspace_gates import Gates, Look
 from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value
+from agentx.synthesis.directing.acts import Declaration, Occasion
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
-from agentx.tools.toolset import IDEMPOTENCY_KEY, Job, ToolSet
+from agentx.tools.acts import declaration
+from agentx.tools.toolset import IDEMPOTENCY_KEY, CallCutOff, Job, ToolSet, arguments_of
 
 
 class ToolFailed(AgentXError):
@@ -36,8 +39,11 @@ class FunctionTools(ToolSet):
 
     Each call is announced with all of its arguments before it runs, so a crash leaves a call with unknown
     outcome. If a function has a parameter ``idempotency_key``, it gets a key that is the same for the same
-    call, so that it can distinguish a retry from a second order. A call with the same arguments as one whose
-    outcome is unknown counts as that call, in whatever run it is retried.
+    call, so that it can distinguish a retry from a second order. A call that does the same act as one whose
+    outcome is unknown counts as that call, in whatever run it is retried. Without a declaration of the act
+    (:func:`agentx.act`), that is one with the same arguments.
+
+    A function with a declaration does an act once in its window; a repeat is refused before it runs.
 
     Args:
         engine: The workspace's engine.
@@ -46,6 +52,13 @@ class FunctionTools(ToolSet):
         actor: The caller; set by the channel.
         run: Run that the calls belong to.
         gates: Checks before each call; by default a separate set for this object.
+        occasion: The schedule and due time of the run, for acts that are done once in a window.
+
+    Attributes:
+        declarations: What makes two calls the same act, by name of the function.
+
+    Raises:
+        UsageError: A declaration cannot be used.
     """
 
     def __init__(
@@ -55,14 +68,23 @@ class FunctionTools(ToolSet):
         actor: str = "agent:main",
         run: str = "",
         gates: Gates | None = None,
+        occasion: Occasion | None = None,
     ) -> None:
         super().__init__(engine, actor, run, gates)
         self._functions = functions
         self._announced: set[str] = set()
+        self._occasion = occasion or Occasion(run=run)
+        self.declarations: dict[str, Declaration] = {}
+        for name, function in functions.items():
+            declared = declared_in(engine, name) or declaration(function)
+            if declared is not None:
+                declared.check(name, arguments_of(name, function))
+                self.declarations[name] = declared
 
     def acting(self, actor: str, run: str) -> "FunctionTools":
         """Return the same tools for another actor or run."""
-        made = FunctionTools(self.engine, self._functions, actor, run, self.gates)
+        occasion = msgspec.structs.replace(self._occasion, run=run)
+        made = FunctionTools(self.engine, self._functions, actor, run, self.gates, occasion)
         made._announced = self._announced
         return made
 
@@ -75,40 +97,102 @@ class FunctionTools(ToolSet):
         return self._functions[name]
 
     def body(self, name: str) -> Callable[..., Any]:
-        """Return code that announces the call and calls the function."""
+        """Return code that announces the call and calls the function.
+
+        A function that only looks is not announced: nothing is unknown if it is cut off.
+        """
         function = self._functions[name]
 
         def run(_tools: ToolSet, job: Job, **arguments: Any) -> Answered:
-            whole = json.dumps(clean_value(arguments), default=str)
-            began = self._cut_off(name, whole)
-            if began is not None:
-                # The same call: its result settles the earlier one, whose outcome was unknown.
-                job.call_id = began.call_id
-            job.announce(whole)
-            self._announced.add(job.call_id)
-            if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
-                arguments[IDEMPOTENCY_KEY] = key_of(began.run if began else self.run, job.call_id, name)
+            if not self._only_looks(name):
+                key = self._announce(name, job, arguments)
+                if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
+                    arguments[IDEMPOTENCY_KEY] = key
+            elif IDEMPOTENCY_KEY in inspect.signature(function).parameters:
+                arguments[IDEMPOTENCY_KEY] = key_of(self.run, job.call_id, name)
             try:
                 answered = Answered(function(**arguments))
                 job.printed = answered.render()
+            except CallCutOff:
+                self._announced.discard(job.call_id)  # the next one with these arguments is the same call
+                raise
             except Exception as error:
                 raise ToolFailed(f"{name} failed: {error}") from error
             return answered
 
         return run
 
-    def _cut_off(self, name: str, whole: str) -> PendingCall | None:
-        """Find an unfinished call of the same tool with the same arguments that another process began.
+    def _only_looks(self, name: str) -> bool:
+        return name in self.declarations and self.declarations[name].window == "never"
 
-        Its outcome is unknown.
+    def _announce(self, name: str, job: Job, arguments: dict[str, Any]) -> str:
+        """Record the call before it runs, unless its act is refused as a repeat; return its key."""
+        whole = json.dumps(clean_value(arguments), default=str)
+        with self.engine.write_path.exclusive():
+            began = self._cut_off(name, whole, job)
+            if began is not None:
+                # The same call: its result settles the earlier one, whose outcome was unknown.
+                job.call_id = began.call_id
+            refuse_repeat(self.engine, name, job.acts, call_id=job.call_id)
+            pending = self.engine.log.state.pending.get(job.call_id)
+            # Once approved it is announced again: from here on, it is not waiting but may have been done.
+            job.announce(whole, again=bool(job.acts) and pending is not None and pending.awaits_approval)
+        self._announced.add(job.call_id)
+        return key_of(began.run if began else self.run, job.call_id, name)
+
+    def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
+        """Refuse a repeat, then check the gate before the call.
+
+        Raises:
+            AlreadyDone: The act was done.
+            OutcomeUnknown: The act was begun, and has no result.
+            WriteDenied: A rule of the user forbids the call.
         """
+        declared = self.declarations.get(job.tool)
+        pending = self.engine.log.state.pending.get(job.call_id)
+        if pending is not None:
+            job.acts = tuple(self.engine.acts.begun_by(pending))
+        elif declared is not None:
+            values = self.checked(job.tool, arguments).model_dump(mode="json", fallback=str)
+            job.acts = acts_of(job.tool, declared, values, self._occasion)
+        if job.acts:
+            job.call_id = self._waiting(job) or job.call_id
+            began = self._cut_off(job.tool, "", job)
+            refuse_repeat(self.engine, job.tool, job.acts, call_id=(began or job).call_id)
+        return super()._look(job, arguments)
+
+    def _waiting(self, job: Job) -> str:
+        """Return the id of a call of the same act that waits for approval, in whatever run it was made."""
+        wanted = [act.id for act in job.acts]
+        calls = self.engine.log.state.pending.values()
+        same = (
+            call.call_id
+            for call in calls
+            if call.awaits_approval and [act.id for act in self.engine.acts.begun_by(call)] == wanted
+        )
+        return next(same, "")
+
+    def _cut_off(self, name: str, whole: str, job: Job) -> PendingCall | None:
+        """Find an unfinished call that another process began and that may be made again as the same call.
+
+        It is the same act or, without a declaration, has the same arguments. A declared function is called
+        again only if it takes an idempotency key.
+        """
+        takes_key = IDEMPOTENCY_KEY in inspect.signature(self._functions[name]).parameters
+        if name in self.declarations and not takes_key:
+            return None
+        wanted = [act.id for act in job.acts]
         return next(
             (
                 call
                 for call in unsettled(self.engine.snapshot(), self.run)
                 if call.tool == name
                 and call.call_id not in self._announced
-                and self.engine.read_body(call.whole) == whole
+                and (
+                    [act.id for act in self.engine.acts.begun_by(call)] == wanted
+                    if wanted
+                    else self.engine.read_body(call.whole) == whole
+                )
             ),
             None,
         )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from agentx.engine.engine import Engine
 from agentx.policy import approvals, file_policy
 from agentx.policy.approvals import ApprovalNeeded, NotApproved
+from agentx.policy.done_once import AlreadyDone, OutcomeUnknown
 from agentx.policy.file_policy import FileRuleBroken, SecretRefused
 from agentx.policy.workspace_gates import Gates, Look
 from agentx.recording.staging import Content
@@ -35,6 +36,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.secrets.redaction import clean, clean_value
+from agentx.synthesis.directing.acts import Act
 from agentx.synthesis.enforcement.evaluate import MAX_CORRECTIONS, Evaluation, Violation, why_asked
 from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.port import ToolSchema
@@ -82,7 +84,11 @@ class WriteDenied(AgentXError):
         return tuple(dict.fromkeys(violation.item_id for violation in self.violations))
 
 
-_REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted)
+class CallCutOff(AgentXError):
+    """A call was begun, and nobody knows what came of it; its announcement stays without a result."""
+
+
+_REFUSED = (NotApproved, SecretRefused, FileRuleBroken, Restricted, AlreadyDone, OutcomeUnknown)
 """Further reasons to deny a call, besides the user's rules."""
 
 
@@ -135,6 +141,8 @@ class Job(msgspec.Struct):
         noted: What the agent reads with the answer.
         kept: IDs of the rules with a check that applied and was kept.
         broke: IDs of the rules that it broke without being stopped.
+        acts: What it does, if its tool declares what makes two calls the same act.
+        repeats: The event that did the same act, or began it, where the call was refused as a repeat.
     """
 
     tools: "ToolSet"
@@ -155,6 +163,8 @@ class Job(msgspec.Struct):
     noted: str = ""
     kept: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
+    acts: tuple[Act, ...] = ()
+    repeats: int = 0
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: check the gate, then record this call and the files in one commit.
@@ -238,10 +248,13 @@ class Job(msgspec.Struct):
             approvals.keep_arguments(self.tools.engine, self.call_id, self.given)
         self.announce(whole, awaits_approval=True)
 
-    def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
-        """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome."""
+    def announce(self, whole: str = "", *, awaits_approval: bool = False, again: bool = False) -> None:
+        """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome.
+
+        With ``again``, a call that is on record as pending is recorded anew.
+        """
         tools = self.tools
-        if self.call_id in tools.engine.log.state.pending:
+        if self.call_id in tools.engine.log.state.pending and not again:
             return
         request = ToolCallRequested(
             call_id=self.call_id,
@@ -249,6 +262,7 @@ class Job(msgspec.Struct):
             arguments=self.arguments,
             whole=tools.engine.write_path.body(whole),
             awaits_approval=awaits_approval,
+            acts=tools.engine.acts.announced(self.acts),
         )
         tools.engine.write_path.record([Draft(data=request, actor=tools.actor, run=tools.run)])
 
@@ -271,6 +285,7 @@ class Job(msgspec.Struct):
             kept=self.kept,
             broke=self.broke,
             report=self.tools.engine.write_path.body(self.report),
+            repeats=self.repeats,
             duration_ms=int((time.monotonic() - self.started) * 1000),
         )
 
@@ -394,15 +409,13 @@ class ToolSet:
                 raise UsageError(f"Unknown tool {job.tool!r}. The tools are: {', '.join(self.names())}.")
             if job.call_id not in self.engine.log.state.pending:
                 # do not ask the user to approve a call that cannot run
-                _arguments(name, self.declared(name)).model_validate(arguments)
+                self.checked(name, arguments)
             look = self._look(job, arguments)
-            checked = _arguments(name, self.declared(name)).model_validate(
-                self._approved(job, arguments, look)
-            )
+            checked = self.checked(name, self._approved(job, arguments, look))
             value = self.body(name)(
                 self, job, **{field: getattr(checked, field) for field in type(checked).model_fields}
             )
-        except ApprovalNeeded:
+        except (ApprovalNeeded, CallCutOff):
             raise
         except ValidationError as error:
             wrong = UsageError(_explain(name, error))
@@ -413,6 +426,7 @@ class ToolSet:
             self._record(job, "DENIED", str(error))
             raise
         except _REFUSED as error:
+            job.repeats = error.seq if isinstance(error, AlreadyDone | OutcomeUnknown) else 0
             self._record(job, "DENIED", str(error))
             raise
         except AgentXError as error:
@@ -443,10 +457,27 @@ class ToolSet:
         if job.approved or job.call_id in self.engine.log.state.pending:
             self._forget(job)
         payload = job.payload(status, output, job.changes)
-        (job.event,) = self.engine.write_path.record([Draft(data=payload, actor=self.actor, run=self.run)])
+        with self.engine.write_path.exclusive():
+            done = self._done(job) if status == "SUCCEEDED" else []
+            drafts = [*done, Draft(data=payload, actor=self.actor, run=self.run)]
+            job.event = self.engine.write_path.record(drafts)[-1]
         if status == "DENIED" or job.exit_code is not None:
             # A verdict gets its own commit, so that `git log` shows it with its effects.
             self.engine.write_path.commit()
+
+    def checked(self, name: str, arguments: Mapping[str, Any]) -> BaseModel:
+        """Return a tool's arguments, validated, with defaults.
+
+        Raises:
+            ValidationError: They are not what the tool takes.
+        """
+        return _arguments(name, self.declared(name)).model_validate(arguments)
+
+    def _done(self, job: Job) -> list[Draft]:
+        """Return the events that record what a call has done."""
+        return self.engine.acts.drafts(
+            job.tool, job.acts, actor=self.actor, run=self.run, call_id=job.call_id
+        )
 
     def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
         """Check the gate before the call.
@@ -500,12 +531,16 @@ def _arguments(name: str, declared: Callable[..., Any]) -> type[BaseModel]:
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
+def arguments_of(name: str, declared: Callable[..., Any]) -> list[str]:
+    """Return the names of a tool's arguments."""
+    return list(_arguments(name, declared).model_fields)
+
+
 @functools.cache
 def _schema(name: str, declared: Callable[..., Any]) -> ToolSchema:
     description = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-    return ToolSchema(
-        name=name, description=description, parameters=_arguments(name, declared).model_json_schema()
-    )
+    own = getattr(declared, "schema", None)  # of a tool that is not written in Python
+    return ToolSchema(name, description, own or _arguments(name, declared).model_json_schema())
 
 
 def _parse(name: str, arguments: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """All fact types that storage knows, by their name in the log."""
 
+from agentx.storage.events.act_events import ActDone, ActRetracted
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.pipeline_events import (
@@ -45,6 +46,8 @@ FACTS: dict[str, type[Payload]] = {
         ToolCallRequested,
         ToolCallExecuted,
         ApprovalDecided,
+        ActDone,
+        ActRetracted,
         ArtifactChanged,
         WriteReverted,
         RunStarted,

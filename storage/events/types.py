@@ -147,9 +147,14 @@ class WorkspaceForked(Payload, frozen=True):
 
 
 class UserMessageSent(Payload, frozen=True):
-    """A message from the user to the agents of this task."""
+    """A message from the user to the agents of this task.
+
+    Attributes:
+        schedule: Id of the directed schedule whose task it is; it concerns no other schedule. Empty for all.
+    """
 
     body: Body
+    schedule: str = ""
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} said: {shorten(self.body.text, WORDS)}"
@@ -203,6 +208,8 @@ class ToolCallRequested(Payload, frozen=True):
         arguments: Its arguments, long values cut.
         whole: The complete arguments, as JSON, so that exactly this call can be run later.
         awaits_approval: Whether it waits for the user's approval.
+        acts: What it is about to do, if the tool declares what makes two calls the same act: a JSON list of
+            identities, each with the values of its key and its window.
     """
 
     call_id: str
@@ -210,6 +217,7 @@ class ToolCallRequested(Payload, frozen=True):
     arguments: dict[str, Any] = {}
     whole: Body = Body("")
     awaits_approval: bool = False
+    acts: Body = Body("")
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} asks for approval of {self.tool}" if self.awaits_approval else ""
@@ -239,6 +247,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         duration_ms: Duration of the call.
         reverts: For undo and restore: the seq from which the content was taken.
         report: For a check run: the test runners' own reports as JSON, if they wrote any.
+        repeats: For a call that was refused as a repeat: seq of the event that did the same act, or began it.
     """
 
     call_id: str
@@ -256,6 +265,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
     duration_ms: int = 0
     reverts: int = 0
     report: Body = Body("")
+    repeats: int = 0
 
     @property
     def command_line(self) -> str:

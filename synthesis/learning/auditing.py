@@ -3,9 +3,11 @@
 Costs come from the providers' answers, as recorded; an unknown price counts as 0.
 """
 
+import json
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -203,7 +205,8 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     """Yield the calls with unknown outcome: they began, have no result, and their run is not in progress.
 
-    The calls of the caller's run ``me`` do not count as in progress.
+    The calls of the caller's run ``me`` do not count as in progress. A declared act that was approved is
+    announced again when it begins, so it has not begun while it waits.
     """
     last = state.last_run
     at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
@@ -211,9 +214,31 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     return (
         call
         for call in state.pending.values()
-        if (not call.awaits_approval or (call.approved and call.run not in waiting))
+        if (not call.awaits_approval or (call.approved and call.run not in waiting and not call.acts.text))
         and (at_work is None or call.run != at_work)
     )
+
+
+class _Begun(msgspec.Struct):
+    key: dict[str, Any]
+
+
+def settling(call: PendingCall) -> str:
+    """Return the command by which the user says that a call with unknown outcome went through.
+
+    >>> from agentx.storage.events.types import Body
+    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
+    >>> settling(PendingCall(1, "r-1-1", "send_reminder", acts=acts))
+    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+    """
+    try:
+        (act,) = msgspec.json.decode(call.acts.text or "[]", type=list[_Begun])
+    except ValueError:
+        return f"agentx approve {call.call_id}"
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
+    )
+    return shlex.join(["agentx", "done", call.tool, *words])
 
 
 def arguments_of(call: PendingCall) -> str:
@@ -335,14 +360,17 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
             text = f"{call.tool} waits to be settled ({arguments_of(call)})."
             yield Todo(text=text, command=f"agentx approve {call.call_id}")
     for call in unsettled(state):
-        text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not."
-        yield Todo(text=text, command=f"agentx approve {call.call_id}")
+        command = settling(call)
+        no = "--not" if command.startswith("agentx done") else "--deny"
+        text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with {no} it did not."
+        yield Todo(text=text, command=command)
     last = state.last_run
     allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
     if last is not None and not last.directive and last.status in stopped:
         yield Todo(text=f"{last.run} is not finished ({last.status}); resume it.", command="agentx run")
-    unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
+    serving = state.directives.get(last.schedule) if last is not None else None
+    unanswered = last is not None and (serving is None or last.ended_seq > serving.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
         why = shorten(one_line(last.reason), _WORDS)
         yield Todo(text=f"{last.run} {last.status}: {why}", command="agentx agent direct --why")

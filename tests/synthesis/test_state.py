@@ -56,7 +56,18 @@ _PAYLOADS = st.lists(
         st.builds(ToolCallRequested, call_id=_IDS, tool=_IDS, awaits_approval=st.booleans()),
         st.builds(ApprovalDecided, call_id=_IDS, approved=st.booleans()),
         st.builds(ToolCallExecuted, call_id=_IDS, tool=_IDS, status=st.just("SUCCEEDED")),
-        st.builds(RunStarted, task=st.just(Body("t")), agent=_IDS, model=_IDS),
+        st.builds(RunStarted, task=st.just(Body("t")), agent=_IDS, model=_IDS, schedule=_IDS),
+        st.builds(UserMessageSent, st.just(Body("t")), _IDS),
+        st.builds(ScheduleSet, _IDS, st.just("0 * * * *"), _IDS, directed=st.booleans()),
+        st.builds(ScheduleRemoved, _IDS),
+        st.builds(
+            DirectiveIssued,
+            why=_IDS,
+            summary=_IDS,
+            strategy=_IDS,
+            prompt=st.just(Body("t")),
+            schedule=_IDS,
+        ),
         st.builds(RunEnded, status=st.just("COMPLETED")),
         st.builds(lambda i, n: _concluded(Add(_item(i)), through=n), _IDS, st.integers(0, 50)),
         st.builds(lambda i: _concluded(Patch(id=i, status="retired")), _IDS),
@@ -192,8 +203,8 @@ def test_a_directive_counts_the_runs_that_it_served_and_a_later_one_takes_its_pl
     issued = DirectiveIssued(why="w", summary="s", strategy="t", prompt=Body("Do it."))
     served = RunStarted(task=Body("Do it."), agent="a", model="m", directive=1)
     state = _fold(issued, served, served, RunStarted(task=Body("other"), agent="a", model="m"))
-    assert (state.directive.seq, state.directive.runs) == (1, 2)
-    assert _fold(issued, served, issued).directive.runs == 0
+    assert (state.directives[""].seq, state.directives[""].runs) == (1, 2)
+    assert _fold(issued, served, issued).directives[""].runs == 0
 
 
 def test_due_times_are_settled_by_a_run_or_passed_over_and_never_go_back():

@@ -18,6 +18,9 @@ from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
 from agentx.trust.trust import set_value
 
+_TABLES = ("director.acts.",)
+"""Sections whose parts the user names."""
+
 Name = Annotated[
     str, typer.Argument(metavar="NAME", show_default=False, help="Section and key, such as model.name.")
 ]
@@ -58,7 +61,8 @@ def set_one(
 ) -> None:
     """Change one setting in agentx.toml; the rest of the file stays, and the change is recorded."""
     root, values = _settings(terminal)
-    _require(name, values)
+    if not name.startswith(_TABLES):
+        _require(name, values)
     set_value(root, terminal.settings, name, encodable(value))
     with opened(terminal):
         pass  # closing records the changed file

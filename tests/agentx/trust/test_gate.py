@@ -11,6 +11,7 @@ from agentx import Workspace
 from agentx.agents.loop import run_task
 from agentx.cognition.agent import CognitiveAgent
 from agentx.directing import configured
+from agentx.directing.configured_tools import configured_tools
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Function
 from agentx.directing.report_delivery import deliver
@@ -75,6 +76,7 @@ isolation = "none"
 command = "touch {mark}"
 [director]
 executor = ["touch", "{mark}"]
+tools = [{{ mcp = ["touch", "{mark}"] }}]
 model = "openai/tiny"
 [cognition]
 response_model = "openai/tiny"
@@ -123,6 +125,7 @@ STARTS = {
         ws, later(ws), means=schedules.Means(executor=Function("own", lambda _: "ok"))
     ),
     "director.executor": lambda ws: configured.executor(ws.engine),
+    "director.tools": lambda ws: configured_tools(ws.engine).__enter__(),
     "report.command": lambda ws: deliver(ws.engine, "the report"),
     "director.model": lambda ws: models.director_model(ws.engine),
     "directive": lambda ws: run_directed(ws.engine, Function("own", lambda _: "ok")),

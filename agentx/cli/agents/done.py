@@ -1,0 +1,66 @@
+"""``agentx done``: the user's word that an act was done, or was not."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from agentx.agents.turn import DueTime
+from agentx.cli.opened import as_json, opened
+from agentx.cli.terminal import Terminal
+from agentx.directing.directed_runs import occasion_of
+from agentx.policy.done_once import AlreadyDone, check, say_done, values_of
+from agentx.storage.text import encodable, plain
+from agentx.synthesis.directing.acts import Occasion, described
+from agentx.synthesis.state.state import State
+
+ALREADY = 3
+"""Exit status where the act was done already."""
+
+
+def done(
+    terminal: Terminal,
+    name: Annotated[str, typer.Argument(help="The tool, or the name under which a program reports acts.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEY=VALUE]…", help="The values that make it this act; JSON, else a text."),
+    ] = None,
+    *,
+    undone: Annotated[bool, typer.Option("--not", help="It was not done: it may be done again.")] = False,
+    only_check: Annotated[
+        bool, typer.Option("--check", help="Record nothing: only say whether it was done.")
+    ] = False,
+    reason: Annotated[str, typer.Option(help="The reason, for the record.")] = "",
+) -> None:
+    """Record that an act was done, so that the engine refuses to do it again.
+
+    If a call with these values was cut off and its outcome is unknown, this settles it. The exit status is 3
+    where the act was done already.
+    """
+    given = [encodable(word) for word in words or ()]
+    with opened(terminal) as ws:
+        occasion = latest_occasion(ws.state)
+        try:
+            if only_check:
+                values = values_of(ws.engine, name, given)
+                check(ws.engine, name, values, occasion)
+                act, what = described(name, values), "Not done"
+                document: object = {"done": False}
+            else:
+                said = say_done(ws.engine, name, given, occasion, done=not undone, reason=encodable(reason))
+                act, what = said.act, "Not done" if undone else "Done"
+                document = as_json(said.event)
+        except AlreadyDone as error:
+            terminal.result({"done": True, "seq": error.seq}, Text(plain(str(error))))
+            raise typer.Exit(ALREADY) from error
+    terminal.result(document, Text(plain(f"{what}: {act}")))
+
+
+def latest_occasion(state: State) -> Occasion:
+    """Return the occasion of the latest run, whose window the user means; a day is today."""
+    last = state.last_run
+    if last is None:
+        return Occasion(by_clock=True)
+    occasion = occasion_of(state, last.run, DueTime(last.schedule, last.due))
+    return msgspec.structs.replace(occasion, by_clock=True)
