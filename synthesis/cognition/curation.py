@@ -3,25 +3,29 @@
 A memory's score is the weighted sum of its scores in the sub-queries; each search scales its scores to 0..1.
 Then more than its own words counts: who said it, what was said next to it and in the same session, and how
 informative it is.
+
+The buffer is filled with sentences, not with whole memories: the next one is always the one that tells most
+for its length (the greedy solution of a knapsack problem). So a small buffer has the best sentences of the
+best memories; in a large one, more of each memory stays.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import nlargest
+from heapq import heapify, heappop, heappush, nlargest
 
 import msgspec
 
 from agentx.synthesis.cognition.expansion import QueryGraph, SubQuery
-from agentx.synthesis.cognition.informative_sentences import TOLD_SHARE, Rarity, salient, terms_of, told
-from agentx.synthesis.language.tokens import count_tokens
+from agentx.synthesis.cognition.informative_sentences import Rarity, information, sentences, terms_of, told
+from agentx.synthesis.language.tokens import count_tokens, cut
 
 SEARCHED = 100
 """Number of memories requested per sub-query."""
 
-OTHERS_SHARE = 0.6
+OTHERS_SHARE = 0.55
 """Factor for memories said by somebody other than the person whom the question names."""
 
-SESSION_SHARE = 0.2
+SESSION_SHARE = 0.1
 """Share of the mean of the session's :data:`SESSION_BEST` best scores that is added to a memory's score."""
 
 SESSION_BEST = 3
@@ -35,11 +39,23 @@ TOLD_WEIGHT = 0.2
 TELLS_MUCH = 0.9
 """The quantile that defines this best tenth."""
 
+FOUND_SENTENCES = 2
+"""Number of sentences of the best memory that a sub-query looks for."""
+
+STEEPNESS = 2.5
+"""A sentence counts by its information and by this power of its memory's score."""
+
+NEXT_SHARE = 0.7
+"""Factor for each sentence of the same memory that the buffer already has: the first ones tell most."""
+
+TOKEN_CHARACTERS = 4.2
+"""Estimate of the characters of a token, to order sentences without counting the tokens of each."""
+
 MOST_SHARE = 0.5
 """Maximum share of a budget that one memory takes."""
 
-LEAST_TOKENS = 10
-"""With fewer tokens left, no further memory is considered."""
+LEAST_TOKENS = 8
+"""With fewer tokens left, nothing more is considered."""
 
 
 class RetrievedMemory(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,10 +120,9 @@ def activate(
 ) -> Activation:
     """Search for each sub-query in order, then merge and rank the results.
 
-    A sub-query that needs others adds the most informative sentences of their best memory to its text. If it
-    has no text of its own, that memory's vector may replace the embedding of the text. ``about`` is the only
-    person whom the question names. The results ``before`` are those of a smaller graph of the same question;
-    its sub-queries are not searched again.
+    A sub-query that needs others adds the most informative sentences of their best memory to its text.
+    ``about`` is the only person whom the question names. The results ``before`` are those of a smaller graph
+    of the same question; its sub-queries are not searched again.
     """
     results = dict(before.results) if before else {}
     roots = sum(node.weight for node in graph.nodes if not node.needs) or 1.0
@@ -126,11 +141,10 @@ def activate(
 def _with_found(node: SubQuery, ranked: Sequence[RetrievedMemory]) -> SubQuery:
     if not ranked:
         return node
-    best = ranked[0]
     rarity = Rarity(memory.text for memory in ranked)
-    said = salient(best.text, rarity, frozenset(), len(best.text), len, share=1.0)
-    text = f"{node.text} {said}".strip()
-    return msgspec.structs.replace(node, text=text, like="" if node.text else best.id)
+    said = sentences(ranked[0].text)
+    best = nlargest(FOUND_SENTENCES, said, key=lambda sentence: information(sentence, rarity))
+    return msgspec.structs.replace(node, text=" ".join(filter(None, (node.text, *best))))
 
 
 def merge(results: Iterable[tuple[float, Sequence[RetrievedMemory]]]) -> list[RetrievedMemory]:
@@ -155,16 +169,12 @@ def rank(memories: Sequence[RetrievedMemory], about: str = "") -> list[Retrieved
     The rank depends on their own score, on who said them, on their neighbours and session, and on how
     informative they are.
     """
-    own = {
-        one.id: one.score * (OTHERS_SHARE if about and one.by not in {"", about} else 1.0) for one in memories
-    }
     places: defaultdict[int, float] = defaultdict(float)
-    for one in memories:
-        places[one.place] = max(places[one.place], own[one.id])
     sessions: defaultdict[str, list[float]] = defaultdict(list)
     for one in memories:
+        places[one.place] = max(places[one.place], one.score)
         if one.session:
-            sessions[one.session].append(own[one.id])
+            sessions[one.session].append(one.score)
     support = {name: sum(nlargest(SESSION_BEST, scores)) / SESSION_BEST for name, scores in sessions.items()}
     rarity = Rarity(one.text for one in memories)
     tells = {one.id: told(one.text, rarity) for one in memories}
@@ -175,8 +185,9 @@ def rank(memories: Sequence[RetrievedMemory], about: str = "") -> list[Retrieved
             places.get(place, 0.0) for place in (one.place - 1, one.place + 1) if place > 0 < one.place
         )
         telling = min(tells[one.id] / much, 1.0) if much else 0.0
-        return (
-            own[one.id]
+        other = about and one.by not in {"", about}
+        return (OTHERS_SHARE if other else 1.0) * (
+            one.score
             + NEIGHBOUR_SHARE * around / 2
             + SESSION_SHARE * support.get(one.session, 0.0)
             + TOLD_WEIGHT * telling
@@ -199,30 +210,96 @@ def line_size(memory: RetrievedMemory, text: str) -> int:
 def curate(
     ranked: Sequence[RetrievedMemory], question: str, budget: int, size: Size = line_size
 ) -> list[KeptMemory]:
-    """Fill the buffer: the informative parts of the best memories, best first, within a token budget.
+    """Fill the buffer: the most informative sentences of the best memories, within a token budget.
 
-    The better a memory matches, the more of it is kept: with half the best score, a sentence must be four
-    times as informative. A memory that does not fit is skipped for smaller ones after it. A text that equals
-    an earlier one is left out. Sentences that contain words of the question count as more informative.
+    A sentence counts by its information, its memory's score and its length; the first of a memory also costs
+    what its line has beside the text. Sentences that contain words of the question count as more informative.
+    One that equals an earlier one is left out, and one that does not fit is skipped for shorter ones. The
+    memories come best first, their sentences in order.
 
     >>> text = "Hey, great to see you! I have two cats at home, Tom and Kim."
     >>> cats = RetrievedMemory(id="a", text=text, score=1.0, by="Ann")
     >>> dogs = RetrievedMemory(id="b", text="Hey, great to see you! How is it going?", score=0.5, by="Bob")
-    >>> [kept.text for kept in curate([cats, dogs], "What are Ann's cats called?", 50)]
-    ['I have two cats at home, Tom and Kim.', 'Hey, great to see you!']
+    >>> for budget in (34, 60):
+    ...     print([kept.text for kept in curate([cats, dogs], "What are Ann's cats called?", budget)])
+    ['I have two cats at home, Tom and Kim.', 'How is it going?']
+    ['Hey, great to see you! I have two cats at home, Tom and Kim.', 'How is it going?']
     """
+    if not ranked:
+        return []
+    buffer, head = _Buffer(ranked, budget, size), size(ranked[0], "")
     rarity, wanted = Rarity(one.text for one in ranked), terms_of(question)
-    most = int(MOST_SHARE * budget)
-    kept: list[KeptMemory] = []
-    said = set[str]()
-    for one in ranked:
-        if budget < LEAST_TOKENS:
-            break
-        share = min(1.0, TOLD_SHARE * (ranked[0].score / one.score) ** 2) if one.score > 0 else 1.0
-        text = salient(one.text, rarity, wanted, most, share=share)
-        tokens = size(one, text)
-        if tokens <= budget and text.casefold() not in said:
-            kept.append(KeptMemory(one, text, tokens))
-            said.add(text.casefold())
-            budget -= tokens
-    return kept
+    people = {one.by for one in ranked}
+    values = [
+        [_relative(one, ranked[0]) * information(sentence, rarity, wanted, people) for sentence in said]
+        for one, said in zip(ranked, buffer.said, strict=True)
+    ]
+
+    def gain(memory: int, place: int) -> float:
+        """Return the value of a sentence for a token, given what the buffer has of its memory."""
+        tokens = min(_estimate(buffer.said[memory][place]), buffer.most)
+        kept = len(buffer.places[memory])
+        return values[memory][place] * NEXT_SHARE**kept / (tokens if kept else tokens + head)
+
+    left = [(-gain(i, place), i, place) for i, each in enumerate(values) for place in range(len(each))]
+    heapify(left)
+    while left and buffer.left >= LEAST_TOKENS:
+        before, memory, place = heappop(left)
+        now = -gain(memory, place)
+        if now != before and left and (now, memory, place) > left[0]:
+            heappush(left, (now, memory, place))
+        else:
+            buffer.add(memory, place)
+    return buffer.kept()
+
+
+def _relative(one: RetrievedMemory, best: RetrievedMemory) -> float:
+    return (one.score / best.score) ** STEEPNESS if one.score > 0 else 0.0
+
+
+def _estimate(text: str) -> float:
+    return 1 + len(text) / TOKEN_CHARACTERS
+
+
+class _Buffer:
+    """A buffer being filled.
+
+    Attributes:
+        said: The sentences of each memory, without those of a better one.
+        places: Which of them are kept.
+        left: Tokens left.
+        most: Maximum tokens of a memory.
+    """
+
+    def __init__(self, ranked: Sequence[RetrievedMemory], budget: int, size: Size) -> None:
+        self._ranked, self._size = ranked, size
+        first: dict[str, tuple[int, str]] = {}
+        for memory, one in enumerate(ranked):
+            for sentence in sentences(one.text):
+                first.setdefault(sentence.casefold(), (memory, sentence))
+        self.said: list[list[str]] = [[] for _ in ranked]
+        for memory, sentence in first.values():
+            self.said[memory].append(sentence)
+        self.places: list[list[int]] = [[] for _ in ranked]
+        self.left, self.most = budget, int(MOST_SHARE * budget)
+        self._kept: dict[int, KeptMemory] = {}
+
+    def add(self, memory: int, place: int) -> None:
+        """Add a sentence of a memory if it fits; one that is too long is cut."""
+        sentence = self.said[memory][place]
+        if min(_estimate(sentence), self.most) > self.left:
+            return
+        one, places = self._ranked[memory], sorted((*self.places[memory], place))
+        text, before = " ".join(self.said[memory][kept] for kept in places), self._kept.get(memory)
+        tokens = self._size(one, text)
+        if tokens > self.most and not before:
+            text = cut(text, self.most - self._size(one, ""))
+            tokens = self._size(one, text)
+        more = tokens - (before.tokens if before else 0)
+        if text and tokens <= self.most and more <= self.left:
+            self._kept[memory] = KeptMemory(one, text, tokens)
+            self.places[memory], self.left = places, self.left - more
+
+    def kept(self) -> list[KeptMemory]:
+        """Return what is kept, in the order of the memories."""
+        return [self._kept[memory] for memory in sorted(self._kept)]

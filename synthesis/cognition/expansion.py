@@ -19,6 +19,9 @@ FOUND = "found"
 FOUND_WEIGHT = 0.4
 """Its weight relative to the others together; it is low, as this query drifts from the question. Measured."""
 
+WHOLE_WEIGHT, ASKED_WEIGHT, CONTENT_WEIGHT = 0.5, 1.0, 1.5
+"""Weights of the question as it is, without names, and of its content words. Measured."""
+
 _WORD = re.compile(r"\w[\w'’-]*")
 
 
@@ -29,7 +32,6 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
         id: Unique in its graph.
         text: The search text; may be empty for a sub-query that needs others.
         needs: Ids of sub-queries that are searched first; the best of their results is added to ``text``.
-        like: Id of a memory whose vector may be used instead of an embedding of the text; empty for none.
     """
 
     id: str
@@ -37,7 +39,6 @@ class SubQuery(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     why: str = ""
     weight: float = 1.0
-    like: str = ""
 
 
 class QueryGraph(msgspec.Struct, frozen=True):
@@ -117,9 +118,11 @@ def expand(question: str, people: Collection[str] = ()) -> QueryGraph:
     content = " ".join(word for word in _WORD.findall(asked) if word.casefold() not in STOP_WORDS) or asked
     texts: dict[str, SubQuery] = {}
     for node in (
-        SubQuery(id="whole", text=question, why="the question as it is"),
-        SubQuery(id="asked", text=asked, why="what is asked, whoever it is about"),
-        SubQuery(id="content", text=content, why="what it is about, without its grammar"),
+        SubQuery(id="whole", text=question, why="the question as it is", weight=WHOLE_WEIGHT),
+        SubQuery(id="asked", text=asked, why="what is asked, whoever it is about", weight=ASKED_WEIGHT),
+        SubQuery(
+            id="content", text=content, why="what it is about, without its grammar", weight=CONTENT_WEIGHT
+        ),
     ):
         same = texts.get(node.text)
         texts[node.text] = msgspec.structs.replace(same, weight=same.weight + node.weight) if same else node

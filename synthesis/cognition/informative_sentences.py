@@ -1,38 +1,42 @@
-"""Split memories into sentences, rate how informative each is, and select the best for a buffer or an answer.
+"""Split memories into sentences, rate how informative each is, and select the best for an answer.
 
 A sentence is informative if its words are rare among the memories found with it (the sum of their idf). A
 greeting or "That's great!" says almost nothing, "I moved here from Lisbon" says a lot. What speakers say
-about themselves counts more than what they say about others. A question counts nothing, unless it is all
-there is.
+about themselves counts more than what they say about others, and so do names, numbers and quotations: they
+are what most questions ask for. Questions count next to nothing.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 
 from agentx.storage.index.analysis import analyse
-from agentx.synthesis.language.tokens import count_tokens, cut
 from agentx.synthesis.language.words import STOP_WORDS
 
-Count = Callable[[str], int]
-"""Counts the tokens of a text."""
+LEAST_INFORMATION = 2.5
+"""Information of a sentence without content words, about that of a common word."""
 
-TOLD_SHARE = 0.2
-"""Minimum information of a sentence to be kept, relative to the best one; for the best-matching memory."""
+WANTED_WEIGHT = 1.5
+"""Weight at which words of the question count once more."""
 
 OF_ONESELF = 1.6
 """Factor for a sentence in the first person."""
 
-ANNOTATION_SHARE = 0.6
-"""Factor for a line in square brackets (a picture's description): its words are rare, but not spoken."""
+SPECIFIC = 0.4
+"""Bonus for each name, number or quotation in a sentence, as a share of its information."""
 
-SHORT_WORDS = 8
-"""A memory of at most this many words is kept whole; shorter sentences are rated as if of this length."""
+MOST_SPECIFICS = 2
+"""At most this many of them count."""
+
+QUESTION_SHARE = 0.05
+"""Factor for a question."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_LATER_WORD = re.compile(r"(?<!\A)\b[^\W\d_][\w'’]+")
+_NUMBER_OR_QUOTATION = re.compile(r"\d+|[\"“][^\"”]+[\"”]")
 _FIRST_PERSON = re.compile(r"\b(?:i|i['’](?:m|ve|ll|d)|my|me|we|we['’]ve|our|us)\b", re.IGNORECASE)
 
 
@@ -77,13 +81,14 @@ class Rarity:
         return math.fsum(self._idf.get(term, self._unknown) for term in terms)  # exact in any order of a set
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences and lines of a text.
+@lru_cache(maxsize=1 << 13)
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences and lines of a text; cached, as memories recur.
 
     >>> sentences("Hi! I moved house.")
-    ['Hi!', 'I moved house.']
+    ('Hi!', 'I moved house.')
     """
-    return [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    return tuple(sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip())
 
 
 def told(text: str, rarity: Rarity) -> float:
@@ -92,40 +97,39 @@ def told(text: str, rarity: Rarity) -> float:
     return max((rarity.of(_terms(sentence)) for sentence in stated), default=0.0)
 
 
-def salient(
-    text: str,
-    rarity: Rarity,
-    wanted: AbstractSet[str],
-    most_tokens: int,
-    count: Count = count_tokens,
-    share: float = TOLD_SHARE,
-) -> str:
-    """Return the informative sentences of a memory, in order.
+def information(
+    sentence: str, rarity: Rarity, wanted: AbstractSet[str] = frozenset(), people: Collection[str] = ()
+) -> float:
+    """Return how informative a sentence is.
 
-    A sentence that contains ``wanted`` terms of the question is more informative. Each needs at least
-    ``share`` of the best one's information. The most informative come first, and a single one is cut.
+    Args:
+        sentence: One of :func:`sentences`.
+        rarity: How rare words are.
+        wanted: Terms of the question, which count more.
+        people: Speakers; their names are a form of address, not information.
 
     >>> rarity = Rarity(["Hey Ann! That's great!", "Thanks Ann! How are you?", "Great to hear, Ann!"])
-    >>> said = "Hey Ann! That's great! I just adopted two kittens from the shelter. How are you?"
-    >>> salient(said, rarity, frozenset(), 99, len)
-    'I just adopted two kittens from the shelter.'
+    >>> said = ["That's great, Ann!", "Where is the kitten?", "The kitten sleeps.", "My kitten is Tom."]
+    >>> [round(information(sentence, rarity, people=["Ann"])) for sentence in said]
+    [3, 0, 7, 15]
     """
-    parts = sentences(text)
-    if len(text.split()) <= SHORT_WORDS and count(text) <= most_tokens:
-        return text
-    weights = [_weight(part, rarity, wanted) for part in parts]
-    if not any(weights):
-        return cut(text, most_tokens)
-    best, left = max(weights), most_tokens
-    kept: list[int] = []
-    for place in sorted(range(len(parts)), key=lambda place: (-weights[place], place)):
-        size = count(f" {parts[place]}")
-        if weights[place] >= share * best and size <= left:
-            kept.append(place)
-            left -= size
-    if not kept:
-        return cut(parts[weights.index(best)], most_tokens)
-    return " ".join(parts[place] for place in sorted(kept))
+    terms = _terms(sentence)
+    known = LEAST_INFORMATION + rarity.of(terms) + WANTED_WEIGHT * rarity.of(terms & wanted)
+    if sentence.endswith("?"):
+        return QUESTION_SHARE * known
+    of_oneself, names, others = _form(sentence)
+    specifics = others + sum(name not in people for name in names)
+    return known * (OF_ONESELF if of_oneself else 1.0) * (1 + SPECIFIC * min(specifics, MOST_SPECIFICS))
+
+
+@lru_cache(maxsize=1 << 15)
+def _form(sentence: str) -> tuple[bool, tuple[str, ...], int]:
+    """Return whether a sentence is in the first person, the names in it, and its numbers and quotations."""
+    return (
+        bool(_FIRST_PERSON.search(sentence)),
+        tuple(word for word in _LATER_WORD.findall(sentence) if word[0].isupper() and word[1] not in "'’"),
+        len(_NUMBER_OR_QUOTATION.findall(sentence)),
+    )
 
 
 def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:
@@ -160,15 +164,3 @@ def telling(question: str, texts: Mapping[str, int], most: int) -> list[str]:
         best = max(weights, key=lambda text: (weights[text], texts[text]), default="")
         found += [best] if weights.get(best) else []
     return found
-
-
-def _weight(sentence: str, rarity: Rarity, wanted: AbstractSet[str]) -> float:
-    if sentence.endswith("?"):
-        return 0.0
-    terms = _terms(sentence)
-    weight = (rarity.of(terms) + rarity.of(terms & wanted)) / math.sqrt(
-        max(len(sentence.split()), SHORT_WORDS)
-    )
-    if sentence.startswith("[") and sentence.endswith("]"):
-        return weight * ANNOTATION_SHARE
-    return weight * OF_ONESELF if _FIRST_PERSON.search(sentence) else weight

@@ -8,8 +8,8 @@ searched as in the section ``locomo``. Four ways fill a buffer, from the same me
 - ``curated``: the same search; what it found is ranked and cut to what tells something, as the Activator does it, without the thinking loop;
 - ``loop``: Decayer and Activator in turn, as a cognitive agent runs them from an empty buffer.
 
-A turn counts as soon as something of it stands in the buffer. What a way keeps of it is said beside the figure: the share of all its words,
-and the share of those of the answer, which is what the rest was left out for.
+A turn counts as soon as something of it stands in the buffer. The words of the answer that its turns hold count apart, as most of a turn may be
+left out; the share of all its words is said beside the figure.
 """
 
 from collections import Counter
@@ -36,6 +36,7 @@ from tests.figures import Figure
 
 BUFFERS = (250, 500, 1_000)
 A_THIRD_MORE = 4 / 3
+ANSWER_TARGET, ANSWER_AIM = 1.3, 1.4
 
 WAYS = {
     "bm25": "BM25, whole turns",
@@ -108,8 +109,7 @@ class Talk:
     def search(self, query: SubQuery, k: int = SEARCHED) -> list[RetrievedMemory]:
         """The passages nearest to a sub-query."""
         if (query, k) not in self._found:
-            vector = self._vectors.get(query.like) if query.like else _vector(query.text)
-            hits = retrieve(self._index, query.text, vector, k, Filter())
+            hits = retrieve(self._index, query.text, _vector(query.text), k, Filter())
             self._found[query, k] = [
                 RetrievedMemory(id=hit.id, text=hit.text, score=hit.score, by=speaker(hit.actor, hit.text), session=hit.at, place=hit.seq)
                 for hit in hits
@@ -232,17 +232,29 @@ def _figures(key: str, said: str, found: Sequence[Asked]) -> Iterator[Figure]:
                 beside=_beside(parts),
             )
             yield Figure(f"{name}.tokens", f"{measure}, tokens used", _mean(parts, "tokens"))
+        loop, search = ([part[way, tokens] for part in found] for way in ("loop", "search"))
+        start, words_of_it = f"cognition.{key}loop_{tokens}", f"{tokens:,} tokens{said}"
+        target, answer, aim = (A_THIRD_MORE, ANSWER_TARGET, ANSWER_AIM) if key else (None, None, None)
         if recalls["search"]:
-            target = A_THIRD_MORE if key else None
             yield Figure(
-                f"cognition.{key}loop_{tokens}.ratio",
-                f"{tokens:,} tokens{said}: with the loop, for 1 by search",
+                f"{start}.ratio",
+                f"{words_of_it}: with the loop, for 1 by search",
                 recalls["loop"] / recalls["search"],
                 target,
                 target,
                 more_is_better=True,
-                beside=_ratios([part["loop", tokens] for part in found], [part["search", tokens] for part in found]),
-            )  # fmt: skip
+                beside=_ratios(loop, search, "turns"),
+            )
+        if by_search := _mean(search, "answer"):
+            yield Figure(
+                f"{start}.answer_ratio",
+                f"{words_of_it}: the answer's words, with the loop, for 1 by search",
+                _mean(loop, "answer") / by_search,
+                answer,
+                aim,
+                more_is_better=True,
+                beside=_ratios(loop, search, "answer"),
+            )
 
 
 Parts = Sequence[Sequence[Share]]
@@ -262,10 +274,10 @@ def _beside(parts: Parts) -> str:
     return said
 
 
-def _ratios(loop: Parts, search: Parts) -> str:
+def _ratios(loop: Parts, search: Parts, measure: str) -> str:
     if len(loop) < 2:
         return ""
-    halves = [(_mean(loop[start::2], "turns"), _mean(search[start::2], "turns")) for start in (0, 1)]
+    halves = [(_mean(loop[start::2], measure), _mean(search[start::2], measure)) for start in (0, 1)]
     return "halves of the conversations " + ", ".join(
         f"{one / other:.2f}" if other else "–" for one, other in halves
     )

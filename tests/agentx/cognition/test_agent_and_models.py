@@ -250,17 +250,19 @@ def test_what_makes_room_for_what_a_question_needs_is_no_fault(ws):
     assert held - set(last(ws, Interacted).accessed), "some made ws"
 
 
-def test_of_what_matches_less_only_what_tells_most_stands_in_the_prompt(ws):
+def test_of_what_matches_less_only_what_tells_most_stands_in_a_small_buffer(ws):
     CognitiveAgent(ws).answer(INES)
     CognitiveAgent(ws).answer(
         "We went to Faro on Monday. We ate grilled sardines with Rui at the harbour afterwards."
     )
-    responder = Scripted()
-    CognitiveAgent(ws, responder=responder, session="other").answer(ASKED)
-    prompt = responder.prompts("respond")[-1]
-    assert "Ines runs the harbour of Vila." in prompt
-    assert "grilled sardines" in prompt
-    assert "Faro" not in prompt
+    prompts = []
+    for tokens in (80, 2_000):
+        responder = Scripted()
+        small = ExecutorConfig(buffer_tokens=tokens)
+        CognitiveAgent(ws, small, responder=responder, session=f"other {tokens}").answer(ASKED)
+        prompts.append(responder.prompts("respond")[-1])
+        assert "Ines runs the harbour of Vila." in prompts[-1]
+    assert ["Faro" in prompt for prompt in prompts] == [False, True]
 
 
 # --- a model that fails ----------------------------------------------------------------------------------------------

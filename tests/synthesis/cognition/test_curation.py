@@ -6,7 +6,7 @@ from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
 from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate, line, rank
 from agentx.synthesis.cognition.expansion import FOUND, QueryGraph, SubQuery, deepen, expand
-from agentx.synthesis.cognition.informative_sentences import Rarity, salient
+from agentx.synthesis.cognition.informative_sentences import Rarity, information, sentences
 from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.recall.retrieval import retrieve
 
@@ -79,8 +79,8 @@ def test_the_second_hop_finds_what_shares_no_word_with_the_question_and_searches
     search.asked.clear()
     second = activate(deepen(graph), search, "Ann", before=first)
     (hop,) = search.asked
-    assert (hop.id, hop.like) == (FOUND, first.ranked[0].id)
-    assert hop.text == "I spent the whole weekend in the pottery studio."
+    assert hop.id == FOUND
+    assert hop.text == "I spent the whole weekend in the pottery studio. Hey Bob!"
     assert "m:2:0" in ids(second.results[FOUND])
     assert set(ids(first.ranked)) <= set(ids(second.ranked))
 
@@ -89,8 +89,7 @@ def test_a_sub_query_with_words_of_its_own_keeps_them_beside_what_others_found(s
     search.asked.clear()
     nodes = [SubQuery(id="b", text="broken", needs=("a",)), SubQuery(id="a", text="pottery studio")]
     activate(QueryGraph.of(nodes), search)
-    assert search.asked[1].text == "broken I spent the whole weekend in the pottery studio."
-    assert search.asked[1].like == "", "the vector of one memory says nothing of its own words"
+    assert search.asked[1].text == "broken I spent the whole weekend in the pottery studio. Hey Bob!"
 
 
 def test_neighbours_and_sessions_of_what_matches_are_lifted_and_what_says_nothing_falls_behind():
@@ -131,26 +130,49 @@ def test_a_memory_larger_than_the_budget_is_cut_and_leaves_room_for_others():
     assert kept[0].text.startswith("The deploy failed because")
 
 
-def test_of_a_memory_stays_what_tells_something_and_what_holds_the_words_of_the_question():
+def test_what_tells_something_and_has_the_words_of_the_question_is_informative():
     rarity = Rarity([text for _, text in TALK])
-    text = "Thanks, Bob! My cousin lent me her red bicycle for the trip to Ghent. It was fun! [a photo of a bridge] And you?"
-    assert salient(text, rarity, frozenset(), 99, count_tokens) == (
-        "My cousin lent me her red bicycle for the trip to Ghent."
-    )
-    assert salient(
-        "Are you there? Can you hear me at all, my dear?", rarity, frozenset(), 99, count_tokens
-    ).endswith("dear?")
-    assert salient("Yes!", rarity, frozenset(), 99, count_tokens) == "Yes!"
-    assert salient("", rarity, frozenset(), 99, count_tokens) == ""
+    said = "Thanks, Bob! My cousin lent me her red bicycle. It was fun! It cost 40 euros. And you?"
+    thanks, lent, fun, cost, asked = sentences(said)
+
+    def worth(sentence, question="", people=("Ann", "Bob")):
+        return information(sentence, rarity, frozenset(question.split()), people)
+
+    order = [lent, cost, fun, asked]
+    assert sorted(order, key=worth, reverse=True) == order
+    assert worth(fun, "fun") > worth(fun)
+    assert worth(thanks, people=()) > worth(thanks), "a name that is not a speaker's tells something"
+    assert worth("Ghent is nice!") == worth("ghent is nice!"), "any word may be the first"
+    assert worth("It was Ghent!") > worth("It was ghent!")
+    assert worth("I'd say I’m fine.") == worth("i'd say i’m fine.")
+    assert worth("...") > 0
 
 
-def test_the_better_a_memory_matches_the_more_of_it_stays():
-    text = "My cousin lent me her red bicycle for the trip to Ghent. We went there along the river on Sunday."
-    ranked = [found("a", text, 1.0), found("b", text.replace("Ghent", "Mons"), 0.4), found("c", text, 0.0)]
-    best, worse, worst = curate(ranked, "Who lent a bicycle?", 1_000)
-    assert best.text == text
-    assert worse.text == "My cousin lent me her red bicycle for the trip to Mons."
-    assert worst.text == "My cousin lent me her red bicycle for the trip to Ghent."
+def test_the_better_a_memory_matches_and_the_larger_the_buffer_the_more_of_it_stays():
+    ranked = [
+        found("a", "My cousin lent me a red bicycle. The sun shone.", 1.0),
+        found("b", "Her brother repaired a bicycle for the race. The rain stopped in the evening.", 0.5),
+        *(found(f"z{place}", text, 0.0) for place, (_, text) in enumerate(TALK)),
+    ]
+
+    def kept(budget):
+        return [
+            len(sentences(one.text))
+            for one in curate(ranked, "Who has a bicycle?", budget)
+            if one.memory.id in "ab"
+        ]
+
+    assert [kept(budget) for budget in (26, 30, 40)] == [[1, 1], [2, 1], [2, 2]]
+
+
+def test_a_sentence_is_kept_once_though_two_memories_have_it():
+    ranked = [
+        found("a", "Thanks! The kiln broke down."),
+        found("b", "The kiln broke down. The glaze cracked."),
+    ]
+    told = " ".join(one.text for one in curate(ranked, "What happened?", 1_000))
+    assert sorted(sentences(told)) == ["Thanks!", "The glaze cracked.", "The kiln broke down."]
+    assert curate([], "What happened?", 1_000) == []
 
 
 def test_a_buffer_is_measured_as_it_will_be_shown():
