@@ -44,7 +44,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
-from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, ToolCall, ToolSchema
+from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, TextPart, ToolCall, ToolSchema
 from agentx.synthesis.state.state import PendingCall
 
 if TYPE_CHECKING:
@@ -317,7 +317,8 @@ class _AgentRun:
             # Redact once, before it is cut, recorded or shown to the model again
             if isinstance(part, Reply):
                 return msgspec.structs.replace(part, text=clean(part.text))
-            self.observer.text_arrived(part.text)
+            if isinstance(part, TextPart):
+                self.observer.text_arrived(part.text)
         raise RunStops("FAILED", f"{self.model.name} ended its stream without a reply.")
 
     def lose(self) -> None:

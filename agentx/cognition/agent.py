@@ -5,19 +5,23 @@ rules, and an empty buffer in a session with memories, the Decayer decides wheth
 long as it is not, the Activator fetches what is missing. Then come the answer, a reflection on it, decay, and
 purge.
 
-With a model, each part asks it, and continues without it where it fails. Without a model, deterministic code
-drives the same steps. There is always an answer, and faults are counted.
+With a model, one call recognises, assesses and answers. While all that is remembered fits in the buffer, it
+is shown, and nothing is assessed or fetched. Otherwise code fetches first, and again for what the model says
+is missing. Without a model, or if it fails, deterministic code drives the same steps. There is always an
+answer, and faults are counted.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from agentx.cognition import memories
+from agentx.cognition.conversation import Conversation
 from agentx.cognition.logs import Logs
 from agentx.cognition.memories import Retrieval
 from agentx.cognition.telemetry import emit
@@ -27,11 +31,13 @@ from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import UsageError
 from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
+from agentx.storage.files.lock import FileLock
 from agentx.storage.index.port import Filter, Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import asking, prompts, recognizer, uncertainty
-from agentx.synthesis.cognition.asking import Asked
+from agentx.synthesis.cognition.answers import Conversed
+from agentx.synthesis.cognition.asking import Asked, Told
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.curation import Activation, RetrievedMemory, activate, curate
@@ -48,16 +54,19 @@ from agentx.synthesis.cognition.metrics import (
     Snapshot,
     TriggerReason,
 )
-from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, fitting, tokens_of
-from agentx.synthesis.cognition.validity import Period, asked_period, valid_at
+from agentx.synthesis.cognition.prompts import Exchange, Shown, ShownMemory, fitting, tokens_of
 from agentx.synthesis.directing.foreign_texts import rule
+from agentx.synthesis.facts.validity import Period, asked_period, is_true, until, valid_at
 from agentx.synthesis.language.dates import with_dates
+from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.state.mind import Mind, crowded_out, purged
 
 if TYPE_CHECKING:
     from agentx.workspace import Workspace
+
+T = TypeVar("T")
 
 ROLE = "cognitive"
 ACTOR = f"agent:{ROLE}"
@@ -80,6 +89,17 @@ MOST_NAMED = 128
 INLINE_BYTES = 3_000
 """Metrics and snapshots larger than this are stored in a blob beside the event."""
 
+MOST_CAUGHT_UP = 3
+"""Maximum number of messages that a model reads again after one, since it failed when they came."""
+
+NOT_ANSWERED = "The model did not answer; the message was noted only."
+
+LOCK = "agentx-cognition.lock"
+"""The lock that an interaction holds, so that those of several processes follow each other."""
+
+LOCK_CALLS = 4
+"""An interaction waits for another one as long as so many calls of a model may take."""
+
 MOST_SESSION = 100
 """Maximum length of a session's name, in characters."""
 
@@ -90,12 +110,23 @@ class Answer(msgspec.Struct, frozen=True):
     Attributes:
         memories: Ids of the memories in its prompt.
         metrics: Metrics of this interaction.
+        used: Ids of the memories that it used.
+        returned: Ids of those that had left the buffer before and came back.
+        failed: Why the model did not answer; empty if it did, or if there is none.
+        stopped: Whether the user stopped it with Ctrl-C; the text is what had arrived.
+        calls: Number of calls of models, and what they used.
     """
 
     text: str
     interaction: int
     memories: tuple[str, ...]
     metrics: Metrics
+    used: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    failed: str = ""
+    stopped: bool = False
+    calls: int = 0
+    usage: Usage = Usage()
 
 
 class CognitiveAgent:
@@ -141,21 +172,34 @@ class CognitiveAgent:
         self.last_metrics = Metrics()
         self._ws = ws
         self.tally = memories.Tally(ws.engine, self)
+        self.conversation = Conversation(ws.engine)
         self._logs = Logs(ws.engine, session, self.config)
+        lock_s = LOCK_CALLS * timeout_s
+        self._lock = FileLock(ws.engine.root / ".git" / LOCK, timeout_s=lock_s)
 
     @property
     def mind(self) -> Mind:
         """The state of its session, with the buffer of memories."""
         return self._ws.state.minds.get(self.session, Mind())
 
-    def answer(self, message: str, run: str = "") -> Answer:
+    def answer(self, message: str, told: Told | None = None) -> Answer:
         """Answer a message.
+
+        A Ctrl-C while the model answers stops the model; the interaction is recorded with what had arrived.
+
+        Args:
+            message: The user's words.
+            told: Called with the model's answer so far, as it arrives.
 
         Raises:
             UsageError: The message is empty.
+            WorkspaceBusy: Other processes answer for too long.
+            ReadOnly: The workspace is open for reading only.
         """
-        recorded = self._ws.say(message)
-        answered = _Turn(self, self._ws, clean(message), recorded.seq, run).work()
+        self._ws.engine.write_path.require_writable()
+        with self._lock.hold():
+            recorded = self._ws.say(message)
+            answered = _Turn(self, self._ws, clean(message), recorded.seq, told).work()
         self.last_metrics = answered.metrics
         ended = self._ws.engine.log.state.at
         emit(answered.metrics, session=self.session, interaction=answered.interaction, ended=ended)
@@ -166,9 +210,13 @@ class CognitiveAgent:
 class _Turn:
     """One interaction, from the message to the purge."""
 
-    def __init__(self, agent: CognitiveAgent, ws: "Workspace", message: str, seq: int, run: str) -> None:
-        self.agent, self.ws, self.message, self.seq, self.run = agent, ws, message, seq, run
+    def __init__(
+        self, agent: CognitiveAgent, ws: "Workspace", message: str, seq: int, told: Told | None
+    ) -> None:
+        self.agent, self.ws, self.message, self.seq = agent, ws, message, seq
         self.config, self.model = agent.config, agent.model
+        self.told, self.arrived = told, ""
+        self.failed, self.stopped, self.calls = "", False, 0
         self.metrics = Metrics()
         self.latencies: dict[str, float] = {}
         self.usage: dict[str, Usage] = {}
@@ -184,6 +232,7 @@ class _Turn:
         self.found: Activation | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
+        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -195,19 +244,23 @@ class _Turn:
 
     def work(self) -> Answer:
         """Run all steps."""
-        new = self.recognize()
-        buffer = [*self.buffer(), *new]
-        if self.config.max_thinking_iterations and (reason := self.trigger(buffer)):
-            self.metrics.decayer_triggered, self.metrics.decayer_trigger_reason = True, reason
-            buffer = self.think(buffer)
-        shown, _ = self.fitting(buffer)
-        text = self.respond(shown)
-        held = {one.id for one in buffer}
-        buffer += [
-            memories.remembered(self.state.items[name], self.state.items)
-            for name in dict.fromkeys(self.support)
-            if name not in held and sort_of(self.state.items[name]) in LEVELS
-        ]
+        guess = self.guess()
+        if self.model is None:
+            new = self.keep(guess)
+            buffer = [*self.buffer(), *new]
+            if reason := self.trigger(guess, buffer):
+                buffer = self.think(buffer, reason, self.config.max_thinking_iterations)
+            shown, _ = self.fitting(buffer)
+            text = self.respond(shown)
+            held = {one.id for one in buffer}
+            buffer += [
+                memories.remembered(self.state.items[name], self.state.items)
+                for name in dict.fromkeys(self.support)
+                if name not in held and sort_of(self.state.items[name]) in LEVELS
+            ]
+        else:
+            text, buffer, seen = self.converse(self.model, guess)
+            shown, buffer = tuple(seen), [*buffer, *self.catch_up(self.model)]
         self.reflect(text, shown)
         return self.close(text, buffer, shown)
 
@@ -221,8 +274,9 @@ class _Turn:
             self.latencies[name] = self.latencies.get(name, 0.0) + (time.monotonic() - start) * 1_000
 
     def took(self, asked: Asked[Any], module: str) -> None:
-        """Count the usage and the faults of a model call."""
+        """Count the calls, the usage and the faults of asking a model."""
         self.metrics.faults += asked.faults
+        self.calls += asked.calls
         self.spent(asked.usage, module)
 
     def spent(self, usage: Usage, module: str) -> None:
@@ -250,45 +304,26 @@ class _Turn:
 
     # --- the Recognizer -------------------------------------------------------------------------------------
 
-    def recognize(self) -> list[ShownMemory]:
-        """Recognise the message, store its content, and return the new memories."""
+    def guess(self) -> recognizer.Recognition:
+        """Recognise the message by code."""
         with self.timed("recognizer_latency_ms"):
-            buffer = self.buffer()
-            tally, linked = self.agent.tally, self.agent.tally.links
-            topics, is_rule = tally.topics(self.state), tally.is_rule(self.seq)
-            asked: Asked[recognizer.Recognition] = Asked(None)
-            if self.model is not None:
-                before = self.recent()[-1:]
-                asked = asking.recognize(
-                    self.model,
-                    self.message,
-                    buffer,
-                    topics,
-                    response=before[0].answer if before else "",
-                    deadline=self.deadline,
-                )
-                self.took(asked, "recognizer")
-            found = asked.answer or recognizer.recognize(
+            buffer, tally = self.buffer(), self.agent.tally
+            self.remembers, self.linked = tally.memories > 0, tally.links
+            found = recognizer.recognize(
                 self.message,
                 answered=self.mind.recent[-1:] != () and self.mind.recent[-1].input_type == "question",
-                rule=is_rule,
+                rule=tally.is_rule(self.seq),
                 buffer=memories.utilities(self.mind, buffer),
-                topics={topic.id: topic.summary for topic in topics},
+                topics={topic.id: topic.summary for topic in tally.topics(self.state)},
                 known=[one.text for one in buffer],
             )
-            if not asked.answer and found.input_type == "feedback":
-                found = self.corrected(found)
-            found = msgspec.structs.replace(found, rule=found.rule or is_rule)
-            found, stored = self.store(found, self.model.name if asked.answer and self.model else "")
-        self.rule, self.remembers = found.rule, tally.memories > 0
-        self.measure(found, stored, linked)
-        return stored
+            return self.corrected(found) if found.input_type == "feedback" else found
 
     def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
         """Return a recognition with what a short correction puts in the place of the last answer."""
         items, used = self.state.items, self.mind.recent[-1].used
         texts = {name: items[name].text for name in used if name in items}
-        before = self.recent()[-1:]
+        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
         if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
             return found
         memory, old = made
@@ -296,34 +331,100 @@ class _Turn:
         outdated = Outdated(memory=old, by=0)
         return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
+    def keep(
+        self, guess: recognizer.Recognition, read: recognizer.Recognition | None = None
+    ) -> list[ShownMemory]:
+        """Store the content of the message, as the model read it or else as code did.
+
+        Returns:
+            The new memories.
+        """
+        with self.timed("recognizer_latency_ms"):
+            found, model = guess, ""
+            if read is not None and self.model is not None:
+                found = msgspec.structs.replace(read, rule=read.rule or guess.rule, utilities=guess.utilities)
+                model = self.model.name
+            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
+            if not model and said is not None:
+                found = memories.with_outdated(self.ws.engine, self.state, found, said)
+            again = bool(self.failed) and found.input_type != "question"
+            self.reward = found.reward
+            found, stored = self.store(found, model, failed=again)
+            self.measure(found, stored)
+        return stored
+
+    def catch_up(self, model: ModelClient) -> list[ShownMemory]:
+        """Have the model read messages again that came while it failed; each once.
+
+        Returns:
+            The new memories.
+        """
+        made: list[ShownMemory] = []
+        for seq in (
+            () if self.failed else [seq for seq in self.mind.unread if seq != self.seq][:MOST_CAUGHT_UP]
+        ):
+            _, text = self.agent.conversation.said(self.state, [seq]).get(seq, ("", ""))
+            found, name = recognizer.Recognition(input_type="statement"), ""
+            if text:
+                asked = self.unless_stopped(partial(self.reread, model, text))
+                self.took(asked, "recognizer")
+                if asked.answer is not None and asked.answer.recognition is not None:
+                    found, name = msgspec.structs.replace(asked.answer.recognition, reward=0.0), model.name
+            made += self.store(found, name, again=(seq, text))[1]
+        self.metrics.new_memories_stored += [one.id for one in made]
+        return made
+
+    def reread(self, model: ModelClient, text: str) -> Asked[Conversed]:
+        """Ask a model what to remember of an earlier message."""
+        held = Shown(memories=self.fitting(self.buffer())[0], topics=self.agent.tally.topics(self.state))
+        return asking.converse(
+            model, prompts.RECOGNIZE, text, held, prompts.RECOGNIZED, deadline=self.deadline
+        )
+
     def store(
-        self, found: recognizer.Recognition, model: str, *, second: bool = False
+        self,
+        found: recognizer.Recognition,
+        model: str,
+        *,
+        second: bool = False,
+        failed: bool = False,
+        again: tuple[int, str] | None = None,
     ) -> tuple[recognizer.Recognition, list[ShownMemory]]:
         """Record what was recognised, as far as an event has room.
+
+        Args:
+            found: What was recognised.
+            model: Who recognised it; empty for code.
+            second: Whether it was learned from the answer.
+            failed: Whether a model reads the message again later.
+            again: The earlier message that was read again, if it is that: its seq and its text.
 
         Returns:
             What was recorded, and the new memories that follow from it.
         """
+        seq, text = again or (self.seq, self.message)
         utilities = {name: slot.utility for name, slot in self.mind.buffer.items()}
-        found, faults = recognizer.bounded(grounded(found, self.message, model), utilities)
+        found, faults = recognizer.bounded(grounded(found, text, model), utilities)
         self.metrics.faults += faults
         recognized = Recognized(
             session=self.agent.session,
             interaction=self.number,
-            message=self.seq,
+            message=seq,
             second=second,
             model=model,
+            failed=failed,
+            again=again is not None,
             linked=self.config.enable_memory_linking,
             **msgspec.structs.asdict(found),
         )
-        (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR, run=self.run))
+        (event,) = self.ws.record(Draft(data=recognized, actor=ACTOR))
         self.look()
         new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(self.state.items.values())))
         return found, [
             memories.remembered(item, self.state.items) for item in reversed(new) if sort_of(item) in LEVELS
         ]
 
-    def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory], linked: int) -> None:
+    def measure(self, found: recognizer.Recognition, stored: Sequence[ShownMemory]) -> None:
         """Copy what was recognised into the metrics."""
         metrics = self.metrics
         metrics.input_type = found.input_type
@@ -333,7 +434,7 @@ class _Turn:
         metrics.new_memories_stored = [one.id for one in stored]
         items = self.state.items
         created = sum(memories.links_of(items[one.id]) for one in stored)
-        metrics.memory_link_stats = {"created": created, "total": linked + created}
+        metrics.memory_link_stats = {"created": created, "total": self.linked + created}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
         new = next((one.id for one in stored if sort_of(items[one.id]) == "topic"), "")
@@ -341,27 +442,37 @@ class _Turn:
 
     # --- the Decayer and the Activator ----------------------------------------------------------------------
 
-    def trigger(self, buffer: Sequence[ShownMemory]) -> TriggerReason:
+    def trigger(self, found: recognizer.Recognition, buffer: Sequence[ShownMemory]) -> TriggerReason:
         """Return why the Decayer runs; empty where it does not."""
-        recognized = self.metrics.input_type
-        if recognized == "question":
+        if not self.config.max_thinking_iterations:
+            return ""
+        if found.input_type == "question":
             return "question"
-        if self.rule:
+        if found.rule:
             return "rule_statement"
         if not buffer and self.remembers:
             return "empty_buffer_with_session_memories"
         return ""
 
-    def think(self, buffer: list[ShownMemory]) -> list[ShownMemory]:
-        """Assess the buffer and fetch what is missing, repeatedly up to the limit of iterations."""
-        graph: QueryGraph | None = None
+    def think(
+        self,
+        buffer: list[ShownMemory],
+        reason: TriggerReason,
+        most: int,
+        judged: Conversed | None = None,
+    ) -> list[ShownMemory]:
+        """Assess the buffer and fetch what is missing, repeatedly up to a number of iterations.
+
+        The first tier of uncertainty is the model's if it ``judged`` its answer.
+        """
+        self.metrics.decayer_triggered, self.metrics.decayer_trigger_reason = True, reason
         with self.timed("thinking_loop_latency_ms"):
-            for number in range(1, self.config.max_thinking_iterations + 1):
-                self.metrics.thinking_iterations_used = number
-                looked = self.assess(self.fitting(buffer)[0])
+            while self.metrics.thinking_iterations_used < most:
+                self.metrics.thinking_iterations_used += 1
+                looked = self.assess(self.fitting(buffer)[0], judged)
                 self.decayer.append(looked)
                 measured = {
-                    "iteration": number,
+                    "iteration": self.metrics.thinking_iterations_used,
                     "model_uncertainty": looked.model_uncertainty,
                     "cosine_uncertainty": looked.cosine_uncertainty,
                     "requires_activation": looked.requires_activation,
@@ -369,16 +480,16 @@ class _Turn:
                 self.metrics.per_iteration_metrics.append(measured)
                 if not looked.requires_activation:
                     break
-                graph = deepen(graph) if graph is not None else self.expand(buffer)
-                buffer = self.activate(graph, buffer)
-                measured["nodes"] = len(graph.nodes)
+                self.graph = self.widened(looked.missing)
+                buffer = self.activate(self.graph, buffer)
+                measured["nodes"] = len(self.graph.nodes)
                 measured["buffer"] = len(buffer)
         self.metrics.decayer_status = "requires_activation" if self.activator else "sufficient"
         self.metrics.activator_trigger_count = len(self.activator)
         self.metrics.activator_multi_trigger = len(self.activator) > 1
         return buffer
 
-    def assess(self, buffer: Sequence[ShownMemory]) -> DecayerSnapshot:
+    def assess(self, buffer: Sequence[ShownMemory], judged: Conversed | None = None) -> DecayerSnapshot:
         """Assess whether the buffer is enough, by both tiers of uncertainty.
 
         The first tier is the model's judgement, or that of words without a model; the second is the cosine.
@@ -392,13 +503,10 @@ class _Turn:
             tiers = uncertainty.assess(asked, [one.text for one in buffer], vectors.get(asked), near)
             words, missing = tiers.words, tuple[str, ...]()
             needs = tiers.requires_activation()
-            if self.model is not None:
-                judged = asking.assess(self.model, self.message, buffer, self.deadline)
-                self.took(judged, "decayer")
-                if judged.answer is not None:
-                    words, missing = judged.answer.uncertainty, judged.answer.missing
-                    threshold = self.config.uncertainty_threshold
-                    needs = words >= threshold and tiers.meaning >= uncertainty.MEANING_THRESHOLD
+            if judged is not None:
+                words, missing = judged.uncertainty, judged.missing
+                threshold = self.config.uncertainty_threshold
+                needs = words >= threshold and tiers.meaning >= uncertainty.MEANING_THRESHOLD
             return DecayerSnapshot(
                 model_uncertainty=round(words, 4),
                 cosine_uncertainty=round(tiers.meaning, 4),
@@ -421,16 +529,17 @@ class _Turn:
             share = min(1.0, rarity.of(wanted & held) / all_of_it)
             yield ClusterAssessment(topic, len(own), round(share, 4), round(max(near, default=0.0), 4))
 
-    def expand(self, buffer: Sequence[ShownMemory]) -> QueryGraph:
-        """Return the graph of sub-queries to look up; cycles are broken and counted as faults."""
+    def widened(self, missing: Sequence[str]) -> QueryGraph:
+        """Return the graph of sub-queries to look up next; cycles are broken and counted as faults."""
         with self.timed("activator_latency_ms"):
-            graph = expand(self.message, self.agent.tally.people)
-            if self.model is not None:
-                asked = asking.expand(self.model, self.message, buffer, self.deadline)
-                self.took(asked, "activator")
-                if asked.answer:
-                    nodes = (SubQuery(id=one.id, text=one.text, needs=one.needs) for one in asked.answer)
-                    graph = QueryGraph.of(nodes)
+            graph = deepen(self.graph) if self.graph else expand(self.message, self.agent.tally.people)
+            known = {node.text for node in graph.nodes}
+            fresh = (
+                SubQuery(id=f"missing{number}", text=text, why="what the model said is missing")
+                for number, text in enumerate(missing, start=1)
+                if text not in known
+            )
+            graph = QueryGraph.of((*graph.nodes, *fresh))
             self.metrics.faults += graph.broken
             return graph
 
@@ -474,15 +583,8 @@ class _Turn:
         def size(found: RetrievedMemory, text: str) -> int:
             return tokens_of(msgspec.structs.replace(fresh[found.id], text=text))
 
-        kept: list[ShownMemory] | None = None
-        if self.model is not None:
-            asked = asking.curate(self.model, self.message, list(fresh.values()), room, self.deadline)
-            self.took(asked, "activator")
-            if asked.answer is not None:
-                kept = [fresh[name] for name in asked.answer]
-        if kept is None:
-            cut = curate(ranked, self.message, room, size)
-            kept = [msgspec.structs.replace(fresh[one.memory.id], text=one.text) for one in cut]
+        cut = curate(ranked, self.message, room, size)
+        kept = [msgspec.structs.replace(fresh[one.memory.id], text=one.text) for one in cut]
         names = {one.id for one in kept}
         return [*kept, *(one for one in buffer if one.id not in names)]
 
@@ -493,30 +595,151 @@ class _Turn:
         levels = {"L1": self.config.include_l1, "L2": self.config.include_l2, "L3": self.config.include_l3}
         return fitting([one for one in buffer if levels[one.level]], self.config.buffer_tokens)
 
-    def respond(self, shown: Sequence[ShownMemory]) -> str:
-        """Return the answer: the model's, or what is remembered without one."""
-        with self.timed("response_generation_latency_ms"):
-            responder = self.agent.responder
-            if responder is not None:
-                demands = [rule(item) for item in self.state.active("constraint", "rejection")]
-                prompt = prompts.response(shown, self.recent(), demands)
-                asked = asking.respond(
-                    responder, self.message, prompt, self.config.response_temperature, self.deadline
-                )
-                self.took(asked, "response")
-                if asked.answer is not None:
-                    return asked.answer
-            return self.remembered(shown)
+    def converse(
+        self, model: ModelClient, guess: recognizer.Recognition
+    ) -> tuple[str, list[ShownMemory], Sequence[ShownMemory]]:
+        """Ask a model about the message, and again after fetching what it says is missing.
 
-    def recent(self) -> list[Exchange]:
-        """Return the text of the latest interactions, oldest first."""
-        texts = {message.seq: message.text for message in self.state.messages}
-        most = max(0, min(self.config.k_recent_context, self.config.max_interaction_history))
-        return [
-            Exchange(texts[one.message], texts.get(one.answer, ""))
-            for one in (self.mind.recent[-most:] if most else ())
-            if one.message in texts
-        ]
+        Returns:
+            The answer, the buffer, and the memories that were shown for the answer.
+        """
+        whole, most = self.everything(), self.config.max_thinking_iterations
+        buffer = self.buffer()
+        if whole is None and (reason := self.trigger(guess, buffer)):
+            buffer = self.think(buffer, reason, min(most, 1))
+        shown: Sequence[ShownMemory] = whole if whole is not None else self.fitting(buffer)[0]
+        parts = [prompts.RECOGNIZED] if whole is not None else [prompts.ASSESSED, prompts.RECOGNIZED]
+        said = self.ask(model, shown, *parts, everything=whole is not None) or Conversed()
+        found = said.recognition
+        new = self.keep(guess, found)
+        reason = self.trigger(found or guess, [*buffer, *new])
+        while said.missing and reason and self.metrics.thinking_iterations_used < most:
+            fetched = self.think(buffer, reason, self.metrics.thinking_iterations_used + 1, said)
+            if fetched is buffer:
+                break
+            buffer = fetched
+            shown = self.fitting(buffer)[0]
+            again = self.ask(model, shown, prompts.ASSESSED)
+            if again is None:
+                break
+            said = again
+        shown = [*shown, *new]
+        text = said.answer if self.answers_itself else self.respond(shown)
+        text = text or self.untold(shown)
+        if whole is not None:
+            held, using = {one.id for one in buffer}, set(self.used(text, whole))
+            buffer += (one for one in whole if one.id in using - held and not one.until)
+        return text, [*buffer, *new], shown
+
+    @property
+    def answers_itself(self) -> bool:
+        """Whether the model that recognises answers, too."""
+        return self.agent.responder is self.model
+
+    def ask(
+        self, model: ModelClient, shown: Sequence[ShownMemory], *parts: str, everything: bool = False
+    ) -> Conversed | None:
+        """Ask the model about the message; ``None`` if it fails or the user stops it."""
+        asked = prompts.ANSWER if self.answers_itself else prompts.RECOGNIZE
+        module, timer = "recognizer", "recognizer_latency_ms"
+        if self.answers_itself:
+            module, timer = "response", "response_generation_latency_ms"
+        with self.timed(timer):
+            made = self.unless_stopped(
+                lambda: asking.converse(
+                    model,
+                    asked,
+                    self.message,
+                    self.shown(shown, everything=everything),
+                    *parts,
+                    deadline=self.deadline,
+                    temperature=self.config.response_temperature if self.answers_itself else None,
+                    told=self.tell,
+                )
+            )
+        self.took(made, module)
+        self.failed = "" if made.answer else made.faults[-1]
+        return made.answer
+
+    def unless_stopped(self, ask: Callable[[], Asked[T]]) -> Asked[T]:
+        """Ask a model; a Ctrl-C stops it."""
+        if self.stopped:
+            return Asked(None, faults=("It was stopped.",), calls=0)
+        try:
+            return ask()
+        except KeyboardInterrupt:
+            self.stopped = True
+            return Asked(None, faults=("It was stopped.",))
+
+    def tell(self, text: str) -> None:
+        """Pass on the answer as far as it has arrived."""
+        self.arrived = text
+        if self.told is not None:
+            self.told(text)
+
+    def everything(self) -> Sequence[ShownMemory] | None:
+        """Return all that is remembered, if it fits in the buffer with what was said earlier."""
+        true = [item.id for item in self.state.items.values() if is_true(item, self.state.at)]
+        said = self.exchanges(true, everything=True)
+        told = {name for one in said for name in one.ids}
+        room = self.config.buffer_tokens - sum(count_tokens(one.message) for one in said)
+        found = list[ShownMemory]()
+        for item in self.state.items.values():
+            if sort_of(item) in LEVELS and (is_true(item, self.state.at) or until(item)):
+                one = memories.remembered(item, self.state.items)
+                room -= 0 if item.id in told else tokens_of(one)
+                found.append(one)
+            if room < 0 or len(found) > MOST_NAMED:
+                return None
+        return self.fitting(found)[0]
+
+    def exchanges(self, names: Iterable[str], *, everything: bool = False) -> list[Exchange]:
+        """Return the latest interactions, oldest first, with earlier statements if ``everything`` is shown.
+
+        Each has the ids of the memories that rest on its message, out of those named.
+        """
+        latest = min(self.config.k_recent_context, self.config.max_interaction_history)
+        entries = self.mind.recent if everything else self.mind.recent[-latest:] if latest else ()
+        return self.agent.conversation.exchanges(self.state, entries, names, min(latest, len(entries)))
+
+    def shown(self, known: Sequence[ShownMemory], *, everything: bool = False) -> Shown:
+        """Return what a model is shown, with what was said earlier if ``everything`` fits."""
+        return Shown(
+            memories=known,
+            recent=self.exchanges([one.id for one in known if not one.until], everything=everything),
+            topics=self.agent.tally.topics(self.state),
+            demands=[rule(item) for item in self.state.active("constraint", "rejection")],
+            today=self.state.at[:10],
+        )
+
+    def respond(self, shown: Sequence[ShownMemory]) -> str:
+        """Return the answer: the responder's, or what is remembered without one."""
+        responder = self.agent.responder
+        if responder is None:
+            return self.remembered(shown)
+        with self.timed("response_generation_latency_ms"):
+            prompt = prompts.response(self.shown(shown))
+            made = self.unless_stopped(
+                lambda: asking.respond(
+                    responder,
+                    self.message,
+                    prompt,
+                    self.config.response_temperature,
+                    self.deadline,
+                    self.tell,
+                )
+            )
+        self.took(made, "response")
+        self.failed = "" if made.answer else made.faults[-1]
+        return made.answer or self.untold(shown)
+
+    def untold(self, shown: Sequence[ShownMemory]) -> str:
+        """Return what the user is told if a model did not answer."""
+        if self.stopped:
+            return self.arrived
+        if self.metrics.input_type != "question":
+            return NOT_ANSWERED
+        return f"{NOT_ANSWERED} {self.remembered(shown)}"
 
     def remembered(self, shown: Sequence[ShownMemory]) -> str:
         """Return what is remembered about the question, in the original words."""
@@ -583,26 +806,44 @@ class _Turn:
     # --- after the answer -----------------------------------------------------------------------------------
 
     def reflect(self, text: str, shown: Sequence[ShownMemory]) -> None:
-        """Reflect on the answer: learn procedures from it, and judge how well it rests on memories."""
-        if self.model is not None:
-            self.judge = -1.0
-            asked = asking.reflect(self.model, self.message, text, shown, self.deadline)
+        """Judge how well the answer rests on memories, and learn from feedback, or as configured."""
+        sort, wanted = self.metrics.input_type, self.config.reflect_on
+        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
+        taught, used = (
+            recognizer.Recognition(input_type=sort),
+            {name for one in self.mind.recent[-1:] for name in one.used},
+        )
+        blamed = sort == "feedback" and self.reward < 0
+        if (
+            (model := self.model) is not None
+            and not self.failed
+            and (wanted == "always" or (blamed and wanted == sort))
+        ):
+            question = before[0] if before and sort == "feedback" else Exchange(self.message, text)
+            said = self.message if sort == "feedback" else ""
+            using = [one for one in shown if sort != "feedback" or one.id in used]
+            asked = self.unless_stopped(
+                lambda: asking.reflect(model, question.message, question.answer, said, using, self.deadline)
+            )
             self.took(asked, "recognizer")
             if asked.answer is not None:
-                self.judge = asked.answer.judge
                 learned = tuple(Extracted("L1", one) for one in asked.answer.procedures)
-                found = recognizer.Recognition(
-                    input_type=self.metrics.input_type, memories=learned, utilities=asked.answer.utilities
-                )
-                _, made = self.store(found, self.model.name, second=True)
-                self.metrics.new_memories_stored += [one.id for one in made]
+                taught = msgspec.structs.replace(taught, memories=learned, utilities=asked.answer.utilities)
+                self.learn(taught, model.name)
+                self.judge = asked.answer.judge
                 return
-        if self.metrics.input_type == "feedback" and (before := self.recent()[-1:]):
-            taught = recognizer.lesson(before[0].message, before[0].answer, self.message)
-            if taught is not None:
-                found = recognizer.Recognition(input_type="feedback", memories=(taught,))
-                _, made = self.store(found, "", second=True)
-                self.metrics.new_memories_stored += [one.id for one in made]
+        if sort == "feedback" and before:
+            lesson = recognizer.lesson(before[0].message, before[0].answer, self.message)
+            if lesson is not None:
+                self.learn(msgspec.structs.replace(taught, memories=(lesson,)), "")
+        if self.model is not None and sort == "question" and text:
+            tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
+            self.judge = round(1.0 - tiers.words, 4)
+
+    def learn(self, taught: recognizer.Recognition, model: str) -> None:
+        """Store what was learned from an answer."""
+        _, made = self.store(taught, model, second=True)
+        self.metrics.new_memories_stored += [one.id for one in made]
 
     def used(self, text: str, shown: Sequence[ShownMemory]) -> list[str]:
         """Return the ids of the memories that an answer used."""
@@ -641,17 +882,36 @@ class _Turn:
             decayer=tuple(self.decayer),
             activator=tuple(self.activator),
         )
+        returned = (name for name in entered if self.state.items[name].status == "dormant")
+        usage = sum(self.usage.values(), Usage())
         with self.ws.engine.write_path.exclusive():
             answered = AgentMessageSent(
                 body=self.ws.body(text),
                 final=True,
                 model=self.agent.responder.name if self.agent.responder else "",
             )
-            done = msgspec.structs.replace(done, metrics=self.beside(metrics), snapshot=self.beside(snapshot))
-            seq = self.ws.engine.log.state.seq + 1
-            done = msgspec.structs.replace(done, answer=seq)
-            self.ws.record(*(Draft(data=data, actor=ACTOR, run=self.run) for data in (answered, done)))
-        return Answer(text, self.number, accessed, metrics)
+            done = msgspec.structs.replace(
+                done,
+                metrics=self.beside(metrics),
+                snapshot=self.beside(snapshot),
+                answer=self.ws.engine.log.state.seq + 1 if text else 0,
+                calls=self.calls,
+                **msgspec.structs.asdict(usage),
+            )
+            said = (answered, done) if text else (done,)
+            self.ws.record(*(Draft(data=data, actor=ACTOR) for data in said))
+        return Answer(
+            text,
+            self.number,
+            accessed,
+            metrics,
+            used=done.reinforced,
+            returned=tuple(returned),
+            failed=self.failed,
+            stopped=self.stopped,
+            calls=self.calls,
+            usage=usage,
+        )
 
     def leaving(self, done: Interacted) -> tuple[str, ...]:
         """Return the memories that leave the buffer: the faded ones of little use, and those without room."""

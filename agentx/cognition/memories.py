@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+import msgspec
+
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine.engine import Engine
 from agentx.search.background_worker import SearchLate
@@ -14,11 +16,13 @@ from agentx.synthesis.cognition.curation import RetrievedMemory
 from agentx.synthesis.cognition.expansion import SubQuery
 from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
-from agentx.synthesis.cognition.speakers import said_by
-from agentx.synthesis.cognition.validity import former, is_true, since, until
+from agentx.synthesis.cognition.recognizer import Recognition
+from agentx.synthesis.cognition.speakers import said_by, speaker
+from agentx.synthesis.facts.supersession import Known, outdated
+from agentx.synthesis.facts.validity import former, is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import Message, State
 
 LINKED_SHARE = 0.5
 """Score of a memory that was not found itself, relative to the found one that links to it."""
@@ -29,6 +33,7 @@ FOLLOWED = 10
 MOST_TOPICS = 50
 
 _STANDING = ("active", "dormant")
+
 _RULES = ("constraint", "rejection")
 _BINDING = (HAPPENED, TELLS_OF)
 
@@ -55,6 +60,25 @@ def remembered(item: MemoryItem, items: Mapping[str, MemoryItem], decay: float =
         by=said_by(item.links),
         was=" ".join(one.text for one in former(item, items)),
     )
+
+
+def with_outdated(engine: Engine, state: State, found: Recognition, message: Message) -> Recognition:
+    """Add to what was recognised without a model the memories that it makes untrue."""
+    if found.input_type == "question" or found.outdated:
+        return found
+    by = speaker(message.actor, message.text)
+    known = [
+        Known(item.id, item.text, item.evidence[0].seq, over=not is_true(item, state.at))
+        for item in state.items.values()
+        if sort_of(item) in ("knowledge", "episode") and item.evidence and said_by(item.links) == by
+    ]
+
+    def like(one: str, other: str) -> float | None:
+        vectors = engine.meanings.of((one, other))
+        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else None
+
+    told = outdated(found.memories, message.text, known, like, message.at)
+    return msgspec.structs.replace(found, memories=told.memories, outdated=told.outdated)
 
 
 def topic_of(item: MemoryItem) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.evidence import Sentence
-from agentx.synthesis.cognition.validity import chain_of, is_true
+from agentx.synthesis.facts.validity import chain_of, is_true
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.state import State

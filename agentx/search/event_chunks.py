@@ -17,7 +17,7 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import decoded
 from agentx.synthesis.chunking import chunk_message, kind_of_file, split_file
 from agentx.synthesis.chunking.pieces import Piece
-from agentx.synthesis.cognition.validity import former
+from agentx.synthesis.facts.validity import former
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit

@@ -65,6 +65,9 @@ class Recognized(Payload, frozen=True):
         topic: Id of the topic to update; empty for a new one.
         topic_summary: Summary of the topic.
         model: Name of the model that analysed the message; empty if code did.
+        failed: Whether code did since the model failed; a model analyses the message again later, once.
+        again: Whether this is that second analysis. Its memories replace those of the first; without a
+            model, it failed too.
     """
 
     session: str
@@ -82,6 +85,8 @@ class Recognized(Payload, frozen=True):
     topic: str = ""
     topic_summary: str = ""
     model: str = ""
+    failed: bool = False
+    again: bool = False
 
 
 class Interacted(Payload, frozen=True):
@@ -99,6 +104,7 @@ class Interacted(Payload, frozen=True):
         judge: How well the answer is grounded in the buffer, from 0 to 1; -1 if it was not judged.
         metrics: All metrics of the interaction, as JSON.
         snapshot: Input and output of the modules, as JSON, for logs and the report.
+        calls: Number of calls of models, with their tokens and cost.
     """
 
     session: str
@@ -114,3 +120,7 @@ class Interacted(Payload, frozen=True):
     judge: float = -1.0
     metrics: Body = Body("")
     snapshot: Body = Body("")
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0

@@ -7,7 +7,9 @@ Every function raises :class:`~agentx.synthesis.model.structured.AnswerUnreadabl
 requested form; the sentence can be shown to the model.
 """
 
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal, get_args
@@ -15,23 +17,19 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
-from agentx.storage.text import clip, one_line
+from agentx.storage.text import clip, encodable, one_line
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.grounds import located
-from agentx.synthesis.cognition.metrics import ClusterAssessment, QueryNode
-from agentx.synthesis.cognition.prompts import ShownMemory
+from agentx.synthesis.cognition.prompts import ShownMemory, Topic
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.model.port import Reply
-from agentx.synthesis.model.structured import AnswerUnreadable, object_of
+from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable, object_of
 
 MAX_MEMORIES = 12
 """Maximum number of memories per message."""
 
-MAX_QUERIES = 8
-MAX_NEEDS = 8
 MAX_MISSING = 8
 MAX_PROCEDURES = 5
-MAX_IDS = 500
 MAX_SCORES = 100
 MAX_BYTES = 6_000
 """Maximum UTF-8 size of the memories of one message; they are stored in one event."""
@@ -43,8 +41,11 @@ Faults = tuple[str, ...]
 """What was wrong with an answer that was used all the same, one sentence each."""
 
 _INPUT_TYPES: dict[str, InputType] = {name: name for name in get_args(InputType)}
-_ACTIONS: dict[str, TopicAction] = {name: name for name in get_args(TopicAction)}
 _FOUND: dict[str, Literal["L2", "L3"]] = {"L2": "L2", "L3": "L3"}
+
+_ID = re.compile(r"[a-z]-\d[\d.]*")
+_NOTHING_MISSING = re.compile(r'"missing"\s*:\s*\[\s*\]')
+_SPOKEN = re.compile(r'"answer"\s*:\s*"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)(")?')
 
 _UNKNOWN_TYPE = "an unknown input type; it counts as a statement"
 _OUT_OF_BOUNDS = "a score out of its bounds; it was brought within them"
@@ -53,19 +54,23 @@ _NOT_SHOWN = "an id that it was not shown; it was left out"
 _NOT_SAID = "a memory of words that the message does not have; it was left out"
 _NO_ENTRY = "an invalid entry; it was left out"
 _TOO_MANY = "an entry beyond those that are read; it was left out"
-_NO_QUERY = "a sub-query that needs an unknown one; the need was left out"
-_NO_ROOM = "a memory to keep that does not fit; it was left out"
+_NO_RECORD = "an answer without its record; code recognised the message"
 
 
-class Assessment(msgspec.Struct, frozen=True):
-    """The Decayer's first tier: a model's uncertainty (0 to 1), what is missing, and what each topic covers.
+class Conversed(msgspec.Struct, frozen=True):
+    """What a model said about a message.
 
-    The similarity of a cluster is 0, as a model does not know cosines.
+    Attributes:
+        answer: Its answer; empty if it was not asked for one.
+        recognition: What it recognised; ``None`` if code must do so.
+        uncertainty: How uncertain it is of the answer, from 0 to 1: the Decayer's first tier.
+        missing: What is to be looked up.
     """
 
-    uncertainty: float
+    answer: str = ""
+    recognition: Recognition | None = None
+    uncertainty: float = 0.0
     missing: tuple[str, ...] = ()
-    clusters: tuple[ClusterAssessment, ...] = ()
 
 
 class Reflection(msgspec.Struct, frozen=True):
@@ -76,88 +81,80 @@ class Reflection(msgspec.Struct, frozen=True):
     judge: float = -1.0
 
 
-def recognition(
-    reply: Reply, shown: Sequence[ShownMemory], said: str, topics: Collection[str]
-) -> tuple[Recognition, Faults]:
-    """Parse what a model recognised in a message, when it was shown these memories and ids of topics."""
-    answer = _ReplyObject(reply, prompts.RECOGNIZE, "input_type")
-    kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
-    if kind is None:
-        answer.amiss[_UNKNOWN_TYPE] += 1
-    action, topic, summary = _topic(answer, topics)
-    read = Recognition(
-        input_type=kind or "statement",
-        rule=answer.raw.get("rule") is True,
-        memories=_memories(answer, said),
-        utilities=answer.utilities(shown),
-        reward=answer.score(answer.raw.get("reward", 0), lowest=-1.0) or 0.0,
-        topic_action=action,
-        topic=topic,
-        topic_summary=summary,
-    )
+def conversed(
+    reply: Reply, asked: str, parts: Collection[str], said: str, topics: Collection[Topic]
+) -> tuple[Conversed, Faults]:
+    """Parse an answer to :func:`~agentx.synthesis.cognition.prompts.message`.
+
+    An answer in plain text is accepted, and one of a broken object if it is whole; they lack the other parts.
+    """
+    try:
+        answer = _ReplyObject(reply, asked)
+    except AnswerUnreadable:
+        plain = spoken(reply)
+        if asked != prompts.ANSWER or not plain.whole:
+            raise
+        lacks = (f"{reply.model} gave {_NO_RECORD}.",) if prompts.RECOGNIZED in parts else ()
+        return Conversed(plain.text), lacks
+    text = answer.raw.get(prompts.ANSWER)
+    if not isinstance(text, str) or not text.strip():
+        text = reply.text if reply.tool_calls or not is_object(reply.text) else ""
+    text = encodable(text[:MAX_CHARACTERS])
+    if asked == prompts.ANSWER and not text.strip():
+        raise AnswerUnreadable(f"the answer of {reply.model} lacks `answer`")
+    recognition = None
+    if prompts.RECOGNIZED in parts:
+        if "input_type" in answer.raw:
+            recognition = _recognition(answer, said, topics)
+        elif asked == prompts.ANSWER:
+            answer.amiss[_NO_RECORD] += 1
+        else:
+            raise AnswerUnreadable(f"the answer of {reply.model} lacks `input_type`")
+    missing, uncertainty = tuple[str, ...](), 0.0
+    if prompts.ASSESSED in parts:
+        missing = answer.texts("missing", MAX_MISSING)
+        uncertainty = answer.score(answer.raw.get("uncertainty", 1.0 if missing else 0.0)) or 0.0
+    read = Conversed(text.strip(), recognition, uncertainty, missing)
     return read, answer.faults()
 
 
-def assessment(reply: Reply, buffer: Sequence[ShownMemory]) -> tuple[Assessment, Faults]:
-    """Parse how uncertain a model is."""
-    answer = _ReplyObject(reply, prompts.ASSESS, "uncertainty")
-    uncertainty = answer.score(answer.raw["uncertainty"])
-    if uncertainty is None:
-        raise AnswerUnreadable(f"the `uncertainty` of {reply.model} is not a number from 0 to 1")
-    held = Counter(memory.topic for memory in buffer)
-    clusters: dict[str, ClusterAssessment] = {}
-    for row in answer.objects("clusters", MAX_IDS):
-        topic = answer.id(row.get("topic", ""))
-        coverage = answer.score(row.get("coverage"))
-        if topic not in held:
-            answer.amiss[_NOT_SHOWN] += 1
-        elif coverage is not None:
-            clusters.setdefault(topic, ClusterAssessment(topic, held[topic], coverage, 0.0))
-    missing = answer.texts("missing", MAX_MISSING)
-    return Assessment(uncertainty, missing, tuple(clusters.values())), answer.faults()
+class Spoken(msgspec.Struct, frozen=True):
+    """The text of an answer as far as it has arrived, and whether it is whole."""
+
+    text: str
+    whole: bool = False
 
 
-def expansion(reply: Reply) -> tuple[tuple[QueryNode, ...], Faults]:
-    """Parse sub-queries; their needs refer only to existing sub-queries, and may be circular."""
-    answer = _ReplyObject(reply, prompts.EXPAND, "queries")
-    found: dict[str, QueryNode] = {}
-    for place, row in enumerate(answer.objects("queries", MAX_QUERIES), start=1):
-        text = answer.words(row.get("text"))
-        name = answer.id(row.get("id")) or f"q{place}"
-        if not text or name in found:
-            answer.amiss[_NO_ENTRY] += 1
-            continue
-        needs = row.get("needs") or []
-        needs = needs[:MAX_NEEDS] if isinstance(needs, list) else [needs]
-        found[name] = QueryNode(name, text, tuple(dict.fromkeys(map(answer.id, needs))))
-    if not found:
-        raise AnswerUnreadable(f"the `queries` of {reply.model} hold nothing to search for")
-    for name, node in found.items():
-        known = tuple(need for need in node.needs if need in found)
-        answer.amiss[_NO_QUERY] += len(node.needs) - len(known)
-        found[name] = msgspec.structs.replace(node, needs=known)
-    return tuple(found.values()), answer.faults()
+def spoken(reply: Reply) -> Spoken:
+    """Return the text of an answer that is not a readable object: plain text, or what its text tells."""
+    raw = next((call.arguments for call in reply.tool_calls if call.name == prompts.ANSWER), "") or reply.text
+    if is_object(raw):
+        return answer_so_far(raw)
+    text = encodable(raw[:MAX_CHARACTERS]).strip()
+    return Spoken(text, bool(text))
 
 
-def curation(
-    reply: Reply, memories: Sequence[ShownMemory], max_tokens: int
-) -> tuple[tuple[str, ...], Faults]:
-    """Parse which memories to keep, in order, as far as the token budget allows."""
-    answer = _ReplyObject(reply, prompts.CURATE, "keep")
-    shown = {memory.id: memory for memory in memories}
-    named = dict.fromkeys(answer.id(row) for row in answer.rows("keep", MAX_IDS))
-    known = [name for name in named if name in shown]
-    if (named or answer.faults()) and not known:
-        raise AnswerUnreadable(f"{reply.model} keeps nothing that it was shown")
-    answer.amiss[_NOT_SHOWN] += len(named) - len(known)
-    kept: list[str] = []
-    left = max_tokens
-    for name in known:
-        if (size := prompts.tokens_of(shown[name])) <= left:
-            kept.append(name)
-            left -= size
-    answer.amiss[_NO_ROOM] += len(known) - len(kept)
-    return tuple(kept), answer.faults()
+def is_object(raw: str) -> bool:
+    """Return whether a text begins like a JSON object, perhaps in a code fence."""
+    return raw.lstrip()[:1] in {"{", "[", "`"}
+
+
+def lacks_nothing(raw: str) -> bool:
+    """Return whether the start of an object says that nothing is missing."""
+    return bool(_NOTHING_MISSING.search(raw))
+
+
+def answer_so_far(raw: str) -> Spoken:
+    r"""Return the value of ``answer`` in a JSON object of which only the start has arrived.
+
+    >>> answer_so_far('{"missing": [], "answer": "It is \\u00e9t\\')
+    Spoken(text='It is ét', whole=False)
+    """
+    found = _SPOKEN.search(raw)
+    if found is None:
+        return Spoken("")
+    text: str = json.loads(f'"{found[1]}"', strict=False)
+    return Spoken(encodable(text.rstrip("".join(map(chr, range(0xD800, 0xDC00))))), bool(found[2]))
 
 
 def reflection(reply: Reply, shown: Sequence[ShownMemory]) -> tuple[Reflection, Faults]:
@@ -170,6 +167,23 @@ def reflection(reply: Reply, shown: Sequence[ShownMemory]) -> tuple[Reflection, 
         judge=-1.0 if judge is None else judge,
     )
     return read, answer.faults()
+
+
+def _recognition(answer: "_ReplyObject", said: str, topics: Collection[Topic]) -> Recognition:
+    """Parse what a model recognised in a message, when it was shown these topics."""
+    kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
+    if kind is None:
+        answer.amiss[_UNKNOWN_TYPE] += 1
+    action, topic, summary = _topic(answer, topics)
+    return Recognition(
+        input_type=kind or "statement",
+        rule=answer.raw.get("rule") is True,
+        memories=_memories(answer, said),
+        reward=answer.score(answer.raw.get("reward", 0), lowest=-1.0) or 0.0,
+        topic_action=action,
+        topic=topic,
+        topic_summary=summary,
+    )
 
 
 def _memories(answer: "_ReplyObject", said: str) -> tuple[Extracted, ...]:
@@ -192,24 +206,18 @@ def _memories(answer: "_ReplyObject", said: str) -> tuple[Extracted, ...]:
     return tuple(found.values())
 
 
-def _topic(answer: "_ReplyObject", topics: Collection[str]) -> tuple[TopicAction, str, str]:
-    """Return action, id and summary of a topic; no action if they do not fit together."""
-    raw = answer.raw.get("topic") or {}
-    if not isinstance(raw, dict):
-        answer.amiss[_NO_ENTRY] += 1
+def _topic(answer: "_ReplyObject", topics: Collection[Topic]) -> tuple[TopicAction, str, str]:
+    """Return action, id and summary of a topic; a text that is not a known topic names a new one."""
+    text = answer.words(answer.raw.get("topic", ""), prompts.SUMMARY_CHARACTERS).strip("[] ")
+    for known in topics:
+        if text and text.casefold() in {known.id.casefold(), one_line(known.summary).casefold()}:
+            return "none", known.id, known.summary
+    if not text:
         return "none", "", ""
-    action = _ACTIONS.get(answer.words(raw.get("action", "none")).lower())
-    summary = answer.words(raw.get("summary"), prompts.SUMMARY_CHARACTERS)
-    name = answer.id(raw.get("id", ""))
-    if action == "create" and summary:
-        return action, "", summary
-    if name and name not in topics:
+    if _ID.fullmatch(text):
         answer.amiss[_NOT_SHOWN] += 1
         return "none", "", ""
-    if action == "update" and name and summary:
-        return action, name, summary
-    answer.amiss[_NO_ENTRY] += action != "none"
-    return "none", name, ""
+    return "create", "", text
 
 
 class _ReplyObject:
@@ -219,7 +227,7 @@ class _ReplyObject:
         self.raw = object_of(reply, tool)
         self.amiss: Counter[str] = Counter()
         self._model = reply.model
-        if not self.raw.keys() & set(parts):
+        if parts and not self.raw.keys() & set(parts):
             raise AnswerUnreadable(f"the answer of {reply.model} lacks `{'`, `'.join(parts)}`")
 
     def faults(self) -> Faults:

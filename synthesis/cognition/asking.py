@@ -6,21 +6,31 @@ reported, too.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
 
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.cognition import answers, prompts
-from agentx.synthesis.cognition.answers import Assessment, Faults, Reflection
-from agentx.synthesis.cognition.metrics import QueryNode
-from agentx.synthesis.cognition.prompts import ShownMemory, Topic, fitting
-from agentx.synthesis.cognition.recognizer import Recognition
-from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, Tempered, Usage
-from agentx.synthesis.model.structured import MAX_CHARACTERS, ask, reply_of
+from agentx.synthesis.cognition.answers import Conversed, Faults, Reflection
+from agentx.synthesis.cognition.prompts import Shown, ShownMemory, fitting
+from agentx.synthesis.model.port import (
+    CallPart,
+    ChatMessage,
+    ModelClient,
+    ModelError,
+    Reply,
+    Tempered,
+    TextPart,
+    ToolSchema,
+    Usage,
+)
+from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable, ask, reply_of
 
 FAULT_CHARACTERS = 300
+
+MAX_STREAMED = 20_000
+"""Maximum characters of a reply that are passed on as they arrive; the rest comes with the whole answer."""
 
 T = TypeVar("T")
 
@@ -31,84 +41,90 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
     Attributes:
         answer: The validated answer; ``None`` if the deterministic form must be used.
         faults: What was wrong, one sentence each, for :class:`agentx.synthesis.cognition.metrics.Metrics`.
+        calls: Number of calls.
+        failed: Whether there was no reply at all, as the model could not be reached or refused.
     """
 
     answer: T | None
     usage: Usage = Usage()
     faults: Faults = ()
+    calls: int = 1
+    failed: bool = False
 
 
-def recognize(
+Told = Callable[[str], None]
+"""Called with an answer as far as it has arrived."""
+
+
+def converse(
     model: ModelClient,
+    asked: str,
     said: str,
-    buffer: Sequence[ShownMemory],
-    topics: Sequence[Topic],
-    *,
-    response: str = "",
+    shown: Shown,
+    *parts: str,
     deadline: float,
-) -> Asked[Recognition]:
-    """Ask a model for the type of a message and what to remember from it.
+    temperature: float | None = None,
+    told: Told | None = None,
+) -> Asked[Conversed]:
+    """Ask a model about a message, for an answer or a recognition, and for ``parts`` in the same reply.
 
-    Of the buffer, as many memories are shown as fit, those with the highest decay scores first. Topics are
-    given oldest first; ``deadline`` is a value of ``time.monotonic()``.
+    With :data:`~agentx.synthesis.cognition.prompts.ASSESSED` among the parts, ``told`` is called only for an
+    answer of which nothing is missing. ``deadline`` is a value of ``time.monotonic()``.
     """
-    topics = topics[-prompts.MAX_TOPICS :]
+    topics = shown.topics[-prompts.MAX_TOPICS :]
     return _ask(
-        model,
-        prompts.RECOGNIZE,
-        buffer,
-        lambda shown: prompts.recognize(said, shown, topics, response),
-        lambda reply, shown: answers.recognition(reply, shown, said, {topic.id for topic in topics}),
+        _tempered(model, temperature),
+        asked,
+        prompts.message(asked, said, msgspec.structs.replace(shown, topics=topics), *parts),
+        prompts.shape(asked, *parts),
+        lambda reply: answers.conversed(reply, asked, parts, said, topics),
         deadline,
+        _Arriving(told, whole=prompts.ASSESSED in parts) if told else None,
     )
 
 
-def assess(
-    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
-) -> Asked[Assessment]:
-    """Ask a model whether the memories suffice for a question: the Decayer's first tier."""
-    asked = partial(prompts.about, prompts.ASSESS, question)
-    return _ask(model, prompts.ASSESS, buffer, asked, answers.assessment, deadline)
-
-
-def expand(
-    model: ModelClient, question: str, buffer: Sequence[ShownMemory], deadline: float
-) -> Asked[tuple[QueryNode, ...]]:
-    """Ask a model what to look up for a question; its sub-queries may need each other in a circle."""
-    asked = partial(prompts.about, prompts.EXPAND, question)
-    return _ask(model, prompts.EXPAND, buffer, asked, lambda reply, _: answers.expansion(reply), deadline)
-
-
-def curate(
-    model: ModelClient, question: str, memories: Sequence[ShownMemory], max_tokens: int, deadline: float
-) -> Asked[tuple[str, ...]]:
-    """Ask a model for the ids of the memories a question needs, most needed first, within a token budget."""
-    asked = partial(prompts.about, prompts.CURATE, question, room=max_tokens)
-    read = partial(answers.curation, max_tokens=max_tokens)
-    return _ask(model, prompts.CURATE, memories, asked, read, deadline)
-
-
 def reflect(
-    model: ModelClient, question: str, answer: str, buffer: Sequence[ShownMemory], deadline: float
+    model: ModelClient,
+    question: str,
+    answer: str,
+    said: str,
+    buffer: Sequence[ShownMemory],
+    deadline: float,
 ) -> Asked[Reflection]:
-    """Ask a model what to learn from an answer: the second pass of the Recognizer."""
-    asked = partial(prompts.about, prompts.REFLECT, question, answer=answer)
-    return _ask(model, prompts.REFLECT, buffer, asked, answers.reflection, deadline)
+    """Ask a model what to learn from an answer: the second pass of the Recognizer.
+
+    ``said`` is what the user said of it; empty for nothing.
+    """
+    shown, left_out = fitting(buffer)
+    asked = _ask(
+        model,
+        prompts.REFLECT,
+        prompts.reflection(question, answer, said, shown),
+        prompts.shape(prompts.REFLECT),
+        lambda reply: answers.reflection(reply, shown),
+        deadline,
+    )
+    return msgspec.structs.replace(asked, faults=(left_out, *asked.faults)) if left_out else asked
 
 
 def respond(
-    model: ModelClient, question: str, prompt: str, temperature: float, deadline: float
+    model: ModelClient,
+    said: str,
+    prompt: str,
+    temperature: float,
+    deadline: float,
+    told: Told | None = None,
 ) -> Asked[str]:
-    """Ask a model to answer a message, at a temperature if the model supports it.
+    """Ask a model to answer a message in plain text, at a temperature if the model supports it.
 
     The prompt comes from :func:`agentx.synthesis.cognition.prompts.response`.
     """
-    asked = [ChatMessage("system", prompt), ChatMessage("user", question)]
+    asked = [ChatMessage("system", prompt), ChatMessage("user", said)]
+    arriving = _Arriving(told, plain=True) if told else None
     try:
-        tempered = model.tempered(temperature) if isinstance(model, Tempered) else model
-        reply = reply_of(tempered, asked, (), deadline)
+        reply = reply_of(_tempered(model, temperature), asked, (), deadline, arriving)
     except ModelError as error:
-        return Asked(None, error.usage, (_failed("respond", error),))
+        return Asked(None, error.usage, (_failed("respond", error),), failed=True)
     text = encodable(reply.text[:MAX_CHARACTERS]).strip()
     if not text:
         return Asked(None, reply.usage, (f"{reply.model} answered with nothing.",))
@@ -117,29 +133,68 @@ def respond(
     return Asked(text, reply.usage, faults)
 
 
+class _Arriving:
+    """Passes on an answer as its parts arrive.
+
+    Args:
+        told: Called with the answer so far.
+        plain: Whether the text is the answer; otherwise it is in an object.
+        whole: Whether to wait until the object says that nothing is missing.
+    """
+
+    def __init__(self, told: Told, *, plain: bool = False, whole: bool = False) -> None:
+        self._told, self._plain, self._whole = told, plain, whole
+        self._raw = self._said = ""
+
+    def __call__(self, part: TextPart | CallPart) -> None:
+        self._raw += part.text if isinstance(part, TextPart) else part.arguments
+        if len(self._raw) > MAX_STREAMED:
+            return
+        if not self._plain and (
+            not answers.is_object(self._raw) or (self._whole and not answers.lacks_nothing(self._raw))
+        ):
+            return
+        text = self._raw.strip() if self._plain else answers.answer_so_far(self._raw).text
+        if len(text) > len(self._said):
+            self._said = text
+            self._told(text)
+
+
+def _tempered(model: ModelClient, temperature: float | None) -> ModelClient:
+    return model.tempered(temperature) if temperature is not None and isinstance(model, Tempered) else model
+
+
 def _ask(
     model: ModelClient,
     what: str,
-    buffer: Sequence[ShownMemory],
-    asked: Callable[[Sequence[ShownMemory]], list[ChatMessage]],
-    read: Callable[[Reply, Sequence[ShownMemory]], tuple[T, Faults]],
+    asked: Sequence[ChatMessage],
+    shape: ToolSchema,
+    read: Callable[[Reply], tuple[T, Faults]],
     deadline: float,
+    arrived: Callable[[TextPart | CallPart], None] | None = None,
 ) -> Asked[T]:
-    """Ask about the memories that fit."""
-    shown, left_out = fitting(buffer)
-    before = (left_out,) if left_out else ()
+    """Ask, and once more if the answer cannot be read."""
+    replies = 0
+
+    def counted(reply: Reply) -> tuple[T, Faults]:
+        nonlocal replies
+        replies += 1
+        return read(reply)
+
     try:
         (answer, faults), usage = ask(
-            model,
-            asked(shown),
-            prompts.shape(what),
-            lambda reply: read(reply, shown),
-            prompts.repair(),
-            deadline=deadline,
+            model, asked, shape, counted, prompts.repair(), deadline=deadline, arrived=arrived
         )
     except ModelError as error:
-        return Asked(None, error.usage, (*before, _failed(what, error)))
-    return Asked(answer, usage, (*before, *faults))
+        unread = isinstance(error, AnswerUnreadable)
+        return Asked(
+            None,
+            error.usage,
+            (_failed(what, error),),
+            calls=replies + (not unread),
+            failed=not replies,
+        )
+    return Asked(answer, usage, faults, calls=replies)
 
 
 def _failed(what: str, error: ModelError) -> str:

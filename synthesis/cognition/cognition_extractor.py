@@ -10,7 +10,7 @@ import msgspec
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.cognition_events import Interacted, Level, Recognized
 from agentx.storage.events.types import Event
-from agentx.storage.text import shorten
+from agentx.storage.text import folded, shorten
 from agentx.synthesis.cognition.speakers import SAID_BY, speaker
 from agentx.synthesis.memory.conclusions import Change, Patch
 from agentx.synthesis.memory.items import (
@@ -40,6 +40,8 @@ LEVELS: dict[str, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", 
 
 OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
 """Relations: from a memory to its topic, from knowledge to its episode, and from an episode to knowledge."""
+
+_NOTES = ("knowledge", "episode", "decision", "situation")
 
 MOST_LINKS = 24
 """Maximum number of links between an item and the items of the same message."""
@@ -80,7 +82,10 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         kind, sort = KINDS[one.level]
         since = min((when for by, when, _, _ in ended if by == number and when > event.at), default="")
         detail = NoteDetail(sort=sort, valid_from=since)
-        made.append(ledger.add(Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=detail)))
+        note = Note(kind=kind, text=one.text, evidence=place, trust=trust, detail=detail)
+        former = _former(ledger, note) if read.again else []
+        same = [item for item in former if folded(item.text) == folded(one.text)]
+        made.append(same[0] if same else ledger.add(note, former))
     known = [item for item in made if sort_of(item) == "knowledge"]
     happened = [item for item in made if item.kind == "episode"]
     for number, item in enumerate(made):
@@ -91,11 +96,23 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
         links += [Link("supersedes", old.id) for at, _, old, _ in ended if at == number]
-        if links:
-            ledger.patch(Patch(id=item.id, links=(*item.links, *links)))
+        if fresh := [link for link in links if link not in item.links]:
+            ledger.patch(Patch(id=item.id, links=(*item.links, *fresh)))
     for number, when, old, rest in ended:
         _supersede(ledger, old, made[number], when, rest)
     return tuple(ledger.changes)
+
+
+def _former(ledger: Ledger, note: Note) -> list[MemoryItem]:
+    """Return the memories of an earlier reading of the same words, which a note replaces."""
+    place, known = note.evidence, ledger.standing("knowledge", "episode")
+    return [
+        item
+        for item in (*known, *ledger.standing("knowledge", "episode", status="dormant"))
+        if sort_of(item) in ("knowledge", "episode") and item.created_seq and not item.by_hand
+        for one in item.evidence[:1]
+        if one.seq == place.seq and one.start < place.end and place.start < one.end
+    ]
 
 
 def _ended(
@@ -108,7 +125,12 @@ def _ended(
     found = []
     for one in read.outdated:
         old = state.items.get(one.memory)
-        if old is None or sort_of(old) not in LEVELS or old.status not in ("active", "dormant"):
+        if (
+            old is None
+            or sort_of(old) not in LEVELS
+            or old.status not in ("active", "dormant")
+            or not old.evidence
+        ):
             continue
         if not 0 <= one.by < len(read.memories) or old.by_hand:
             continue
@@ -116,7 +138,17 @@ def _ended(
         theirs = old.trust in ("agent", "material")
         if (theirs or sender == "user") and (trust != "material" or old.trust == "material"):
             found.append((one.by, one.since or event.at, old, one.rest))
+            found += [(one.by, one.since or event.at, same, "") for same in _repeated(state, old)]
     return found
+
+
+def _repeated(state: State, old: MemoryItem) -> Iterator[MemoryItem]:
+    """Yield the notes that another extractor took of the same words."""
+    for item in state.items.values():
+        same = item.text == old.text and item.evidence[:1] and item.evidence[0].seq == old.evidence[0].seq
+        stands = item.status in ("active", "dormant", "candidate") and not item.by_hand
+        if same and stands and item.id != old.id and item.kind in _NOTES:
+            yield item
 
 
 def _supersede(ledger: Ledger, old: MemoryItem, new: MemoryItem, when: str, rest: str) -> None:

@@ -1,6 +1,6 @@
 """The configuration of a cognitive agent, with the names of the source's table."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,6 +27,8 @@ class ExecutorConfig(BaseModel):
         k_recent_context: Number of them that are included in the prompt.
         uncertainty_threshold: A tier above this is uncertain; memories are fetched only if both tiers are.
         buffer_tokens: Token budget of the buffer in the prompt.
+        reflect_on: When a model is asked what to learn from an answer: after feedback that finds fault,
+            always, or never.
         activation_k: Number of memories fetched per sub-query.
         log_intermediate_data: Write ``intermediate_<run_id>.json``.
         log_decay_curves: Write the decay of each memory.
@@ -51,6 +53,7 @@ class ExecutorConfig(BaseModel):
     k_recent_context: Annotated[int, Effect.HARMLESS] = Field(default=10, ge=0, le=50)
     uncertainty_threshold: Annotated[float, Effect.HARMLESS] = Field(default=0.5, ge=0, le=1)
     buffer_tokens: Annotated[int, Effect.HARMLESS] = Field(default=2_000, gt=0)
+    reflect_on: Annotated[Literal["feedback", "always", "never"], Effect.HARMLESS] = "feedback"
     activation_k: Annotated[int, Effect.HARMLESS] = Field(default=100, ge=1, le=1_000)
     log_intermediate_data: Annotated[bool, Effect.HARMLESS] = False
     log_decay_curves: Annotated[bool, Effect.HARMLESS] = False

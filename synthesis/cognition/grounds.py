@@ -57,7 +57,7 @@ def grounded(read: Recognition, said: str, model: str) -> Recognition:
         msgspec.structs.replace(
             one,
             quote="" if said[one.start : one.end] == one.text else said[one.start : one.end][:MAX_QUOTE],
-            trust=trust_of(said, one, "user") if model and one.end else "",
+            trust=trust_of(said, one, "user") if model and one.end else one.trust,
         )
         for one in read.memories
     )

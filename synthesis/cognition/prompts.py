@@ -3,7 +3,7 @@
 Text of others is put on one line after a dash, or on lines after ``>``, so that it cannot pass for a section.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -14,11 +14,14 @@ from agentx.synthesis.language.tokens import count_tokens
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
 
-RECOGNIZE, ASSESS, EXPAND, CURATE, REFLECT = "recognize", "assess", "expand", "curate", "reflect"
+ANSWER, RECOGNIZE, REFLECT = "answer", "recognize", "reflect"
 """The questions to a model, which are also the names of the answering tools; calling a tool runs nothing."""
 
-VERSION = 1
-"""Version of the instruction files; a file whose text changes gets the next number in its name."""
+RECOGNIZED, ASSESSED = "recognized", "assessed"
+"""Parts of an answer that are described, and shaped, in files of their own."""
+
+VERSIONS = {ANSWER: 1, RECOGNIZE: 2, REFLECT: 2, RECOGNIZED: 1, ASSESSED: 1, "respond": 2, "repair": 1}
+"""Versions of the instruction files; a file whose text changes gets the next number in its name."""
 
 WINDOW_TOKENS = 16_000
 """Maximum tokens of the buffer that are shown to a model."""
@@ -27,13 +30,12 @@ MEMORY_CHARACTERS = 1_200
 MESSAGE_CHARACTERS = 16_000
 EXCHANGE_CHARACTERS = 600
 SUMMARY_CHARACTERS = 300
-MAX_TOPICS = 50
+MAX_TOPICS = 12
+"""Maximum number of topics that are shown, the latest."""
 
 _ABOUT = {
+    ANSWER: "Answer the message, and record what is to be remembered of it.",
     RECOGNIZE: "Record of which kind a message is and what of it is to be remembered.",
-    ASSESS: "Record whether the memories at hand are enough for the answer.",
-    EXPAND: "Record what is to be looked up.",
-    CURATE: "Record which memories the answer needs.",
     REFLECT: "Record what is to be learned of an answer.",
 }
 _LEVELS: tuple[tuple[Level, str], ...] = (
@@ -75,10 +77,35 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A K-entry in words: the user's message and the answer."""
+    """A K-entry in words: the user's message and the answer.
+
+    Attributes:
+        at: The date of the message, formatted for display.
+        ids: The memories that rest on the message; they are not shown a second time.
+    """
 
     message: str
     answer: str = ""
+    at: str = ""
+    ids: tuple[str, ...] = ()
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is shown about a message.
+
+    Attributes:
+        memories: All of these are shown (see :func:`fitting`).
+        recent: Interactions, oldest first.
+        topics: Oldest first; the latest :data:`MAX_TOPICS` are shown.
+        demands: What the user demands.
+        today: The date of the message, formatted for display.
+    """
+
+    memories: Sequence[ShownMemory] = ()
+    recent: Sequence[Exchange] = ()
+    topics: Sequence[Topic] = ()
+    demands: Sequence[str] = ()
+    today: str = ""
 
 
 def fitting(
@@ -112,77 +139,95 @@ def tokens_of(memory: ShownMemory) -> int:
     return count_tokens(_memory(memory))
 
 
-def shape(asked: str) -> ToolSchema:
-    """Return the schema of an answer, as a tool."""
-    return ToolSchema(asked, _ABOUT[asked], parameters(f"cognition-{asked}-v{VERSION}.json"))
+def shape(asked: str, *parts: str) -> ToolSchema:
+    """Return the schema of an answer, as a tool; ``parts`` are those described in files of their own."""
+    if asked == REFLECT:
+        return ToolSchema(asked, _ABOUT[asked], parameters(_file(asked, "json")))
+    properties = parameters(_file(ASSESSED, "json")) if ASSESSED in parts else {}
+    properties |= {ANSWER: {"type": "string"}} if asked == ANSWER else {}
+    properties |= parameters(_file(RECOGNIZED, "json")) if RECOGNIZED in parts else {}
+    return ToolSchema(
+        asked, _ABOUT[asked], {"type": "object", "properties": properties, "required": list(properties)}
+    )
 
 
 def repair() -> str:
     """Return the message for an unreadable answer, with ``{error}`` for the fault."""
-    return prompt(f"cognition-repair-v{VERSION}.md")
+    return prompt(_file("repair"))
 
 
-def recognize(
-    said: str, buffer: Sequence[ShownMemory], topics: Sequence[Topic], response: str
-) -> list[ChatMessage]:
-    """Build the question about the type of a message; the latest :data:`MAX_TOPICS` topics are shown."""
-    listed = [f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}" for topic in topics]
-    return _asked(
-        RECOGNIZE,
+def message(asked: str, said: str, shown: Shown, *parts: str) -> list[ChatMessage]:
+    """Build the question about a message: what is to be answered, or to be remembered of it.
+
+    The parts of the answer are those of :func:`shape`.
+    """
+    instructions = [prompt(_file(name)).rstrip() for name in (asked, *parts)]
+    listed = [
+        f"- [{topic.id}] {one_line(topic.summary)[:SUMMARY_CHARACTERS]}"
+        for topic in (shown.topics if RECOGNIZED in parts else ())
+    ]
+    matter = [
         ("Topics", listed[-MAX_TOPICS:]),
-        ("Memories", map(_memory, buffer)),
-        ("What the agent answered last", _quoted(response)),
+        *_known(shown, ids=True),
         ("Message", _quoted(said)),
-    )
+    ]
+    return [
+        ChatMessage("system", f"{instructions[0]}\n" + "\n".join(instructions[1:])),
+        ChatMessage("user", "\n\n".join(_sections(matter, empty=""))),
+    ]
 
 
-def about(
-    asked: str,
-    question: str,
-    memories: Sequence[ShownMemory],
-    *,
-    answer: str | None = None,
-    room: int | None = None,
-) -> list[ChatMessage]:
-    """Build a question about memories: whether they suffice, what to look up, to keep or to learn.
-
-    ``answer`` is the one to learn from, ``room`` the token budget of the memories to keep.
-    """
-    parts: list[tuple[str, Iterable[str]]] = [("Question", _quoted(question))]
-    if room is not None:
-        needed = sum(map(tokens_of, memories))
-        parts.append(("Room", [f"{room:,} tokens; all of the memories take {needed:,}."]))
-    if answer is not None:
-        parts.append(("Answer", _quoted(answer)))
-    return _asked(asked, *parts, ("Memories", map(_memory, memories)))
+def reflection(question: str, answer: str, said: str, memories: Sequence[ShownMemory]) -> list[ChatMessage]:
+    """Build the question what to learn from an answer, of which the user may have said something."""
+    parts: list[tuple[str, Iterable[str]]] = [("Question", _quoted(question)), ("Answer", _quoted(answer))]
+    parts += [("What the user said of it", _quoted(said))] if said else []
+    matter = "\n\n".join(_sections([*parts, ("Memories", map(_memory, memories))], empty="None."))
+    return [ChatMessage("system", prompt(_file(REFLECT))), ChatMessage("user", matter)]
 
 
-def response(buffer: Sequence[ShownMemory], recent: Sequence[Exchange], demands: Sequence[str]) -> str:
-    """Build the prompt for answering a message; empty sections are left out.
+def response(shown: Shown) -> str:
+    """Build the system prompt for answering a message in plain text; empty sections are left out."""
+    return "\n\n".join([prompt(_file("respond")).rstrip(), *_sections(_known(shown), empty="")])
 
-    All given memories are included (see :func:`fitting`), with a section for each level. Interactions come
-    oldest first.
-    """
-    turns = [turn for one in recent for turn in (("User", one.message), ("You", one.answer))]
-    spoken = [(who, clip(one_line(text), EXCHANGE_CHARACTERS)) for who, text in turns]
-    parts: list[tuple[str, Iterable[str]]] = [
-        ("What the user demands", [f"- {one_line(demand)}" for demand in demands]),
+
+def _file(name: str, suffix: str = "md") -> str:
+    return f"cognition-{name}-v{VERSIONS[name]}.{suffix}"
+
+
+def _known(shown: Shown, *, ids: bool = False) -> list[tuple[str, Iterable[str]]]:
+    """Return the sections of what is known, with a section for each level of memories."""
+    told = {name for one in shown.recent for name in one.ids}
+    told |= {topic.id for topic in shown.topics} if ids else set()
+    rest = [one for one in shown.memories if one.id not in told]
+    return [
+        ("Today", [f"- {one_line(shown.today)}"] if shown.today else []),
+        ("What the user demands", [f"- {one_line(demand)}" for demand in shown.demands]),
         *(
             (
                 title,
-                [f"- {_dated(one)}" for one in sorted(buffer, key=lambda one: one.at) if one.level == level],
+                [
+                    f"- [{one.id}] {_dated(one)}" if ids else f"- {_dated(one)}"
+                    for one in rest
+                    if one.level == level
+                ],
             )
             for level, title in _LEVELS
         ),
-        ("The conversation so far", [f"- {who}: {text}" for who, text in spoken if text or who == "User"]),
+        ("The conversation so far", _spoken(shown.recent, ids=ids)),
     ]
-    return "\n\n".join([prompt(f"cognition-respond-v{VERSION}.md").rstrip(), *_sections(parts, empty="")])
 
 
-def _asked(asked: str, *parts: tuple[str, Iterable[str]]) -> list[ChatMessage]:
-    instructions = prompt(f"cognition-{asked}-v{VERSION}.md")
-    matter = "\n\n".join(_sections(parts, empty="None."))
-    return [ChatMessage("system", instructions), ChatMessage("user", matter)]
+def _spoken(recent: Sequence[Exchange], *, ids: bool) -> Iterator[str]:
+    """Yield the lines of a conversation, with each date once."""
+    day = ""
+    for one in recent:
+        if one.at and one.at != day:
+            day = one.at
+            yield f"- {one_line(day)}:"
+        marks = f" [{' '.join(one.ids)}]" if ids and one.ids else ""
+        yield f"- User{marks}: {clip(one_line(one.message), EXCHANGE_CHARACTERS)}"
+        if answer := one_line(one.answer):
+            yield f"- You: {clip(answer, EXCHANGE_CHARACTERS)}"
 
 
 def _sections(parts: Iterable[tuple[str, Iterable[str]]], empty: str) -> Iterable[str]:

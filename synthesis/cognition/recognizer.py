@@ -14,7 +14,7 @@ import msgspec
 
 from agentx.storage.events.cognition_events import Extracted, InputType, Outdated, TopicAction
 from agentx.storage.text import folded, one_line
-from agentx.synthesis.attribution.material import own_words
+from agentx.synthesis.attribution.material import REPORTED, material, own_words
 from agentx.synthesis.cognition.speakers import heading_length
 from agentx.synthesis.language.sentences import Span, sentences
 from agentx.synthesis.language.values import FITS, Wanted, names, values, wanted
@@ -174,6 +174,9 @@ def extract(text: str) -> tuple[Extracted, ...]:
     # The name at the head of a turn is the speaker's; the turn is still the sender's own words.
     head = heading_length(text)
     plain = " " * head + own_words(text[head:])
+    reported = [(head + one.start, head + one.end) for one in material(text[head:]) if one.sort == REPORTED]
+    for start, end in reported:  # not an order to follow, but told by the user all the same
+        plain = plain[:start] + text[start:end] + plain[end:]
     stated: list[Span] = []
     for one in sentences(plain):
         words = plain[one.start : one.end]

@@ -46,7 +46,7 @@ _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{4}-\d\d-\d\d\b"
     r"|\b(?:in|since|by|until|till|from|of|last|next|this|early|late|mid|to|for|through|before|after|during|around"
-    rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b"
+    rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b(?! \d)"
     rf"|\b(?:{_DAY}|yesterday|today|tonight|tomorrow|(?:mid)?weekend|christmas|easter)\b"
     rf"|\b(?:this|last|next) (?:morning|afternoon|evening|week|month|year|night|{_SEASON})\b"
     r"|\b(?:19|20)\d\d\b"
@@ -54,9 +54,9 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(
-    r"\b(?:\d{1,2}[:.]\d\d(?![\d.])|\d{1,2} ?(?:[ap]\.?m\b|o['’]clock)|noon|midnight"
+    r"\b(?:\d{1,2}[:.]\d\d(?!\.?\d)|\d{1,2} ?(?:[ap]\.?m\b|o['’]clock)|noon|midnight"
     r"|half (?:past )?\w+|quarter (?:to|past) \w+"
-    rf"|(?:at|after|before|until|till|by) (?:about |around )?(?:{_WORDS}|\d{{1,2}})\b"
+    rf"|(?:at|after|before|until|till|by) (?:about |around )?(?:{_WORDS}|\d{{1,2}})\b(?![:.]\d)"
     rf"(?!\s?(?:{_MONTH}|{_TIME_UNIT}|{_CURRENCY}|[a-z]+s\b)))",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"\b\d+[a-z]? [A-ZÀ-Þ]|\b[A-ZÀ-Þ]\w+ \d+[a-z]?\b")
-_RELATIVE = re.compile(
+RELATIVE = re.compile(
     r"\b(?:sister|brother|mother|mum|mom|father|dad|aunt(?:ie)?|uncle|cousin|nephew|niece|neighbou?r|friend"
     r"|colleague|boss|wife|husband|son|daughter|(?:boy|girl)friend|partner|grand\w+|twins|parents|family)\b",
     re.IGNORECASE,
@@ -175,7 +175,7 @@ def names(text: str, lower: Collection[str] = ()) -> Iterator[Value]:
     """
     for match in _NAME.finditer(text):
         word = re.sub(r"['’]s?$", "", match[0].rstrip(".-'’"))
-        low = word.casefold()
+        low = re.split(r"['’]", word.casefold())[0]
         if not word or _NO_NAME.fullmatch(word):
             continue
         begins = _BEGINS.search(text[: match.start()])
@@ -256,7 +256,7 @@ def fit(kind: Wanted, text: str, known: str, lower: Collection[str] = ()) -> flo
     if kind in ("person", "place"):
         named = any(one.text.casefold() not in low for one in names(text, lower))
         if kind == "person":
-            return 1.0 if named else 0.5 if _RELATIVE.search(text) else 0.0
+            return 1.0 if named else 0.5 if RELATIVE.search(text) else 0.0
         return (
             (1.0 if named else 0.7) if _PLACE.search(text) or _ADDRESS.search(text) else 0.4 if named else 0.0
         )

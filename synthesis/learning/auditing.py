@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from agentx.storage.events.cognition_events import Interacted
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.schedule_events import DuePassed
 from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
@@ -265,8 +266,8 @@ class _Day:
             case DirectiveFailed() as failure:
                 self._spend("director", failure, calls=1)
                 self.director.append(AuditedFailure(at=event.at, what="the director", why=failure.error))
-            case FieldExplained() as explained:
-                self._spend("fields", explained, calls=1)
+            case FieldExplained() | Interacted() as used:
+                self._use(event.actor, used)
             case DuePassed() as passed:
                 key = passed.schedule, passed.reason
                 times = passed.times + (self.passed[key].times if key in self.passed else 0)
@@ -304,10 +305,16 @@ class _Day:
             elif concluded.extractor == MAINTENANCE and change.id in before.items:
                 self.faded.setdefault(change.id, before.items[change.id])
 
+    def _use(self, actor: str, used: FieldExplained | Interacted) -> None:
+        if isinstance(used, Interacted):
+            self._spend(actor.replace(":", " "), used, calls=used.calls)
+        else:
+            self._spend("fields", used, calls=1)
+
     def _spend(
         self,
         component: str,
-        used: RunEnded | DirectiveIssued | DirectiveFailed | FieldExplained | Concluded,
+        used: RunEnded | DirectiveIssued | DirectiveFailed | FieldExplained | Concluded | Interacted,
         *,
         calls: int,
     ) -> None:

@@ -22,7 +22,16 @@ from typing import Any
 import msgspec
 
 from agentx.storage.text import encodable
-from agentx.synthesis.model.port import ChatMessage, ModelError, Reply, TextPart, ToolCall, ToolSchema, Usage
+from agentx.synthesis.model.port import (
+    CallPart,
+    ChatMessage,
+    ModelError,
+    Reply,
+    TextPart,
+    ToolCall,
+    ToolSchema,
+    Usage,
+)
 
 EXTRACT = 240
 """Maximum characters of a provider's message that an error quotes."""
@@ -116,7 +125,7 @@ class LiteLLMClient:
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
-    ) -> Iterator[TextPart | Reply]:
+    ) -> Iterator[TextPart | CallPart | Reply]:
         """Call the model; see :meth:`ModelClient.stream`. The time limit includes retries."""
         litellm = _litellm()
         request = self._request(litellm, messages, tools)
@@ -125,8 +134,7 @@ class LiteLLMClient:
             answer = _AnswerBuilder()
             try:
                 for chunk in self._chunks(litellm, request, deadline):
-                    if text := answer.add(chunk):
-                        yield TextPart(text)
+                    yield from answer.add(chunk)
                 yield answer.reply(self.name, _cost(litellm, self.name, answer.usage))
             except ModelError as error:
                 pause = self._backoff_s * 2**attempt
@@ -303,11 +311,11 @@ class _AnswerBuilder:
         self._calls: list[dict[str, Any]] = []
         self._finish = ""
 
-    def add(self, chunk: Any) -> str:
-        """Add a chunk and return its text in displayable form."""
+    def add(self, chunk: Any) -> Iterator[TextPart | CallPart]:
+        """Add a chunk and yield what it adds, in displayable form."""
         self.usage = getattr(chunk, "usage", None) or self.usage
         if not chunk.choices:
-            return ""
+            return
         choice = chunk.choices[0]
         self._finish = choice.finish_reason or self._finish
         for delta in choice.delta.tool_calls or ():
@@ -320,10 +328,13 @@ class _AnswerBuilder:
             call["id"] = call["id"] or delta.id or ""
             call["name"] = call["name"] or delta.function.name or ""
             call["arguments"] += delta.function.arguments or ""
+            if delta.function.arguments:
+                yield CallPart(encodable(delta.function.arguments))
         text = choice.delta.content or ""
         self._text.append(text)
         self.begun = self.begun or bool(text)
-        return encodable(text)
+        if text:
+            yield TextPart(encodable(text))
 
     def reply(self, model: str, cost_usd: float) -> Reply:
         """Return the complete answer, after its last chunk."""

@@ -53,6 +53,12 @@ class TextPart(msgspec.Struct, frozen=True):
     text: str
 
 
+class CallPart(msgspec.Struct, frozen=True):
+    """A part of the arguments of a tool call, as it arrives."""
+
+    arguments: str
+
+
 class Usage(msgspec.Struct, frozen=True):
     """The tokens and the cost of a call; ``cost_usd`` is 0 if the price is not known."""
 
@@ -89,8 +95,10 @@ class ModelClient(Protocol):
 
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
-    ) -> Iterator[TextPart | Reply]:
-        """Call the model; yield text as it arrives and end with exactly one :class:`Reply`.
+    ) -> "Iterator[TextPart | CallPart | Reply]":
+        """Call the model; yield parts as they arrive and end with exactly one :class:`Reply`.
+
+        A client may leave out the parts of tool calls, which the reply has too.
 
         Args:
             messages: The conversation.

@@ -11,7 +11,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
+from agentx.synthesis.model.port import (
+    CallPart,
+    ChatMessage,
+    ModelClient,
+    ModelError,
+    Reply,
+    TextPart,
+    ToolSchema,
+    Usage,
+)
 
 MAX_CHARACTERS = 400_000
 """Maximum length of an answer; a longer one counts as unreadable."""
@@ -34,6 +43,7 @@ def ask(
     repair: str,
     *,
     deadline: float,
+    arrived: Callable[[TextPart | CallPart], None] | None = None,
 ) -> tuple[T, Usage]:
     """Ask a model, and retry once if the answer cannot be read.
 
@@ -44,6 +54,7 @@ def ask(
         read: Parses a reply; raises :class:`AnswerUnreadable` if it cannot.
         repair: The message before the retry, with ``{error}`` for the error.
         deadline: Value of ``time.monotonic()`` by which the answer must have arrived.
+        arrived: Called with each part of the first answer as it arrives.
 
     Returns:
         The answer, and the total usage of the calls.
@@ -52,7 +63,7 @@ def ask(
         AnswerUnreadable: The second answer could not be read either.
         ModelError: The model could not be reached, or not in time. Both errors carry the usage.
     """
-    first = reply_of(model, asked, [shape], deadline)
+    first = reply_of(model, asked, [shape], deadline, arrived)
     try:
         return read(first), first.usage
     except AnswerUnreadable as error:
@@ -89,11 +100,16 @@ def object_of(reply: Reply, tool: str) -> dict[str, Any]:
 
 
 def reply_of(
-    model: ModelClient, asked: Sequence[ChatMessage], tools: Sequence[ToolSchema], deadline: float
+    model: ModelClient,
+    asked: Sequence[ChatMessage],
+    tools: Sequence[ToolSchema],
+    deadline: float,
+    arrived: Callable[[TextPart | CallPart], None] | None = None,
 ) -> Reply:
     """Return the complete reply of a model, by ``deadline`` on the clock of ``time.monotonic()``.
 
-    Raises :class:`ModelError` if the model was too late or failed in any way.
+    ``arrived`` is called with each part before it. Raises :class:`ModelError` if the model was too late or
+    failed in any way.
     """
     left_s = deadline - time.monotonic()
     if left_s <= 0:
@@ -104,6 +120,8 @@ def reply_of(
         for part in model.stream(asked, tools, timeout_s=left_s):
             if isinstance(part, Reply):
                 return part
+            if arrived is not None:
+                arrived(part)
     except ModelError:
         raise
     # A client from elsewhere may raise any exception; the caller must be able to continue without an answer.

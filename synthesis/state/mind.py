@@ -23,6 +23,10 @@ MOST_RECENT = 50
 """Maximum number of interactions kept, whatever is configured."""
 
 
+MOST_UNREAD = 20
+"""Maximum number of messages that wait for a model to analyse them."""
+
+
 class Slot(msgspec.Struct, frozen=True, omit_defaults=True):
     """A memory in the buffer.
 
@@ -62,6 +66,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
         recent: The latest interactions, oldest first.
         input_type: Type of the message being worked on.
         evicted: Number of memories that have left the buffer.
+        unread: Messages, by seq, that code analysed since the model failed.
     """
 
     interactions: int = 0
@@ -69,6 +74,7 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
     recent: tuple[InteractionEntry, ...] = ()
     input_type: InputType = "statement"
     evicted: int = 0
+    unread: tuple[int, ...] = ()
 
     def recognized(self, read: Recognized) -> "Mind":
         """Return the mind after a message was read, with new utilities and rewards."""
@@ -82,8 +88,14 @@ class Mind(msgspec.Struct, frozen=True, omit_defaults=True):
                 if name in buffer:
                     reward = (buffer[name].reward + max(-1.0, min(1.0, read.reward))) / 2
                     buffer[name] = msgspec.structs.replace(buffer[name], reward=reward)
+        unread = tuple(seq for seq in self.unread if seq != read.message)
+        unread += (read.message,) if read.failed else ()
+        kept = read.second or read.again
         return msgspec.structs.replace(
-            self, buffer=buffer, input_type=self.input_type if read.second else read.input_type
+            self,
+            buffer=buffer,
+            input_type=self.input_type if kept else read.input_type,
+            unread=unread[-MOST_UNREAD:] if read.failed or read.again else self.unread,
         )
 
     def interacted(self, done: Interacted) -> "Mind":

@@ -18,11 +18,10 @@ from agentx.cli.memory.check_writing import show_written
 from agentx.cli.memory.review import show_judged
 from agentx.cli.opened import as_json, opened, say_restricted, scan_sources
 from agentx.cli.terminal import Terminal, counted
+from agentx.cli.work.chat import answer_once
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
 from agentx.cognition.agent import ROLE as COGNITIVE
-from agentx.cognition.agent import SESSION
-from agentx.cognition.cognitive_run import run_cognitive
 from agentx.engine import models
 from agentx.memory.model_extraction import judge
 from agentx.pipelines.tracked import pipelines
@@ -99,7 +98,8 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     if _is_played(terminal, sample, message or model, into):
         return
     if agent == COGNITIVE:
-        _think(terminal, _text(message), model)
+        if status := answer_once(terminal, _text(message), model):
+            raise typer.Exit(status)
         return
     with opened(terminal, look=True) as ws:
         client = models.model(ws.engine, model)
@@ -216,27 +216,6 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
 
 def _text(message: str) -> str:
     return encodable(sys.stdin.read() if message == "-" else message)
-
-
-def _think(terminal: Terminal, message: str, name: str) -> None:
-    """Answer a message from a buffer of memories; without a named model, by code alone."""
-    if not message.strip():
-        raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
-    with opened(terminal, look=True) as ws:
-        named = name or ws.config.model.name or terminal.settings.model
-        model = models.model(ws.engine, name) if named else None
-        with terminal.busy("Thinking …"):
-            result = run_cognitive(ws, message, model)
-        if terminal.json:
-            terminal.line({"type": "RunResult", "data": result})
-            return
-        mind = ws.state.minds[SESSION]
-        used, held = len(mind.recent[-1].used), len(mind.buffer)
-        summary = (
-            f"interaction {mind.interactions} · {used} of {held} memories at hand were used · "
-            f"{mind.evicted} faded away so far"
-        )
-        terminal.show(Text(plain(result.answer)), "", Text(summary, "dim"))
 
 
 _CALLS_NAMED = 6

@@ -46,12 +46,17 @@ ASKED = "Who runs the harbour of Vila?"
 
 
 class Scripted:
-    """A model that answers each question of the loop by what it was given for it; nothing is made up."""
+    """A model that answers each question of the loop by what it was given for it; nothing is made up.
+
+    ``answer`` is its answer; ``recognized`` changes what it recognises, and ``assessed`` what it is lacking.
+    A text instead of an object is the whole reply. ``reflect`` is its reflection.
+    """
 
     name = "a/model"
 
-    def __init__(self, answer="It is Ines.", **answers):
-        self.answer, self.answers = answer, answers
+    def __init__(self, answer="It is Ines.", recognized=(), assessed=(), reply=None, reflect=None):
+        self.answer, self.recognized, self.assessed = answer, dict(recognized), dict(assessed)
+        self.reply, self.reflect = reply, reflect or GOOD["reflect"]
         self.asked, self.temperature = [], None
 
     def tempered(self, temperature):
@@ -61,7 +66,20 @@ class Scripted:
     def stream(self, messages, tools=(), *, timeout_s=120.0):
         what = tools[0].name if tools else "respond"
         self.asked.append((what, "\n".join(message.content for message in messages)))
-        said = self.answer if what == "respond" else self.answers.get(what, GOOD[what])
+        wanted = tools[0].parameters["properties"] if tools else {}
+        if what == "respond":
+            said = self.answer
+        elif what == "reflect":
+            said = self.reflect
+        elif self.reply is not None:
+            said = self.reply
+        else:
+            whole = (
+                {"answer": self.answer, **GOOD["assessed"], **GOOD["recognized"]}
+                | self.recognized
+                | self.assessed
+            )
+            said = {name: value for name, value in whole.items() if name in wanted}
         yield Reply(said if isinstance(said, str) else json.dumps(said), (), Usage(10, 5, 0.01), self.name)
 
     def prompts(self, what):
@@ -69,19 +87,11 @@ class Scripted:
 
 
 GOOD = {
-    "recognize": {
-        "input_type": "question",
-        "rule": False,
-        "memories": [],
-        "utilities": [],
-        "reward": 0,
-        "topic": {"action": "none"},
-    },
-    "assess": {"uncertainty": 0.9, "missing": ["who it is"], "clusters": []},
-    "expand": {"queries": [{"id": "a", "text": "harbour of Vila", "needs": []}]},
-    "curate": {"keep": []},
+    "recognized": {"input_type": "question", "rule": False, "memories": [], "reward": 0, "topic": ""},
+    "assessed": {"uncertainty": 0.1, "missing": []},
     "reflect": {"procedures": ["Name the harbour first."], "utilities": [], "judge": 0.8},
 }
+LACKING = {"uncertainty": 0.9, "missing": ["who runs the harbour"]}
 
 
 def of(ws, kind):

@@ -18,7 +18,7 @@ from agentx.synthesis.cognition.metrics import Metrics, Snapshot
 from agentx.synthesis.cognition.recognizer import MOST_MEMORIES
 from agentx.synthesis.state.mind import Mind
 from agentx.workspace import Workspace
-from tests.agentx.cognition.scripted import ASKED, GOOD, INES, MEASURED, Scripted, last, of
+from tests.agentx.cognition.scripted import ASKED, INES, MEASURED, Scripted, last, of
 
 CONFIGURATION = {
     "max_thinking_iterations": 2,
@@ -35,6 +35,7 @@ CONFIGURATION = {
     "response_temperature": 0.7,
     "max_interaction_history": 10,
     "k_recent_context": 10,
+    "reflect_on": "feedback",
 }
 """Every row of the source's table: name, type and default."""
 
@@ -123,21 +124,28 @@ def test_what_one_session_said_is_fetched_by_another_and_links_are_followed(ws):
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_the_thinking_loop_ends_at_its_limit(ws, most):
-    model = Scripted(assess={"uncertainty": 1.0, "missing": [], "clusters": []})
-    agent = CognitiveAgent(ws, ExecutorConfig(max_thinking_iterations=most), model=model)
+    for number in range(6):
+        CognitiveAgent(ws).answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    model = Scripted(assessed={"uncertainty": 1.0, "missing": ["the harbour"]})
+    config = ExecutorConfig(max_thinking_iterations=most, buffer_tokens=40)
+    agent = CognitiveAgent(ws, config, model=model, session="other")
     agent.answer(ASKED)
     metrics = agent.last_metrics
     assert metrics.thinking_iterations_used == metrics.activator_trigger_count == most
     assert metrics.activator_multi_trigger == (most > 1)
     assert metrics.decayer_triggered == bool(most)
-    assert len(model.prompts("assess")) == most
+    assert len(model.prompts("answer")) == max(most, 1)
 
 
-def test_activation_needs_both_tiers(ws):
-    agent = CognitiveAgent(ws, model=Scripted(assess={"uncertainty": 0.0, "missing": [], "clusters": []}))
+@pytest.mark.parametrize(("uncertain", "times"), [(0.4, 1), (0.5, 2)])
+def test_activation_needs_both_tiers(ws, uncertain, times):
+    for number in range(6):
+        CognitiveAgent(ws).answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    model = Scripted(assessed={"uncertainty": uncertain, "missing": ["the harbour"]})
+    agent = CognitiveAgent(ws, ExecutorConfig(buffer_tokens=40), model=model, session="other")
     agent.answer(ASKED)
-    assert agent.last_metrics.activator_trigger_count == 0
-    assert agent.last_metrics.decayer_status == "sufficient"
+    assert agent.last_metrics.activator_trigger_count == times
+    assert agent.last_metrics.thinking_iterations_used == 2
 
 
 # --- what it is told -------------------------------------------------------------------------------------------------
@@ -149,10 +157,11 @@ def test_activation_needs_both_tiers(ws):
 )
 def test_a_level_that_is_off_stands_in_no_prompt(ws, off, gone):
     CognitiveAgent(ws).answer(INES)
-    model = Scripted(assess={"uncertainty": 0.0, "missing": [], "clusters": []})
+    ws.remember("learning", "Name the harbour first.")
+    model = Scripted()
     for config, stands in ((ExecutorConfig(), True), (ExecutorConfig(**{off: False}), False)):
-        CognitiveAgent(ws, config, model=model).answer(ASKED)
-        assert (gone in model.prompts("respond")[-1]) == stands
+        CognitiveAgent(ws, config, model=model, session="other").answer(ASKED)
+        assert (gone in model.prompts("answer")[-1]) == stands
 
 
 def test_without_linking_nothing_is_linked_and_no_link_is_followed(ws):
@@ -202,11 +211,11 @@ def test_feedback_rewards_what_the_answer_before_it_used(ws):
     ],
 )
 def test_so_many_recent_interactions_stand_in_the_prompt(ws, config, shown):
-    model = Scripted(recognize={**GOOD["recognize"], "input_type": "statement"})
+    model = Scripted()
     agent = CognitiveAgent(ws, ExecutorConfig(**config), model=model)
     for word in ("one", "two", "three", "four"):
         agent.answer(f"Word {word}")
-    assert re.findall(r"- User: Word (\w+)", model.prompts("respond")[-1]) == shown
+    assert re.findall(r"- User: Word (\w+)", model.prompts("answer")[-1]) == shown
     assert model.temperature == 0.7
 
 
@@ -268,8 +277,8 @@ def test_a_turn_from_elsewhere_names_who_said_it(ws):
     assert agent.tally.people == ["Marta"]
     assert CognitiveAgent(ws, session="other").tally.people == ["Marta"]
     model = Scripted()
-    CognitiveAgent(ws, model=model).answer("How was the winter?")
-    prompt = model.prompts("respond")[-1]
+    CognitiveAgent(ws, model=model, session="third").answer("How was the winter?")
+    prompt = model.prompts("answer")[-1]
     assert ": Marta: It was a hard winter." in prompt
     assert "Marta: Marta" not in prompt
 
@@ -292,11 +301,11 @@ def test_an_event_has_room_for_all_that_a_message_says(ws):
 
 
 def test_an_event_has_room_for_all_that_a_buffer_holds(ws):
-    shelf = [ws.remember("knowledge", f"Map {number}.").id for number in range(150)]
+    for number in range(150):
+        ws.remember("knowledge", f"Map {number}.")
     for session in ("wide", "w" * 100):
         config = ExecutorConfig(buffer_tokens=100_000, activation_k=100, max_thinking_iterations=3)
-        looked_up = {"queries": [{"id": "a", "text": "map", "needs": []}]}
-        model = Scripted(expand=looked_up, curate={"keep": shelf}, answer="Map. " * 400)
+        model = Scripted(answer="Map. " * 400, assessed={"uncertainty": 1.0, "missing": ["map"]})
         agent = CognitiveAgent(ws, config, model=model, session=session)
         for question in ("Which map is it?", "And which map then?"):
             agent.answer(question)

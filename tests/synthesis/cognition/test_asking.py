@@ -1,5 +1,6 @@
 """A model's word in the cognition loop: taken where it can be checked, told where it cannot, and never an exception."""
 
+import itertools
 import json
 import time
 
@@ -10,11 +11,11 @@ from hypothesis import strategies as st
 
 from agentx.storage.events.codec import MAX_LINE_BYTES
 from agentx.storage.events.cognition_events import Extracted, Recognized
-from agentx.synthesis.cognition import answers, asking
+from agentx.synthesis.cognition import answers, asking, prompts
 from agentx.synthesis.cognition.grounds import located, trust_of
-from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
+from agentx.synthesis.cognition.prompts import Shown, ShownMemory, Topic
 from agentx.synthesis.model.litellm_client import LiteLLMClient
-from agentx.synthesis.model.port import Reply, Usage
+from agentx.synthesis.model.port import CallPart, Reply, TextPart, ToolCall, Usage
 from agentx.synthesis.model.scripted import ScriptedModel
 
 SAID = "I moved to Bergen last week. My sister says: “Bergen is wet.” Please answer in short sentences from now on."
@@ -22,18 +23,16 @@ BUFFER = [
     ShownMemory("knowledge-1", "L2", "Bo lives in Oslo.", topic="topic-1"),
     ShownMemory("episode-2", "L3", "Bo went to Rome.", decay=0.4),
 ]
-TOPICS = [Topic("topic-1", "where Bo lives")]
+SHOWN = Shown(memories=BUFFER, topics=[Topic("topic-1", "where Bo lives")])
 RECOGNIZED = {
     "input_type": "statement",
     "rule": True,
     "memories": [{"level": "L3", "text": "Bo moved to Bergen.", "quote": "I moved  to bergen."}],
-    "utilities": [{"id": "knowledge-1", "score": 0.2}],
     "reward": 0,
-    "topic": {"action": "update", "id": "[topic-1]", "summary": "where Bo lives, and since when"},
+    "topic": "[topic-1]",
 }
-ASSESSED = {"uncertainty": 0.7, "missing": ["Bo's flat"], "clusters": [{"topic": "topic-1", "coverage": 0.5}]}
-EXPANDED = {"queries": [{"id": "a", "text": "Bo's flat", "needs": []}]}
-CURATED = {"keep": ["episode-2", "knowledge-1"]}
+ASSESSED = {"uncertainty": 0.7, "missing": ["Bo's flat"]}
+ANSWERED = {**ASSESSED, "answer": "In Bergen.", **RECOGNIZED}
 REFLECTED = {
     "procedures": ["Name the town first."],
     "utilities": [{"id": "episode-2", "score": 0}],
@@ -59,45 +58,42 @@ def soon():
     return time.monotonic() + 100
 
 
-def recognize(model, said=SAID):
-    return asking.recognize(model, said, BUFFER, TOPICS, response="In Oslo?", deadline=soon())
+def converse(model, what, *parts, said=SAID, told=None):
+    return asking.converse(model, what, said, SHOWN, *parts, deadline=soon(), told=told)
+
+
+def recognize(model):
+    return converse(model, prompts.RECOGNIZE, prompts.RECOGNIZED)
+
+
+def answer(model, told=None):
+    return converse(model, prompts.ANSWER, prompts.ASSESSED, prompts.RECOGNIZED, told=told)
 
 
 ASK = {
     "recognize": recognize,
-    "assess": lambda model: asking.assess(model, "Where is Bo?", BUFFER, soon()),
-    "expand": lambda model: asking.expand(model, "Where is Bo?", BUFFER, soon()),
-    "curate": lambda model: asking.curate(model, "Where is Bo?", BUFFER, 1_000, soon()),
-    "reflect": lambda model: asking.reflect(model, "Where is Bo?", "In Oslo.", BUFFER, soon()),
+    "answer": answer,
+    "reflect": lambda model: asking.reflect(model, "Where is Bo?", "In Oslo.", "", BUFFER, soon()),
     "respond": lambda model: asking.respond(model, "Where is Bo?", "Answer.", 0.2, soon()),
 }
-GOOD = {
-    "recognize": RECOGNIZED,
-    "assess": ASSESSED,
-    "expand": EXPANDED,
-    "curate": CURATED,
-    "reflect": REFLECTED,
-}
+GOOD = {"recognize": RECOGNIZED, "answer": ANSWERED, "reflect": REFLECTED}
 
 
-def asked(what, answer, **changes):
-    return ASK[what](Says(json.dumps({**answer, **changes})))
+def asked(what, given, **changes):
+    return ASK[what](Says(json.dumps({**given, **changes})))
 
 
 def test_each_module_is_asked_and_its_answer_taken():
     got = {what: asked(what, answer) for what, answer in GOOD.items()}
     assert {what: one.faults for what, one in got.items() if one.faults} == {}
     assert all(one.usage == Usage(10, 5, 0.01) for one in got.values())
-    read = got["recognize"].answer
-    assert (read.input_type, read.rule, read.utilities) == ("statement", True, {"knowledge-1": 0.2})
-    assert read.memories == (Extracted("L3", "Bo moved to Bergen.", 0, 17),)
-    assert (read.topic_action, read.topic) == ("update", "topic-1")
-    assert read.topic_summary == "where Bo lives, and since when"
-    assert (got["assess"].answer.uncertainty, got["assess"].answer.missing) == (0.7, ("Bo's flat",))
-    [cluster] = got["assess"].answer.clusters
-    assert (cluster.topic, cluster.memories, cluster.coverage) == ("topic-1", 1, 0.5)
-    assert [(node.id, node.text) for node in got["expand"].answer] == [("a", "Bo's flat")]
-    assert got["curate"].answer == ("episode-2", "knowledge-1")
+    for what in ("recognize", "answer"):
+        read = got[what].answer.recognition
+        assert (read.input_type, read.rule, read.reward) == ("statement", True, 0.0)
+        assert read.memories == (Extracted("L3", "Bo moved to Bergen.", 0, 17),)
+        assert (read.topic_action, read.topic, read.topic_summary) == ("none", "topic-1", "where Bo lives")
+    told = got["answer"].answer
+    assert (told.answer, told.uncertainty, told.missing) == ("In Bergen.", 0.7, ("Bo's flat",))
     assert got["reflect"].answer.procedures == ("Name the town first.",)
     assert (got["reflect"].answer.utilities, got["reflect"].answer.judge) == ({"episode-2": 0.0}, 0.9)
 
@@ -109,7 +105,12 @@ def test_each_module_is_asked_and_its_answer_taken():
 @pytest.mark.parametrize("said", ["", "I would say so.", '{"input_type": "quest', "[]", '{"other": 1}'])
 def test_an_answer_that_cannot_be_read_twice_is_none_and_what_it_cost_is_known(what, said):
     got = ASK[what](Says(said))
+    if what == "answer" and said == "I would say so.":
+        assert (got.answer.answer, got.answer.recognition, got.calls) == (said, None, 1)
+        assert got.faults == ("a/model gave an answer without its record; code recognised the message.",)
+        return
     assert got.answer is None
+    assert (got.calls, got.failed) == (2, False)
     assert got.usage == Usage(20, 10, 0.02)
     [fault] = got.faults
     assert fault.startswith(f"No model could {what}: the answer of a/model ")
@@ -122,12 +123,13 @@ def test_a_model_that_fails_in_any_way_is_a_fault_and_no_exception(what, error):
     assert got.answer is None
     [fault] = got.faults
     assert fault.startswith(f"No model could {what}: a/model failed: {type(error).__name__}")
+    assert (got.calls, got.failed) == (1, True)
 
 
 def test_a_model_that_mends_its_answer_is_believed(tmp_path):
     script = tmp_path / "script.jsonl"
     turns = [
-        {"expect": ["## Message", "[knowledge-1] (L2 topic-1) Bo lives in Oslo."], "answer": "{oops"},
+        {"expect": ["## Message", "[knowledge-1] Bo lives in Oslo."], "answer": "{oops"},
         {
             "expect": ["{oops", "That cannot be used", "not a JSON object"],
             "tool_calls": [{"name": "recognize", "arguments": RECOGNIZED}],
@@ -135,8 +137,8 @@ def test_a_model_that_mends_its_answer_is_believed(tmp_path):
     ]
     script.write_text("\n".join(map(json.dumps, turns)))
     got = recognize(ScriptedModel(script))
-    assert got.answer.topic == "topic-1"
-    assert got.faults == ()
+    assert got.answer.recognition.topic == "topic-1"
+    assert (got.faults, got.calls) == ((), 2)
     script.write_text(json.dumps(turns[0]))
     lost = recognize(ScriptedModel(script))
     assert lost.answer is None
@@ -157,34 +159,20 @@ MEMORY = RECOGNIZED["memories"][0]
         ({"reward": -3}, "reward", -1.0, "out of its bounds"),
         ({"reward": "nan"}, "reward", 0.0, "not a number"),
         ({"rule": "perhaps"}, "rule", False, ""),
-        (
-            {"utilities": [{"id": "knowledge-1", "score": 7}]},
-            "utilities",
-            {"knowledge-1": 1.0},
-            "of its bounds",
-        ),
-        ({"utilities": {"knowledge-1": "0.5"}}, "utilities", {"knowledge-1": 0.5}, ""),
-        ({"utilities": [{"id": "knowledge-99", "score": 1}]}, "utilities", {}, "an id that it was not shown"),
-        ({"utilities": [{"id": "knowledge-1", "score": "inf"}]}, "utilities", {"knowledge-1": 1.0}, "bounds"),
-        ({"utilities": [{"id": "knowledge-1", "score": True}, 3, {}]}, "utilities", {}, "(2 times)"),
         ({"memories": [{**MEMORY, "quote": "I sold my car"}]}, "memories", (), "does not have"),
         ({"memories": [{**MEMORY, "text": " \n"}]}, "memories", (), "an invalid entry"),
         ({"memories": [{**MEMORY, "level": "L1"}]}, "memories", (), "an invalid entry"),
         ({"memories": "none"}, "memories", (), "an invalid entry"),
-        ({"topic": {"action": "update", "id": "topic-9", "summary": "x"}}, "topic", "", "not shown"),
-        (
-            {"topic": {"action": "create", "id": "", "summary": ""}},
-            "topic_action",
-            "none",
-            "an invalid entry",
-        ),
-        ({"topic": {"action": "none", "id": "topic-1", "summary": ""}}, "topic", "topic-1", ""),
-        ({"topic": ["topic-1"]}, "topic_action", "none", "an invalid entry"),
+        ({"topic": "e-9"}, "topic_action", "none", "not shown"),
+        ({"topic": " \n"}, "topic_action", "none", ""),
+        ({"topic": "Where Bo lives"}, "topic", "topic-1", ""),
+        ({"topic": "Bo's\nboat"}, "topic_summary", "Bo's boat", ""),
+        ({"topic": ["topic-1"]}, "topic_action", "none", ""),
     ],
 )
 def test_what_is_bad_in_a_recognition_is_left_out_and_told(changes, field, value, fault):
     got = asked("recognize", RECOGNIZED, **changes)
-    assert getattr(got.answer, field) == value
+    assert getattr(got.answer.recognition, field) == value
     assert fault in " ".join(got.faults)
     assert bool(got.faults) == bool(fault)
 
@@ -192,10 +180,10 @@ def test_what_is_bad_in_a_recognition_is_left_out_and_told(changes, field, value
 def test_ten_thousand_memories_are_bounded_and_counted():
     rows = [{**MEMORY, "text": f"Fact {n}."} for n in range(answers.MAX_MEMORIES)] + [{}] * 9_988
     got = asked("recognize", RECOGNIZED, memories=rows)
-    assert len(got.answer.memories) == answers.MAX_MEMORIES
+    assert len(got.answer.recognition.memories) == answers.MAX_MEMORIES
     assert "(9,988 times)" in got.faults[0]
     huge = asked("recognize", RECOGNIZED, memories=[{**MEMORY, "text": "x" * 50_000}])
-    assert len(huge.answer.memories[0].text) == answers.TEXT_CHARACTERS
+    assert len(huge.answer.recognition.memories[0].text) == answers.TEXT_CHARACTERS
     endless = asked("recognize", RECOGNIZED, memories=[MEMORY] * 10_000)
     assert endless.answer is None
     assert "characters" in endless.faults[0]
@@ -203,14 +191,15 @@ def test_ten_thousand_memories_are_bounded_and_counted():
 
 def test_what_a_model_reports_fits_into_one_event():
     wide = [{**MEMORY, "text": f"{n} " + '😀"' * 900} for n in range(answers.MAX_MEMORIES)]
-    scores = {f"knowledge-{n}": 0.123456789012345 for n in range(1_000)}
-    buffer = [ShownMemory(name, "L2", "x") for name in scores]
-    model = Says(json.dumps({**RECOGNIZED, "memories": wide, "utilities": scores}))
-    got = asking.recognize(model, SAID, buffer, TOPICS, deadline=soon())
+    got = asked("recognize", {**RECOGNIZED, "memories": wide})
     fact = Recognized(
-        session="s-1", interaction=1, message=1, model="a/model", **msgspec.structs.asdict(got.answer)
+        session="s-1",
+        interaction=1,
+        message=1,
+        model="a/model",
+        **msgspec.structs.asdict(got.answer.recognition),
     )
-    assert len(got.answer.memories) > 2
+    assert len(got.answer.recognition.memories) > 2
     assert len(msgspec.json.encode(fact)) < MAX_LINE_BYTES * 3 / 4
     assert len(got.faults) == 1
 
@@ -218,7 +207,7 @@ def test_what_a_model_reports_fits_into_one_event():
 def test_spans_are_found_by_the_words_whatever_places_the_model_gives():
     rows = [{**MEMORY, "start": 900, "end": -4}, {"level": "L2", "text": "bergen is wet"}]
     got = asked("recognize", RECOGNIZED, memories=rows)
-    assert [SAID[one.start : one.end] for one in got.answer.memories] == [
+    assert [SAID[one.start : one.end] for one in got.answer.recognition.memories] == [
         "I moved to Bergen",
         "Bergen is wet",
     ]
@@ -231,57 +220,85 @@ def test_spans_are_found_by_the_words_whatever_places_the_model_gives():
         ({"uncertainty": "0.25"}, "uncertainty", 0.25, ""),
         ({"missing": ["", 3, "Bo's flat", "Bo's flat"]}, "missing", ("Bo's flat",), "(2 times)"),
         ({"missing": ["x"] * 10_000}, "missing", ("x",), "(9,992 times)"),
-        ({"clusters": [{"topic": "topic-8", "coverage": 1}]}, "clusters", (), "not shown"),
-        ({"clusters": [{"topic": "topic-1", "coverage": "?"}]}, "clusters", (), "not a number"),
+        ({"uncertainty": "high"}, "uncertainty", 0.0, "not a number"),
     ],
 )
 def test_what_is_bad_in_an_assessment_is_left_out_and_told(changes, field, value, fault):
-    got = asked("assess", ASSESSED, **changes)
+    got = asked("answer", ANSWERED, **changes)
     assert getattr(got.answer, field) == value
     assert fault in " ".join(got.faults)
     assert bool(got.faults) == bool(fault)
 
 
-@pytest.mark.parametrize("uncertainty", [None, "nan", "high", [], True])
-def test_an_uncertainty_that_is_no_number_leaves_it_to_the_deterministic_form(uncertainty):
-    got = asked("assess", ASSESSED, uncertainty=uncertainty)
-    assert got.answer is None
-    assert "not a number" in got.faults[0]
+def test_what_is_missing_without_a_score_is_uncertain():
+    lacks = {name: value for name, value in ANSWERED.items() if name != "uncertainty"}
+    assert asked("answer", lacks).answer.uncertainty == 1.0
+    assert asked("answer", {**lacks, "missing": []}).answer.uncertainty == 0.0
 
 
-def test_sub_queries_may_run_in_a_circle_and_need_only_such_as_there_are():
-    rows = [
-        {"id": "a", "text": "the flat", "needs": ["b", "zz"]},
-        {"id": "b", "text": "the town", "needs": ["a", "a", "b"]},
-        {"id": "b", "text": "again"},
-        {"id": 7, "text": "the year", "needs": "a"},
-        {"text": "no name"},
-        {"id": "e", "text": ""},
-    ]
-    got = asked("expand", EXPANDED, queries=rows)
-    assert [(node.id, node.needs) for node in got.answer] == [
-        ("a", ("b",)),
-        ("b", ("a", "b")),
-        ("7", ("a",)),
-        ("q5", ()),
-    ]
-    assert len(got.faults) == 2
-    many = asked("expand", EXPANDED, queries=[{"id": str(n), "text": "x"} for n in range(100)])
-    assert len(many.answer) == answers.MAX_QUERIES
-    assert asked("expand", EXPANDED, queries=[]).answer is None
-    assert asked("expand", EXPANDED, queries=[{"id": "a", "text": " "}]).answer is None
+@pytest.mark.parametrize(
+    ("reply", "text", "recognized"),
+    [
+        (Reply("In Bergen.", (), Usage(), "m"), "In Bergen.", False),
+        (Reply('Use {"a": 1} for that.', (), Usage(), "m"), 'Use {"a": 1} for that.', False),
+        (Reply('Sure:\n```json\n{"answer": "In Bergen."}\n```', (), Usage(), "m"), "In Bergen.", False),
+        (Reply('{"answer": "In\\nBergen.", "input_type', (), Usage(), "m"), "In\nBergen.", False),
+        (
+            Reply("In Bergen.", (ToolCall("1", "answer", json.dumps(RECOGNIZED)),), Usage(), "m"),
+            "In Bergen.",
+            True,
+        ),
+        (
+            Reply("Let me see.", (ToolCall("1", "answer", json.dumps(ANSWERED)),), Usage(), "m"),
+            "In Bergen.",
+            True,
+        ),
+        (
+            Reply("", (ToolCall("1", "answer", '{"answer": "\\ud83d\\ude00", "memor'),), Usage(), "m"),
+            "😀",
+            False,
+        ),
+    ],
+)
+def test_an_answer_is_accepted_in_whatever_form_it_comes(reply, text, recognized):
+    parts = (prompts.RECOGNIZED,)
+    got, faults = answers.conversed(reply, prompts.ANSWER, parts, SAID, SHOWN.topics)
+    assert got.answer == text
+    assert (got.recognition is not None) == recognized
+    assert bool(faults) == (not recognized)
 
 
-def test_what_is_kept_was_shown_stands_once_and_fits():
-    got = asked("curate", CURATED, keep=["[episode-2]", "episode-2", "knowledge-77", "knowledge-1"])
-    assert got.answer == ("episode-2", "knowledge-1")
-    assert "not shown" in got.faults[0]
-    model, room = Says(json.dumps(CURATED)), tokens_of(BUFFER[1])
-    tight = asking.curate(model, "Where?", BUFFER, room, soon())
-    assert tight.answer == ("episode-2",)
-    assert "does not fit" in tight.faults[0]
-    assert asked("curate", CURATED, keep=[]).answer == ()
-    assert asked("curate", CURATED, keep=["knowledge-77"]).answer is None
+class Parts:
+    """A model whose reply arrives in pieces."""
+
+    name = "a/model"
+
+    def __init__(self, pieces, *, call):
+        self.pieces, self.call = pieces, call
+
+    def stream(self, messages, tools=(), *, timeout_s=120.0):
+        whole = "".join(self.pieces)
+        yield from map(CallPart if self.call else TextPart, self.pieces)
+        calls = (ToolCall("1", tools[0].name, whole),) if self.call else ()
+        yield Reply("" if self.call else whole, calls, Usage(), self.name)
+
+
+@pytest.mark.parametrize("call", [True, False])
+def test_an_answer_is_told_as_it_arrives_unless_something_is_missing(call):
+    told = []
+    raw = json.dumps(
+        {"uncertainty": 0, "missing": [], "answer": 'He said "hi"\n\u00e9t\U0001f600.', **RECOGNIZED}
+    )
+    assert answer(Parts(raw, call=call), told.append).answer.answer == 'He said "hi"\n\u00e9t\U0001f600.'
+    assert told[-1] == 'He said "hi"\n\u00e9t\U0001f600.'
+    assert all(later.startswith(sooner) for sooner, later in itertools.pairwise(told))
+    assert len(told) > 10
+    missing = []
+    answer(Parts(json.dumps(ANSWERED), call=call), missing.append)
+    assert missing == []
+    plain = []
+    asking.respond(Parts(["In ", "Bergen", "."], call=False), "Where?", "", 0.2, soon(), plain.append)
+    assert plain == ["In", "In Bergen", "In Bergen."]
 
 
 def test_a_reflection_without_a_score_that_counts_is_not_judged():
@@ -293,7 +310,7 @@ def test_a_reflection_without_a_score_that_counts_is_not_judged():
 
 
 PARTS = sorted({part for answer in GOOD.values() for part in answer})
-ROW = ["id", "text", "quote", "level", "needs", "score", "topic", "coverage", "action", "summary"]
+ROW = ["id", "text", "quote", "level", "score", "topic"]
 ODD = [
     None,
     True,
@@ -327,11 +344,9 @@ def test_whatever_a_model_answers_there_is_an_answer_or_a_fault(answer):
 
 def test_a_buffer_larger_than_the_window_is_told_whoever_is_asked():
     buffer = [ShownMemory(f"knowledge-{n}", "L2", "fact " * 200, decay=n / 100) for n in range(100)]
-    got = asking.curate(Says('{"keep": ["knowledge-99", "knowledge-0"]}'), "Where?", buffer, 1_000, soon())
-    assert got.answer == ("knowledge-99",), "what was left out was not shown, so it cannot be kept"
+    got = asking.reflect(Says(json.dumps(REFLECTED)), "Where?", "Oslo.", "", buffer, soon())
     assert got.faults[0].startswith("The buffer is larger than the window: ")
-    lost = asking.assess(Says(""), "Where?", buffer, soon())
-    assert len(lost.faults) == 2
+    assert "not shown" in got.faults[1]
 
 
 # --- whose word it is ------------------------------------------------------------------------------------------------
@@ -368,7 +383,7 @@ def client(chat_server):
 def test_over_http_an_answer_comes_as_the_call_of_a_tool(chat_server, client):
     chat_server.will_call(("c1", "recognize", json.dumps(RECOGNIZED)))
     got = recognize(client)
-    assert got.answer.memories[0].text == "Bo moved to Bergen."
+    assert got.answer.recognition.memories[0].text == "Bo moved to Bergen."
     assert got.usage == Usage(11, 7, 0.0)
     [request] = chat_server.requests
     assert request["tools"][0]["function"]["name"] == "recognize"
@@ -376,14 +391,27 @@ def test_over_http_an_answer_comes_as_the_call_of_a_tool(chat_server, client):
 
 
 def test_over_http_broken_json_twice_and_a_server_that_fails_are_faults(chat_server, client):
-    chat_server.will_call(("c1", "assess", '{"uncertainty": NaN}'))
-    chat_server.will_say("I am not sure at all")
-    broken = ASK["assess"](client)
+    chat_server.will_call(("c1", "answer", '{"uncertainty": NaN}'))
+    chat_server.will_stream({"content": '{"answer": '}, {"finish": "stop"}, {"usage": [11, 7]})
+    broken = ASK["answer"](client)
     assert (broken.answer, broken.usage) == (None, Usage(22, 14, 0.0))
     chat_server.will_fail(500, "on fire")
-    failed = ASK["assess"](client)
+    failed = ASK["answer"](client)
     assert failed.answer is None
     assert "on fire" in failed.faults[0]
+
+
+def test_over_http_the_arguments_of_a_call_are_told_as_they_arrive(chat_server, client):
+    raw = json.dumps({"uncertainty": 0, "missing": [], "answer": "In Bergen.", **RECOGNIZED})
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "answer", "arguments": ""}}
+    pieces = [
+        {"tool_calls": [{**call, "function": {"name": "answer", "arguments": raw[at : at + 8]}}]}
+        for at in range(0, len(raw), 8)
+    ]
+    chat_server.will_stream(*pieces, {"finish": "tool_calls"}, {"usage": [11, 7]})
+    told = []
+    assert answer(client, told.append).answer.answer == told[-1] == "In Bergen."
+    assert len(told) > 1
 
 
 def test_over_http_a_model_that_hangs_is_left_at_the_deadline(chat_server, client):

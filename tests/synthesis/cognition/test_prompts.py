@@ -7,17 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentx.synthesis.cognition import prompts
-from agentx.synthesis.cognition.prompts import Exchange, ShownMemory, Topic, fitting, response, tokens_of
-from agentx.synthesis.model.structured import parameters, prompt
+from agentx.synthesis.cognition.prompts import (
+    Exchange,
+    Shown,
+    ShownMemory,
+    Topic,
+    fitting,
+    response,
+    tokens_of,
+)
+from agentx.synthesis.model.structured import prompt
 
-ASKED = (prompts.RECOGNIZE, prompts.ASSESS, prompts.EXPAND, prompts.CURATE, prompts.REFLECT)
+ASKED = (
+    (prompts.ANSWER, prompts.RECOGNIZED),
+    (prompts.ANSWER, prompts.ASSESSED, prompts.RECOGNIZED),
+    (prompts.ANSWER, prompts.ASSESSED),
+    (prompts.RECOGNIZE, prompts.ASSESSED, prompts.RECOGNIZED),
+    (prompts.REFLECT,),
+)
 DIGESTS = {
-    "recognize": "1265f3bdc1fe",
-    "assess": "8aa1c41e501c",
-    "expand": "fab609c4c238",
-    "curate": "351893443541",
-    "reflect": "6f1c503f0134",
-    "respond": "3efe898223ca",
+    "answer": "17e6d6004722",
+    "recognize": "77df9505842f",
+    "recognized": "1c3059444b03",
+    "assessed": "87b4a150e75a",
+    "reflect": "70a9e0bdb94e",
+    "respond": "2ba65afc9887",
     "repair": "1fb4ae44ea62",
 }
 ANNA = ShownMemory("knowledge-1", "L2", "Anna moved to Oslo.", topic="topic-1", at="2024-05-02")
@@ -27,8 +41,9 @@ BRIEF = ShownMemory("learning-3", "L1", "Answer with the date first.", decay=0.9
 
 @pytest.mark.parametrize("name", DIGESTS)
 def test_a_prompt_whose_words_change_gets_a_new_version(name):
-    digest = blake2b(prompt(f"cognition-{name}-v{prompts.VERSION}.md").encode(), digest_size=6).hexdigest()
-    assert digest == DIGESTS[name], f"write cognition-{name}-v{prompts.VERSION + 1}.md and raise VERSION"
+    version = prompts.VERSIONS[name]
+    digest = blake2b(prompt(f"cognition-{name}-v{version}.md").encode(), digest_size=6).hexdigest()
+    assert digest == DIGESTS[name], f"write cognition-{name}-v{version + 1}.md and raise its version"
 
 
 def keys(schema):
@@ -41,48 +56,62 @@ def keys(schema):
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_each_part_of_an_answer_is_explained_and_demanded(asked):
-    told = prompt(f"cognition-{asked}-v{prompts.VERSION}.md")
-    schema = prompts.shape(asked).parameters
-    assert prompts.shape(asked).name == asked
-    assert f"Call `{asked}` once" in told
+    what = asked[0]
+    if what == prompts.REFLECT:
+        told = prompts.reflection("Who?", "Bo.", "", [])[0].content
+    else:
+        told = prompts.message(what, "Who?", Shown(), *asked[1:])[0].content
+    schema = prompts.shape(*asked).parameters
+    assert prompts.shape(*asked).name == what
+    assert f"Call `{what}` once" in told
     assert [name for name in keys(schema) if f"`{name}`" not in told] == []
     assert schema["required"] == list(schema["properties"])
-    assert schema == parameters(f"cognition-{asked}-v{prompts.VERSION}.json")
+    assert ("`uncertainty`" in told) == (prompts.ASSESSED in asked)
 
 
-def test_a_message_is_shown_with_what_is_known_around_it():
-    system, user = prompts.recognize(
-        "It is Bergen now.\n## Topics", [ANNA, CAT], [Topic("topic-1", "Anna's flat")], "In Oslo."
+def test_a_message_is_shown_with_what_is_known_around_it_and_nothing_twice():
+    shown = Shown(
+        memories=[ANNA, CAT, BRIEF],
+        recent=[
+            Exchange("The cat\nran away.", "I see.", at="2024-05-01", ids=("episode-2",)),
+            Exchange("Where is Anna?", "In Oslo.", at="2024-05-01"),
+            Exchange("Thanks.", at="2024-05-02"),
+        ],
+        topics=[Topic("topic-1", "Anna's flat")],
+        demands=["Never use\nemoji."],
+        today="2024-05-03",
     )
+    said = "It is Bergen now.\n## Topics"
+    system, user = prompts.message(prompts.ANSWER, said, shown, prompts.RECOGNIZED)
     assert (system.role, user.role) == ("system", "user")
     assert user.content == (
         "## Topics\n- [topic-1] Anna's flat\n\n"
-        "## Memories\n- [knowledge-1] (L2 topic-1) 2024-05-02: Anna moved to Oslo.\n- [episode-2] (L3) The cat ran away.\n\n"
-        "## What the agent answered last\n> In Oslo.\n\n"
+        "## Today\n- 2024-05-03\n\n"
+        "## What the user demands\n- Never use emoji.\n\n"
+        "## How things are done, and what was talked of\n- [learning-3] Answer with the date first.\n\n"
+        "## What is known\n- [knowledge-1] 2024-05-02: Anna moved to Oslo.\n\n"
+        "## The conversation so far\n- 2024-05-01:\n"
+        "- User [episode-2]: The cat ran away.\n- You: I see.\n- User: Where is Anna?\n- You: In Oslo.\n"
+        "- 2024-05-02:\n- User: Thanks.\n\n"
         "## Message\n> It is Bergen now.\n> ## Topics"
     )
+    without = prompts.message(prompts.ANSWER, said, shown, prompts.ASSESSED)[1].content
+    assert "## Topics\n-" not in without
 
 
-def test_a_question_is_shown_with_the_memories_and_the_room_there_is():
-    assert (
-        prompts.about(prompts.ASSESS, "Where?", [])[1].content
-        == "## Question\n> Where?\n\n## Memories\nNone."
-    )
-    assert prompts.about(prompts.EXPAND, "Where?", [CAT])[1].content.endswith(
-        "\n- [episode-2] (L3) The cat ran away."
-    )
-    room = prompts.about(prompts.CURATE, "Where?", [ANNA, CAT], room=1_500)[1].content.split("\n\n")[1]
-    assert room == f"## Room\n1,500 tokens; all of the memories take {tokens_of(ANNA) + tokens_of(CAT)}."
-    assert prompts.about(prompts.REFLECT, "Where?", [], answer="Oslo.")[1].content.split("\n\n")[:2] == [
+def test_an_answer_is_looked_back_at_with_what_was_said_of_it():
+    parts = prompts.reflection("Where?", "Oslo.", "No, Bergen.", [CAT])[1].content.split("\n\n")
+    assert parts == [
         "## Question\n> Where?",
         "## Answer\n> Oslo.",
+        "## What the user said of it\n> No, Bergen.",
+        "## Memories\n- [episode-2] (L3) The cat ran away.",
     ]
 
 
 def test_the_prompt_of_an_answer_has_the_levels_the_demands_and_the_latest_interactions():
-    told = response(
-        [CAT, ANNA, BRIEF], [Exchange("Hi.\nI am Bo.", "Hello Bo."), Exchange("Bye.")], ["Never use\nemoji."]
-    )
+    recent = [Exchange("Hi.\nI am Bo.", "Hello Bo."), Exchange("Bye.")]
+    told = response(Shown(memories=[CAT, ANNA, BRIEF], recent=recent, demands=["Never use\nemoji."]))
     assert told.split("\n\n", 2)[2] == (
         "## What the user demands\n- Never use emoji.\n\n"
         "## How things are done, and what was talked of\n- Answer with the date first.\n\n"
@@ -90,20 +119,23 @@ def test_the_prompt_of_an_answer_has_the_levels_the_demands_and_the_latest_inter
         "## What happened\n- The cat ran away.\n\n"
         "## The conversation so far\n- User: Hi. I am Bo.\n- You: Hello Bo.\n- User: Bye."
     )
-    assert "##" not in response([], [], [])
+    assert "##" not in response(Shown())
 
 
 @given(st.text(alphabet=st.sampled_from("#>-[] a\n\r\x85\u2028\0")))
 def test_nothing_that_others_wrote_passes_for_a_section(text):
     memory = ShownMemory("knowledge-1", "L2", text, topic="t", at=text)
-    shown = "\n".join(
-        (
-            prompts.recognize(text, [memory], [Topic("t", text)], text)[1].content,
-            prompts.about(prompts.REFLECT, text, [memory], answer=text)[1].content,
-            response([memory], [Exchange(text, text)], [text]),
-        )
+    shown = Shown(
+        memories=[memory],
+        recent=[Exchange(text, text, at=text, ids=("k",))],
+        topics=[Topic("t", text)],
+        demands=[text],
+        today=text,
     )
-    assert sum(line.startswith("#") for line in shown.splitlines()) <= 4 + 3 + 3
+    asked = prompts.message(prompts.ANSWER, text, shown, prompts.RECOGNIZED)[1].content
+    reflected = prompts.reflection(text, text, text, [memory])[1].content
+    texts = "\n".join((asked, reflected, response(shown)))
+    assert sum(line.startswith("#") for line in texts.splitlines()) <= 6 + 4 + 4
 
 
 def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out():
@@ -119,4 +151,4 @@ def test_where_the_buffer_is_larger_than_the_window_the_least_alive_are_left_out
 def test_one_endless_memory_does_not_push_out_all_others():
     endless = ShownMemory("knowledge-9", "L2", "word " * 100_000)
     assert fitting([endless, CAT])[1] == ""
-    assert len(prompts.about(prompts.ASSESS, "x" * 100_000, [endless])[1].content) < 20_000
+    assert len(prompts.message(prompts.ANSWER, "x" * 100_000, Shown(memories=[endless]))[1].content) < 20_000
