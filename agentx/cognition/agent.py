@@ -29,7 +29,7 @@ from agentx.cognition.told import told
 from agentx.engine.models import named_models
 from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import UsageError
-from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.files.lock import FileLock
 from agentx.storage.index.port import Filter, Vector
@@ -79,6 +79,9 @@ DECLINED = "I remember nothing of that."
 
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
+
+COMPARED_CHARACTERS = 40
+"""A rejected answer is known by the beginning of a sentence, as a lesson has only that of an answer."""
 
 MOST_NAMED = 128
 """Maximum number of memories in each list of an event, because an event is one line."""
@@ -306,14 +309,27 @@ class _Turn:
         with self.timed("recognizer_latency_ms"):
             buffer, tally = self.buffer(), self.agent.tally
             self.remembers, self.linked = tally.memories > 0, tally.links
-            return recognizer.recognize(
+            found = recognizer.recognize(
                 self.message,
-                answered=bool(self.mind.recent),
+                answered=self.mind.recent[-1:] != () and self.mind.recent[-1].input_type == "question",
                 rule=tally.is_rule(self.seq),
                 buffer=memories.utilities(self.mind, buffer),
                 topics={topic.id: topic.summary for topic in tally.topics(self.state)},
                 known=[one.text for one in buffer],
             )
+            return self.corrected(found) if found.input_type == "feedback" else found
+
+    def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
+        """Return a recognition with what a short correction puts in the place of the last answer."""
+        items, used = self.state.items, self.mind.recent[-1].used
+        texts = {name: items[name].text for name in used if name in items}
+        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
+        if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
+            return found
+        memory, old = made
+        others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)
+        outdated = Outdated(memory=old, by=0)
+        return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
     def keep(
         self, guess: recognizer.Recognition, read: recognizer.Recognition | None = None
@@ -757,13 +773,31 @@ class _Turn:
         fetched = [one.id for one in self.found.ranked] if self.found else []
         names = [*(one.id for one in shown), *fetched, *self.searched()]
         sentences = told(names, self.state, self.agent.tally.places)
+        question = Question(self.message)
+        rejected = list(self.rejected(question, names))
         return answering(
-            Question(self.message),
-            sentences,
+            question,
+            [
+                one
+                for one in sentences
+                if not any(
+                    one.order < seq and one.text[:COMPARED_CHARACTERS] in answer for seq, answer in rejected
+                )
+            ],
             self.ws.engine.meanings.of,
             past=self.period.sort in ("first", "before"),
             true=lambda name: valid_at([name], items, self.period),
         )
+
+    def rejected(self, question: Question, names: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Yield the answers to the same question that the user rejected, and in which message."""
+        for name in dict.fromkeys(names):
+            item = self.state.items.get(name)
+            lesson = (
+                recognizer.lesson_of(item.text) if item is not None and sort_of(item) == "learning" else None
+            )
+            if item is not None and lesson and Question(lesson[0]).words.keys() == question.words.keys():
+                yield item.evidence[0].seq, lesson[1]
 
     def searched(self) -> list[str]:
         """Return the ids of the items nearest to the question: the whole memory is asked, too."""

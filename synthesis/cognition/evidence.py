@@ -1,7 +1,7 @@
 """Rank what was told by how well it answers a question, and decide whether anything does.
 
-A sentence is evidence if it has a value of the type asked for, names what the question names, and is near to it
-in meaning. What was told just around it counts, too: "She pays 900" is about whoever the sentence before names.
+A sentence is evidence if it has a value of the type asked for, names what the question names, and is near to
+it in meaning. What was told around it counts, too: "She pays 900" is about whoever the sentence before names.
 Meaning comes from vectors; without them, words alone decide.
 """
 
@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from itertools import takewhile
 
 import msgspec
@@ -17,7 +18,7 @@ from agentx.storage.index.analysis import analyse
 from agentx.storage.index.port import Vector
 from agentx.synthesis.language.values import Wanted, fit, names, types, values, wanted
 from agentx.synthesis.language.verbs import base_of
-from agentx.synthesis.language.words import STOP_WORDS, words_of
+from agentx.synthesis.language.words import STOP_WORDS, vocabulary, words_of
 
 Embed = Callable[[Sequence[str]], Mapping[str, Vector]]
 """Returns vectors of unit length by text, without those that could not be made."""
@@ -42,7 +43,7 @@ SAME_PHRASE = 0.15
 """Bonus for three words in sequence that are also in the question: "for a living"."""
 
 MEANING, AROUND, TYPE = 0.7, 0.5, 0.5
-"""Weights of the cosine of sentence and question; in it, of that of the whole message; and of the value's type."""
+"""Weights of the cosine of sentence and question; in it, of that of the whole message; and of the type."""
 
 TYPED = 0.8
 """Weight of a word that only names the type, in a sentence with a value of that type."""
@@ -54,8 +55,8 @@ COMPARED = 30
 """Number of best sentences whose words are compared with the question by meaning."""
 
 SAME_SLOT, SAME_MATTER = 0.4, 0.12
-"""A later sentence with a score this near to the best, and about the same, is newer: with a value of the type asked
-for, and where no type is asked for."""
+"""A later sentence with a score this near to the best, and about the same, is newer: where a type of value is
+asked for, and where none is."""
 
 BESIDE = 0.6
 """Where no type is asked for, a neighbour in the message with a score this near is told, too."""
@@ -74,7 +75,8 @@ FEW_COVERED, NEAR = 0.25, 0.4
 
 _LEAD = re.compile(
     r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|please|right|actually|by the way|also)[,\s]+)*"
-    r"(?:(?:(?:can|could) you )?(?:please )?(?:tell|remind) me (?:again )?|do you (?:know|remember) |any idea )?",
+    r"(?:(?:(?:can|could) you )?(?:please )?(?:tell|remind) me (?:again )?"
+    r"|do you (?:know|remember) |any idea )?",
     re.IGNORECASE,
 )
 _ANAPHOR = re.compile(
@@ -87,10 +89,7 @@ _WHICH = re.compile(
 )
 _OWNED = re.compile(r"\b[^\W\d_]\w*(?:['’]s|s['’])\s+(?P<what>[^\W\d_]+(?:\s[^\W\d_]+){0,2})")
 _DESCRIBED = re.compile(r"\b(?:the|my|our) \w+(?: \w+)? (?:of|who|that|which|whose)\b", re.IGNORECASE)
-_ASKING = frozenset(
-    stem for word in ["who", "whom", "whose", "what", "when", "where", "why", "how", "which", "much", "many", "long", "old", "tell", "remind"] for stem in analyse(word)
-)  # fmt: skip
-_STOPPED = STOP_WORDS | frozenset(stem for word in STOP_WORDS for stem in analyse(word))
+_ASKING = vocabulary("who whom whose what when where why how which much many long old tell remind")
 
 
 class Sentence(msgspec.Struct, frozen=True):
@@ -153,9 +152,14 @@ def content(text: str) -> dict[str, str]:
     for word in words_of(text):
         plain = re.sub(r"['’]s?$", "", word)
         for stem in analyse(base_of(plain)):
-            if stem not in _STOPPED:
+            if stem not in _stems_of(STOP_WORDS):
                 found.setdefault(stem, plain)
     return found
+
+
+@cache
+def _stems_of(words: frozenset[str]) -> frozenset[str]:
+    return words | frozenset(stem for word in words for stem in analyse(word))
 
 
 class Question:
@@ -173,7 +177,8 @@ class Question:
     def __init__(self, text: str) -> None:
         self.text = _LEAD.sub("", text)
         self.wanted: Wanted = wanted(self.text)
-        self.words = {stem: word for stem, word in content(self.text).items() if stem not in _ASKING}
+        asking = _stems_of(_ASKING)
+        self.words = {stem: word for stem, word in content(self.text).items() if stem not in asking}
         days = {
             stem for one in values(self.text) if one.kind in ("date", "time") for stem in content(one.text)
         }
@@ -347,8 +352,8 @@ def chosen(question: Question, found: Sequence[Match], *, past: bool) -> Match:
 def answers(question: Question, best: Match, told: Sequence[Sentence], *, with_meaning: bool) -> bool:
     """Return whether the best sentence answers a question at all.
 
-    It does not if it has no value of the type asked for, if a name or number of the question was never told, if
-    nothing in it hints at what is asked for, or if too little else is shared.
+    It does not if it has no value of the type asked for, if a name or number of the question was never told,
+    if nothing in it hints at what is asked for, or if too little else is shared.
     """
     if not best.fits or any(all(stem not in content(one.text) for one in told) for stem in question.anchors):
         return False
@@ -402,7 +407,7 @@ def _covered(question: Question, one: Match) -> frozenset[str]:
 
 
 def _whole(question: Question, best: Match, found: Sequence[Match]) -> list[Match]:
-    """Return the answering sentence with the one before it that it leans on, and neighbours that tell as much."""
+    """Return the answering sentence with the one that it leans on, and neighbours that tell as much."""
     mates = {one.sentence.place: one for one in found if one.sentence.order == best.sentence.order}
     place = best.sentence.place
     kept = {place}

@@ -16,7 +16,8 @@ from agentx.storage.events.cognition_events import Extracted, InputType, Outdate
 from agentx.storage.text import folded, one_line
 from agentx.synthesis.attribution.material import REPORTED, material, own_words
 from agentx.synthesis.cognition.speakers import heading_length
-from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.language.sentences import Span, sentences
+from agentx.synthesis.language.values import FITS, Wanted, names, values, wanted
 from agentx.synthesis.language.words import content_words, words_of
 
 MOST_MEMORIES = 8
@@ -44,11 +45,17 @@ TOPIC_WORDS = 6
 """Number of words that name a topic."""
 
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][\w-]+")
+_AUXILIARY = (
+    r"(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n['’]?t)?"
+)
 _QUESTION = re.compile(
-    r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|what|when|where|why|how|which"
-    r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n't)?\s+"
+    r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|who['’]s"
+    r"|what(?! (?:an?|i|we|you|he|she|it|they)\b)|which(?! (?:is|was|means|reminds)\b)"
+    r"|(?:when|where|why|how)(?:['’]s| (?:come"
+    rf"|(?:(?:much|many|old|long|far|often|big|\w+ly)\b[\w ]{{0,30}}?)?{_AUXILIARY}))"
+    rf"|{_AUXILIARY}\s+"
     r"(?:i|you|we|he|she|it|they|this|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)"
-    r"|tell me|remind me|do you (?:know|remember)|list|show me|any idea"
+    r"|(?:tell|remind) me(?! to\b)|do you (?:know|remember)|list|show me|any idea"
     r"|summari[sz]e|explain|describe|recap|give me|write|draft|find|look up|compare|help me"
     r"|suggest|recommend)\b",
     re.IGNORECASE,
@@ -57,7 +64,7 @@ _OVER = r"(?=\s*(?:[,.;:!–—-]|$))"
 """Must follow a word that is a verdict by itself: "Great." is one, "Great news" is not."""
 
 _PRAISE = re.compile(
-    r"^(?:thanks|thank you"
+    r"^(?:thanks(?! to\b)|thank you(?! to\b)"
     rf"|(?:great|perfect|excellent|exactly|correct|right|good|nice|awesome|wonderful|yes|yep){_OVER}"
     rf"|that(?:'s| is| was) (?:right|correct|it|great|helpful|perfect){_OVER}"
     r"|well done|(?:great|excellent|good|nice) (?:job|answer|work))\b",
@@ -70,6 +77,19 @@ _BLAME = re.compile(
     r"|you(?:'re| are) (?:wrong|mistaken)|you (?:forgot|missed|misunderstood)|bad answer|actually,? no)\b",
     re.IGNORECASE,
 )
+_OF_THE_ANSWER = re.compile(r"(?:that|this|it|you|for|so much|a lot|very much|again)\b", re.IGNORECASE)
+"""What follows a verdict that only goes on about the answer."""
+
+_TOLD_TO_KEEP = re.compile(
+    r"(?:please\s+)?(?:(?:remember|note|keep in mind|bear in mind|do(?:n['’]t| not) forget|for the record"
+    r"|fyi)(?: (?:for|to) (?:my)?self)?(?:\s+that\b|\s*[:,–—-])\s*|remember\s+(?=[A-Z]|the|my|our)"
+    r"|remind me to\s+)"
+    r"|(?:yes|yep|no|nope|right|exactly|correct|great|perfect|good|wrong|incorrect|actually|not quite)\b"
+    r"\s*[,;:–—-]\s*",
+    re.IGNORECASE,
+)
+"""What introduces a fact without being part of it."""
+
 _POLITE = re.compile(
     r"^(?:hi|hello|hey|bye|thanks?|thank you|ok(?:ay)?|sure|great|nice|cool|wow|please|welcome"
     r"|good (?:morning|evening|night)|see you|talk (?:to you )?soon|take care|no problem|yes|no|haha+|lol)"
@@ -86,6 +106,9 @@ _HAPPENED = re.compile(
     r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught"
     r"|thought|became)\b"
 )
+
+
+_LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “")
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +134,7 @@ def input_type(text: str, *, answered: bool) -> InputType:
     ('question', 'feedback')
     """
     plain = text.strip()
-    if answered and (_BLAME.match(plain) or (_PRAISE.match(plain) and "?" not in plain)):
+    if answered and (_BLAME.match(plain) or (_praises(plain) and "?" not in plain)):
         return "feedback"
     if plain.endswith("?") or _QUESTION.match(plain):
         return "question"
@@ -122,7 +145,22 @@ def reward(text: str) -> float:
     """Return how feedback rates the previous answer, from -1 to 1."""
     if _BLAME.match(text.strip()):
         return -1.0
-    return 1.0 if _PRAISE.match(text.strip()) else 0.0
+    return 1.0 if _praises(text.strip()) else 0.0
+
+
+def _praises(text: str) -> bool:
+    """Return whether a text is praise, not a fact after a confirmation: "Yes, I live in Rome."."""
+    praise = _PRAISE.match(text)
+    if praise is None:
+        return False
+    first = next(sentences(text[praise.end() :]), None)
+    rest = text[praise.end() :][first.start : first.end].lstrip(" ,;:.!–—-") if first else ""
+    beginning = text[praise.end() :].lstrip()[:1]
+    return (
+        beginning in ("", ".", "!")
+        or bool(_OF_THE_ANSWER.match(rest))
+        or len(content_words(rest)) < _FEWEST_WORDS
+    )
 
 
 def extract(text: str) -> tuple[Extracted, ...]:
@@ -139,7 +177,13 @@ def extract(text: str) -> tuple[Extracted, ...]:
     reported = [(head + one.start, head + one.end) for one in material(text[head:]) if one.sort == REPORTED]
     for start, end in reported:  # not an order to follow, but told by the user all the same
         plain = plain[:start] + text[start:end] + plain[end:]
-    stated = [one for one in sentences(plain) if _states(plain[one.start : one.end])]
+    stated: list[Span] = []
+    for one in sentences(plain):
+        words = plain[one.start : one.end]
+        if _states(words):
+            stated.append(_fact(plain, one))
+        elif stated and _adds(words):  # "So £1,600." belongs to what was told just before it
+            stated[-1] = Span(stated[-1].start, one.end)
     happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
     known = [one for one in stated if one not in happened][:MOST_MEMORIES]
     memories = []
@@ -154,9 +198,41 @@ def extract(text: str) -> tuple[Extracted, ...]:
 
 
 def _states(sentence: str) -> bool:
+    fact = sentence[_introduction(sentence) :]
+    if fact.endswith("?") or _QUESTION.match(fact) or _judges(sentence):
+        return False
+    return not _POLITE.match(fact) and len(content_words(fact)) >= _FEWEST_WORDS
+
+
+def _judges(sentence: str) -> bool:
+    """Return whether a sentence says nothing but what an answer is worth."""
+    rest = sentence[_introduction(sentence) :]
+    return (
+        bool(reward(sentence))
+        and (rest == sentence or not _adds(rest))
+        and bool(reward(rest) or rest == sentence)
+    )
+
+
+def _adds(sentence: str) -> bool:
+    """Return whether a short sentence has a value: a number, a date, a name."""
     if sentence.endswith("?") or _POLITE.match(sentence):
         return False
-    return len(content_words(sentence)) >= _FEWEST_WORDS
+    return any(values(sentence)) or any(one.start for one in names(sentence))
+
+
+def _introduction(sentence: str) -> int:
+    """Return the length of what introduces a fact: "Remember that", "Yes,"."""
+    length = 0
+    while found := _TOLD_TO_KEEP.match(sentence, length):
+        length = found.end()
+    return length
+
+
+def _fact(plain: str, one: Span) -> Span:
+    """Return a sentence without its introduction, where a fact remains."""
+    start = one.start + _introduction(plain[one.start : one.end])
+    return Span(start, one.end) if content_words(plain[start : one.end]) else one
 
 
 def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, float]:
@@ -243,11 +319,7 @@ def recognize(
     """
     sort = input_type(text, answered=answered)
     said = {_plain(one) for one in known}
-    memories = tuple(
-        one
-        for one in extract(text)
-        if _plain(one.text) not in said and not (sort == "feedback" and reward(one.text))
-    )
+    memories = tuple(one for one in extract(text) if _plain(one.text) not in said)
     action, topic, summary = topic_of(" ".join(one.text for one in memories), topics)
     return Recognition(
         input_type=sort,
@@ -261,6 +333,49 @@ def recognize(
     )
 
 
+def corrected(question: str, told: Mapping[str, str], said: str) -> tuple[Extracted, str] | None:
+    """Return the memory that follows from a short correction, and the id of the one that it replaces.
+
+    ``told`` has the memories that the answer rested on, by id. ``None`` where the correction has no value of
+    the type asked for, or no memory has one.
+
+    >>> corrected("Where does Anna live?", {"k-1": "Anna lives in Oslo."}, "No, in Rome.")[0].text
+    'Anna lives in Rome.'
+    """
+    start = _introduction(said)
+    if not start or reward(said) >= 0:
+        return None
+    end = next((start + one.end for one in sentences(said[start:])), start)
+    kind = wanted(question)
+    new = _spans(kind, said[start:end], "")
+    for name, text in told.items():
+        old = _spans(kind, text, question)
+        if new and old:
+            put = (
+                f"{text[: old[0].start]}{said[start + new[0].start : start + new[0].end]}{text[old[0].end :]}"
+            )
+            return Extracted("L2", one_line(put)[:MOST_TEXT], start, end), name
+    return None
+
+
+def _spans(kind: Wanted, text: str, known: str) -> list[Span]:
+    """Return where a text has values of a type, without those in ``known``."""
+    low = known.casefold()
+    if kind in FITS:
+        fitting = [one for one in values(text) if one.kind in FITS[kind]]
+        return [Span(one.start, one.end) for one in fitting if one.text.casefold() not in low]
+    found: list[Span] = []
+    alone = text.strip(" .!")
+    for one in names(text) if " " in alone else names(f"{alone} is"):
+        if one.text.casefold() in low:
+            continue
+        if found and one.start - found[-1].end == 1:  # "Doctor Kaya" is one name
+            found[-1] = Span(found[-1].start, one.end)
+        else:
+            found.append(Span(one.start, one.end))
+    return found
+
+
 def lesson(question: str, answer: str, said: str) -> Extracted | None:
     """Return what negative feedback teaches about answering, as a procedure; ``None`` for other feedback.
 
@@ -271,6 +386,12 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
         return None
     shown = [" ".join(words.split())[: MOST_TEXT // 4] for words in (question, answer, said)]
     return Extracted("L1", "Asked “{}”, do not answer “{}”: the user said “{}”".format(*shown))
+
+
+def lesson_of(text: str) -> tuple[str, str] | None:
+    """Return the question and the answer that a procedure warns of; ``None`` for another procedure."""
+    found = _LESSON.match(text)
+    return (found[1], found[2]) if found else None
 
 
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """Find the values in a sentence by their form, and the type of value that a question asks for.
 
-The types are those that a form tells in English: money, a date, a time of day, a duration, a count, a measure,
-a telephone number, a name, and a place.
+The types are those that a form tells in English: money, a date, a time of day, a duration, a count, a
+measure, a telephone number, a name, and a place.
 """
 
 import re
@@ -48,7 +48,8 @@ _DATE = re.compile(
     r"|\b(?:in|since|by|until|till|from|of|last|next|this|early|late|mid|to|for|through|before|after|during|around"
     rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b(?! \d)"
     rf"|\b(?:{_DAY}|yesterday|today|tonight|tomorrow|(?:mid)?weekend|christmas|easter)\b"
-    rf"|\b(?:this|last|next) (?:morning|afternoon|evening|week|month|year|night|{_SEASON})\b|\b(?:19|20)\d\d\b"
+    rf"|\b(?:this|last|next) (?:morning|afternoon|evening|week|month|year|night|{_SEASON})\b"
+    r"|\b(?:19|20)\d\d\b"
     rf"|\b(?:\d+|{_WORDS}|a|an) (?:days?|weeks?|months?|years?) (?:ago|later|from now)\b",
     re.IGNORECASE,
 )
@@ -70,14 +71,16 @@ _LABELS = re.compile(r"\b[^\W\d_]+\s$")
 _ENDS = re.compile(r"\s*(?:$|[.,;:!?)'’]|(?:is|are|was|has|had|and|or|to|for|goes|from|in|on|at|with|now)\b)")
 _LARGE = 100
 _NAME = re.compile(r"(?:(?<=^)|(?<=[\s(\"'“‘/-]))[^\W\d_a-zß-öø-ÿ][\w’'&.-]*|#\w+")
-_NO_NAME = re.compile(rf"(?:{_DAY}|{_MONTH}|i(?:['’]\w+)?)", re.IGNORECASE)
+_NO_NAME = re.compile(rf"(?:{_DAY}|{_MONTH}|yesterday|today|tonight|tomorrow|i(?:['’]\w+)?)", re.IGNORECASE)
 _ACTS = re.compile(
-    r"['’]s?\b|,| (?:is|was|has|had|and|or|will|can|who|also|just|still|does|did|\w+(?:s|ed)\b|[A-ZÀ-Þ]\w)|\.? [A-ZÀ-Þ]"
+    r"['’]s?\b|,| (?:is|was|has|had|and|or|will|can|who|also|just|still|does|did|\w+(?:s|ed)\b|[A-ZÀ-Þ]\w)"
+    r"|\.? [A-ZÀ-Þ]"
 )
 """What follows a name at the head of a sentence: a verb, or another name."""
 _BEGINS = re.compile(r"(?:^|[.!?…:]\s*[\"'“‘(]?)$")
 _PLACE = re.compile(
-    r"\b(?:in|at|on|to|from|near|under|behind|into|inside|above|below|beside|outside|next to|opposite|through)\s"
+    r"\b(?:in|at|on|to|from|near|under|behind|into|inside|above|below|beside|outside|next to|opposite"
+    r"|through)\s"
     r"(?!(?:the )?(?:moment|time|end|meantime|way|case|fact|case|future|past)\b)\S",
     re.IGNORECASE,
 )
@@ -88,11 +91,12 @@ RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _SMALL = vocabulary(
-    """the a an and but or so if my our your we he she it they his her their its this that these those there here yes no
-    not now then well by from since in on at to of for with as who what when where why how ok okay thanks please"""
+    """the a an and but or so if my our your we he she it they his her their its this that these those there
+    here yes no not now then well by from since in on at to of for with as who what when where why how
+    ok okay thanks please"""
 )
 
-_FITS: dict[Wanted, dict[Kind, float]] = {
+FITS: dict[Wanted, dict[Kind, float]] = {
     "money": {"money": 1.0, "large": 0.8},
     "age": {"duration": 1.0, "count": 0.8, "large": 0.6},
     "duration": {"duration": 1.0},
@@ -192,13 +196,19 @@ _ASKS: tuple[tuple[Wanted, str], ...] = (
     ("count", r"how many\b"),
     (
         "phone",
-        r"what(?:['’]s| is| are| was)?\b.* (?:phone|mobile|telephone|number)\b|(?:what|which) (?:phone )?number\b",
+        (
+            r"what(?:['’]s| is| are| was)?\b.* (?:(?:tele)?phone|mobile|number)\b"
+            r"|(?:what|which) (?:phone )?number\b"
+        ),
     ),
     (
         "money",
-        r"how much (?:is|are|was|were|do|does|did|will|would|has|have|had|can|should|more|extra|money|rent|deposit)\b"
-        r"|(?:what|which)\b.* (?:pay|pays|paying|paid|costs?|costing|earns?|earned|charges?|worth|price|rent|salary|fee"
-        r"|premium|wage|deposit|budget)\b|what .*(?:cost|pay)ing\b",
+        (
+            r"how much (?:is|are|was|were|do|does|did|will|would|has|have|had|can|should|more|extra|money"
+            r"|rent|deposit)\b"
+            r"|(?:what|which)\b.* (?:pay|pays|paying|paid|costs?|costing|earns?|earned|charges?|worth"
+            r"|price|rent|salary|fee|premium|wage|deposit|budget)\b|what .*(?:cost|pay)ing\b"
+        ),
     ),
     ("amount", r"how (?:much|far|big|high|tall|heavy|large|often|wide|deep|fast|strong)\b"),
     ("any", r"how\b|which\b|what\b"),
@@ -241,7 +251,7 @@ def types(kind: Wanted, word: str) -> bool:
 
 
 def fit(kind: Wanted, text: str, known: str, lower: Collection[str] = ()) -> float:
-    """Return how well a text has a value of a type that a question (``known``) does not contain, from 0 to 1."""
+    """Return from 0 to 1 how well a text has a value of a type that a question (``known``) lacks."""
     low = known.casefold()
     if kind in ("person", "place"):
         named = any(one.text.casefold() not in low for one in names(text, lower))
@@ -257,4 +267,4 @@ def fit(kind: Wanted, text: str, known: str, lower: Collection[str] = ()) -> flo
         for one in values(text)
         if not re.search(rf"(?<![\w,.]){re.escape(one.text.casefold())}(?![\w])", low)
     ]
-    return max((_FITS[kind].get(one.kind, 0.0) for one in held), default=0.0)
+    return max((FITS[kind].get(one.kind, 0.0) for one in held), default=0.0)

@@ -37,15 +37,17 @@ def is_base_verb(word: str) -> bool:
 _IRREGULAR = {
     form: row[0]
     for row in map(str.split, """
-        beat beaten|begin began begun|bite bit bitten|blow blew blown|break broke broken|bring brought|build built
-        buy bought|catch caught|choose chose chosen|come came|deal dealt|dig dug|draw drew drawn|drink drank drunk
-        drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|fly flew flown
-        forget forgot forgotten|get got gotten|give gave given|go went gone|grow grew grown|hear heard|hide hid hidden
-        hold held|keep kept|know knew known|lead led|lend lent|lose lost|make made|mean meant|meet met|pay paid
-        ride rode ridden|ring rang rung|run ran|say said|see saw seen|sell sold|send sent|shake shook shaken
-        shine shone|shoot shot|show shown|sing sang sung|sit sat|sleep slept|speak spoke spoken|spend spent
-        stand stood|steal stole stolen|swim swam swum|take took taken|teach taught|tell told|think thought
-        throw threw thrown|wake woke woken|wear wore worn|win won|write wrote written
+        beat beaten|begin began begun|bite bit bitten|blow blew blown|break broke broken
+        bring brought|build built|buy bought|catch caught|choose chose chosen|come came|deal dealt
+        dig dug|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen
+        feed fed|feel felt|fight fought|find found|fly flew flown|forget forgot forgotten
+        get got gotten|give gave given|go went gone|grow grew grown|hear heard|hide hid hidden
+        hold held|keep kept|know knew known|lead led|lend lent|lose lost|make made|mean meant
+        meet met|pay paid|ride rode ridden|ring rang rung|run ran|say said|see saw seen|sell sold
+        send sent|shake shook shaken|shine shone|shoot shot|show shown|sing sang sung|sit sat
+        sleep slept|speak spoke spoken|spend spent|stand stood|steal stole stolen|swim swam swum
+        take took taken|teach taught|tell told|think thought|throw threw thrown|wake woke woken
+        wear wore worn|win won|write wrote written
     """.replace("\n", "|").split("|"))
     for form in row[1:]
 }

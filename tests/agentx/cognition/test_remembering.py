@@ -4,7 +4,8 @@ from unittest.mock import patch
 
 import pytest
 
-from agentx.cognition.agent import CognitiveAgent
+from agentx.cognition.agent import DECLINED, CognitiveAgent
+from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.memory.items import superseded_by
 from agentx.workspace import Workspace
@@ -107,3 +108,60 @@ def test_words_of_a_tool_or_a_quoted_page_outdate_nothing(ws):
     )
     assert "1,600" in answer
     assert "9,999" not in answer
+
+
+def test_a_correction_changes_the_next_answer(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "Anna lives in Oslo.", "Where does Anna live?", "No, in Rome.")
+    answer = told(agent, "Where does Anna live?")
+    assert "Rome" in answer
+    assert "Oslo" not in answer
+
+
+def test_a_rejected_answer_is_not_given_again_until_it_is_told_again(ws):
+    agent = CognitiveAgent(ws)
+    asked = "Who is the vet?"
+    told(agent, "The vet is Doctor Kaya.", asked, "No, that's wrong.")
+    assert told(agent, asked) == DECLINED
+    assert "Kaya" in told(agent, "The vet is Doctor Kaya, after all.", asked)
+
+
+def test_no_after_a_statement_states(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "Wen has the ticket.", "No, hang on, Patrick has the ticket.")
+    assert "Patrick" in told(agent, "Who has the ticket?")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What is Kaya's first name?",
+        "How old is the vet?",
+        "Who is the baker?",
+        "When does Miriam visit?",
+        "What does the vet cost?",
+    ],
+)
+def test_what_was_never_told_is_not_answered(ws, asked):
+    agent = CognitiveAgent(ws)
+    told(agent, "The vet is Doctor Kaya, 01632 960 377.", "I live in Graz with my dog Bruno.")
+    assert told(agent, asked) == DECLINED
+
+
+def test_one_memory_is_enough_for_a_good_judgement(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet?")
+    *_, done = (event.data for event in ws.events() if isinstance(event.data, Interacted))
+    assert done.judge == 1.0
+
+
+def test_the_answer_is_one_sentence_with_the_one_it_leans_on(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "Dennis has room 2. He pays 880 a month.", "Hannah pays 1,450 a month.", "It rains.")
+    assert told(agent, "What does Dennis pay?") == "I remember: Dennis has room 2. He pays 880 a month."
+
+
+def test_a_former_value_beside_the_present_one_is_left_out(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "The build takes 6 minutes instead of 19.")
+    assert told(agent, "How long does the build take?") == "I remember: The build takes 6 minutes."

@@ -13,6 +13,7 @@ from agentx.synthesis.cognition.recognizer import (
     UTILITY_BYTES,
     Recognition,
     bounded,
+    corrected,
     extract,
     input_type,
     recognize,
@@ -63,6 +64,14 @@ We moved the meeting to Thursday.
 The harbour master is called Ines.
 Correct spelling matters to the editor.
 Thank Omar for the ladder.
+Thanks to Omar we found the leak.
+Yes, I am married to Lea.
+Right, the second boiler is from 1998.
+Remember that the ferry leaves at seven.
+Remind me to call the harbour master on Friday.
+Note: the archive is closed on Mondays.
+When I was young I lived by the harbour.
+What I like best is the view from the mill.
 I can swim.
 He could not find which key fits.
 """.strip().split("\n")
@@ -92,16 +101,13 @@ Actually, no, it was Tuesday.
 Incorrect.
 """.strip().split("\n")
 
-MISREAD = {"What a day."}
-"""It reads like a question; nothing but its sense tells that it is none."""
-
 
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_a_question_is_one_whether_or_not_there_is_an_answer_to_judge(text):
     assert {input_type(text, answered=one) for one in (True, False)} == {"question"}
 
 
-@pytest.mark.parametrize("text", [text for text in STATEMENTS if text not in MISREAD])
+@pytest.mark.parametrize("text", STATEMENTS)
 def test_a_statement_is_one_though_it_may_begin_like_a_verdict(text):
     assert input_type(text, answered=True) == "statement"
 
@@ -112,6 +118,58 @@ def test_a_statement_is_one_though_it_may_begin_like_a_verdict(text):
 def test_a_verdict_is_feedback_only_where_there_is_an_answer(text, worth):
     assert (input_type(text, answered=True), reward(text)) == ("feedback", worth)
     assert input_type(text, answered=False) == "statement"
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Yes, I am married to Lea.", "I am married to Lea."),
+        ("Thanks to Paul we found the leak.", "Thanks to Paul we found the leak."),
+        ("Remember that my flight leaves at 9.", "my flight leaves at 9."),
+        ("Note: the archive is closed on Mondays.", "the archive is closed on Mondays."),
+        ("No, that's wrong. Dora has the ladder at home.", "Dora has the ladder at home."),
+        ("The attic room is the dear one. So 900.", "The attic room is the dear one. So 900."),
+    ],
+)
+def test_a_fact_is_kept_without_what_introduces_it(text, fact):
+    [one] = extract(text)
+    assert one.text == text[one.start : one.end] == fact
+
+
+@pytest.mark.parametrize(
+    "text", ["Remind me what the vet said about the dog.", "Exactly, that is the one.", "What a day."]
+)
+def test_a_question_or_a_verdict_leaves_no_memory(text):
+    assert extract(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "said", "now"),
+    [
+        ("Where does Anna live?", "Anna lives in Oslo.", "No, in Rome.", "Anna lives in Rome."),
+        ("Who is the vet?", "The vet is Doctor Kaya.", "No, Salgado.", "The vet is Salgado."),
+        (
+            "What is the rent?",
+            "The rent is 820 euros a month.",
+            "No, it's 900.",
+            "The rent is 900 euros a month.",
+        ),
+        (
+            "When is the concert?",
+            "The concert is on Friday.",
+            "Wrong, on Tuesday.",
+            "The concert is on Tuesday.",
+        ),
+    ],
+)
+def test_a_short_correction_puts_its_value_in_the_place_of_the_old_one(question, told, said, now):
+    memory, old = corrected(question, {"k-1": told}, said)
+    assert (memory.text, old) == (now, "k-1")
+
+
+@pytest.mark.parametrize("said", ["No.", "No, that's wrong.", "Thanks.", "No, never."])
+def test_a_verdict_without_a_value_corrects_nothing(said):
+    assert corrected("Where does Anna live?", {"k-1": "Anna lives in Oslo."}, said) is None
 
 
 def test_what_happened_is_one_episode_and_all_else_is_known_each_by_itself():
