@@ -230,9 +230,9 @@ class _Turn:
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
-        self.graph: QueryGraph | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
+        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -309,7 +309,7 @@ class _Turn:
         with self.timed("recognizer_latency_ms"):
             buffer, tally = self.buffer(), self.agent.tally
             self.remembers, self.linked = tally.memories > 0, tally.links
-            found = recognizer.recognize(
+            return recognizer.recognize(
                 self.message,
                 answered=self.mind.recent[-1:] != () and self.mind.recent[-1].input_type == "question",
                 rule=tally.is_rule(self.seq),
@@ -317,19 +317,6 @@ class _Turn:
                 topics={topic.id: topic.summary for topic in tally.topics(self.state)},
                 known=[one.text for one in buffer],
             )
-            return self.corrected(found) if found.input_type == "feedback" else found
-
-    def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
-        """Return a recognition with what a short correction puts in the place of the last answer."""
-        items, used = self.state.items, self.mind.recent[-1].used
-        texts = {name: items[name].text for name in used if name in items}
-        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
-        if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
-            return found
-        memory, old = made
-        others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)
-        outdated = Outdated(memory=old, by=0)
-        return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
     def keep(
         self, guess: recognizer.Recognition, read: recognizer.Recognition | None = None
@@ -340,7 +327,6 @@ class _Turn:
             The new memories.
         """
         with self.timed("recognizer_latency_ms"):
-            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
             found, model = guess, ""
             if read is not None and self.model is not None:
                 found = msgspec.structs.replace(
@@ -350,13 +336,19 @@ class _Turn:
                     outdated=memories.with_rest(self.state, read),
                 )
                 model = self.model.name
-            elif said is not None:
-                found = memories.with_outdated(self.ws.engine, self.state, guess, said)
+            else:
+                found = self.corrected(guess) if guess.input_type == "feedback" else guess
+                found = found if found.outdated else self.with_outdated(found)
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
             self.measure(found, stored)
         return stored
+
+    def with_outdated(self, guess: recognizer.Recognition) -> recognizer.Recognition:
+        """Add to what code recognised the memories that the message makes untrue."""
+        said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
+        return memories.with_outdated(self.ws.engine, self.state, guess, said) if said else guess
 
     def catch_up(self, model: ModelClient) -> list[ShownMemory]:
         """Have the model read messages again that came while it failed; each once.
@@ -390,6 +382,18 @@ class _Turn:
         return asking.converse(
             model, prompts.RECOGNIZE, text, held, prompts.RECOGNIZED, deadline=self.deadline
         )
+
+    def corrected(self, found: recognizer.Recognition) -> recognizer.Recognition:
+        """Return a recognition with what a short correction puts in the place of the last answer."""
+        items, used = self.state.items, self.mind.recent[-1].used
+        texts = {name: items[name].text for name in used if name in items}
+        before = self.agent.conversation.exchanges(self.state, self.mind.recent[-1:], (), 1)
+        if not before or (made := recognizer.corrected(before[0].message, texts, self.message)) is None:
+            return found
+        memory, old = made
+        others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)
+        outdated = Outdated(memory=old, by=0)
+        return msgspec.structs.replace(found, memories=(memory, *others), outdated=(outdated,))
 
     def store(
         self,
@@ -618,6 +622,11 @@ class _Turn:
         if whole is None and (reason := self.trigger(guess, buffer)):
             buffer = self.think(buffer, reason, min(most, 1))
         shown: Sequence[ShownMemory] = whole if whole is not None else self.fitting(buffer)[0]
+        if whole is None:  # what the message may make untrue is shown, so that the model can say so
+            known = {one.id for one in shown}
+            doubted = {one.memory for one in self.with_outdated(guess).outdated} - known
+            items = self.state.items
+            shown = [*shown, *(memories.remembered(items[name], items) for name in sorted(doubted))]
         parts = [prompts.RECOGNIZED] if whole is not None else [prompts.ASSESSED, prompts.RECOGNIZED]
         said = self.ask(model, shown, *parts, everything=whole is not None) or Conversed()
         found = said.recognition
@@ -899,6 +908,7 @@ class _Turn:
             answered = AgentMessageSent(
                 body=self.ws.body(text),
                 final=True,
+                recalled=True,
                 model=self.agent.responder.name if self.agent.responder else "",
             )
             done = msgspec.structs.replace(

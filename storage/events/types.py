@@ -166,6 +166,8 @@ class AgentMessageSent(Payload, frozen=True):
         model: Name of the model that produced it.
         kept: IDs of the rules with a check that applied to it, or to the run that it ends, and was kept.
         broke: IDs of the rules that it, or the run that it ends, broke.
+        recalled: Whether it was answered from memory alone: it says nothing new, and does none of the work
+            that the user asked for.
     """
 
     body: Body
@@ -173,6 +175,7 @@ class AgentMessageSent(Payload, frozen=True):
     model: str = ""
     kept: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
+    recalled: bool = False
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} {'answered' if self.final else 'said'}: {shorten(self.body.text, WORDS)}"

@@ -87,7 +87,7 @@ class NoteTaker:
         match event.data:
             case UserMessageSent(body=body) if from_user(event.actor):
                 _said(ledger, state, read(body))
-            case AgentMessageSent(final=True, body=body):
+            case AgentMessageSent(final=True, recalled=False, body=body):
                 _answered(ledger, state, read(body) if self._capture_assistant else "")
             case ApprovalDecided() as decided:
                 _decided(ledger, decided, read)

@@ -82,6 +82,7 @@ class Talk:
 
     def __init__(self, terminal: Terminal, ws: Workspace, *, session: str = SESSION, model: str = "") -> None:
         say_restricted(terminal, ws)
+        ws.engine.write_path.require_writable()
         named = model or ws.config.model.name or terminal.settings.model
         client = models.model(ws.engine, model) if named else None
         self.terminal, self.ws = terminal, ws

@@ -80,11 +80,16 @@ def test_a_session_goes_on_where_it_was_left_and_others_have_a_buffer_of_their_o
 
 def test_what_is_said_is_no_task_and_no_run(piped, call, root):
     before = call("status", "--json", "-C", root).json
-    piped(TOLD, "I will paint the kitchen tomorrow.", ASKED)
+    call("say", "Please write the report for March.", "-C", root)
+    call("say", "Revenue matters.", "-C", root)
+    [asked] = call("memory", "list", "--kind", "task", "-C", root, "--json").json
+    piped(TOLD, "I will paint the kitchen tomorrow.", "Please remind me to buy milk.", ASKED)
     done = call("run", "--agent", "cognitive", "The rent was raised to 1600.", "-C", root)
     assert (done.code, done.out.splitlines()[0]) == (0, "Noted.")
     with Workspace.open(root) as ws:
-        assert ws.memory("task", status=None) == []
+        assert [task.id for task in ws.memory("task", status=None)] == [asked["id"]]
+        assert ws.memory("task")[0].text == "Write the report for March.", "a talk does no work"
+        assert ws.memory("agent_state") == []
         assert RunStarted.__name__ not in ws.state.counts
         assert ws.state.last_run is None
     assert call("status", "--json", "-C", root).json["last_run"] == before["last_run"]

@@ -178,6 +178,16 @@ def test_what_a_model_says_is_no_longer_true_is_superseded_and_shown_with_its_en
     assert re.search(rf" until \d{{4}}-.*: {re.escape(rents[0])}", other.prompts("answer")[0])
 
 
+def test_what_a_message_may_make_untrue_is_shown_though_the_buffer_does_not_hold_it(ws):
+    CognitiveAgent(ws).answer("The rent of the shop is 720 euros a month.")
+    for number in range(6):
+        CognitiveAgent(ws).answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    model = Scripted(recognized={"input_type": "statement"})
+    agent = CognitiveAgent(ws, SMALL, model=model, session="other")
+    agent.answer("The rent of the shop is 790 euros a month.")
+    assert "The rent of the shop is 720 euros a month." in model.prompts("answer")[0]
+
+
 def test_a_model_is_driven_over_the_protocol(ws, chat_server):
     recognized = {**GOOD["recognized"], "answer": "It is Ines."}
     chat_server.rule = lambda body: json.dumps(recognized) if body.get("tools") else "It is Ines."
