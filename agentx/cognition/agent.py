@@ -230,9 +230,9 @@ class _Turn:
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
+        self.graph: QueryGraph | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
-        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -252,15 +252,15 @@ class _Turn:
                 buffer = self.think(buffer, reason, self.config.max_thinking_iterations)
             shown, _ = self.fitting(buffer)
             text = self.respond(shown)
-            held = {one.id for one in buffer}
-            buffer += [
-                memories.remembered(self.state.items[name], self.state.items)
-                for name in dict.fromkeys(self.support)
-                if name not in held and sort_of(self.state.items[name]) in LEVELS
-            ]
         else:
             text, buffer, seen = self.converse(self.model, guess)
             shown, buffer = tuple(seen), [*buffer, *self.catch_up(self.model)]
+        held = {one.id for one in buffer}
+        buffer += [
+            memories.remembered(self.state.items[name], self.state.items)
+            for name in dict.fromkeys(self.support)
+            if name not in held and sort_of(self.state.items[name]) in LEVELS
+        ]
         self.reflect(text, shown)
         return self.close(text, buffer, shown)
 
@@ -340,13 +340,18 @@ class _Turn:
             The new memories.
         """
         with self.timed("recognizer_latency_ms"):
+            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
             found, model = guess, ""
             if read is not None and self.model is not None:
-                found = msgspec.structs.replace(read, rule=read.rule or guess.rule, utilities=guess.utilities)
+                found = msgspec.structs.replace(
+                    read,
+                    rule=guess.rule,
+                    utilities=guess.utilities,
+                    outdated=memories.with_rest(self.state, read),
+                )
                 model = self.model.name
-            said = next((one for one in reversed(self.state.messages) if one.seq == self.seq), None)
-            if not model and said is not None:
-                found = memories.with_outdated(self.ws.engine, self.state, found, said)
+            elif said is not None:
+                found = memories.with_outdated(self.ws.engine, self.state, guess, said)
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
@@ -363,20 +368,25 @@ class _Turn:
         for seq in (
             () if self.failed else [seq for seq in self.mind.unread if seq != self.seq][:MOST_CAUGHT_UP]
         ):
-            _, text = self.agent.conversation.said(self.state, [seq]).get(seq, ("", ""))
+            at, text = self.agent.conversation.said(self.state, [seq]).get(seq, ("", ""))
             found, name = recognizer.Recognition(input_type="statement"), ""
             if text:
-                asked = self.unless_stopped(partial(self.reread, model, text))
+                asked = self.unless_stopped(partial(self.reread, model, seq, text))
                 self.took(asked, "recognizer")
-                if asked.answer is not None and asked.answer.recognition is not None:
-                    found, name = msgspec.structs.replace(asked.answer.recognition, reward=0.0), model.name
+                if asked.answer is not None and (read := asked.answer.recognition) is not None:
+                    outdated = tuple(
+                        msgspec.structs.replace(one, since=one.since or at)
+                        for one in memories.with_rest(self.state, read)
+                    )
+                    found, name = msgspec.structs.replace(read, reward=0.0, outdated=outdated), model.name
             made += self.store(found, name, again=(seq, text))[1]
         self.metrics.new_memories_stored += [one.id for one in made]
         return made
 
-    def reread(self, model: ModelClient, text: str) -> Asked[Conversed]:
-        """Ask a model what to remember of an earlier message."""
-        held = Shown(memories=self.fitting(self.buffer())[0], topics=self.agent.tally.topics(self.state))
+    def reread(self, model: ModelClient, seq: int, text: str) -> Asked[Conversed]:
+        """Ask a model what to remember of an earlier message; it is shown what was remembered before that."""
+        earlier = [one for one in self.buffer() if self.state.items[one.id].created_seq < seq]
+        held = Shown(memories=self.fitting(earlier)[0], topics=self.agent.tally.topics(self.state))
         return asking.converse(
             model, prompts.RECOGNIZE, text, held, prompts.RECOGNIZED, deadline=self.deadline
         )
@@ -681,7 +691,7 @@ class _Turn:
         """Return all that is remembered, if it fits in the buffer with what was said earlier."""
         true = [item.id for item in self.state.items.values() if is_true(item, self.state.at)]
         said = self.exchanges(true, everything=True)
-        told = {name for one in said for name in one.ids}
+        told = {name for one in said for name in (*one.ids, *one.alike)}
         room = self.config.buffer_tokens - sum(count_tokens(one.message) for one in said)
         found = list[ShownMemory]()
         for item in self.state.items.values():
@@ -836,9 +846,10 @@ class _Turn:
             lesson = recognizer.lesson(before[0].message, before[0].answer, self.message)
             if lesson is not None:
                 self.learn(msgspec.structs.replace(taught, memories=(lesson,)), "")
-        if self.model is not None and sort == "question" and text:
-            tiers = uncertainty.assess(self.message, [one.text for one in shown if one.text in text])
-            self.judge = round(1.0 - tiers.words, 4)
+        if sort == "question" and not self.failed and self.agent.responder is not None:
+            known = terms_of(" ".join([self.message, *(one.text for one in shown)]))
+            own = terms_of(text)
+            self.judge = round(len(own & known) / len(own), 4) if own else -1.0
 
     def learn(self, taught: recognizer.Recognition, model: str) -> None:
         """Store what was learned from an answer."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from agentx.engine.engine import Engine
 from agentx.storage.events.types import AgentMessageSent, UserMessageSent
 from agentx.storage.log.history import told_already
+from agentx.storage.text import folded
 from agentx.synthesis.cognition.prompts import EXCHANGE_CHARACTERS, Exchange
 from agentx.synthesis.memory.items import sort_of
 from agentx.synthesis.state.mind import InteractionEntry
@@ -54,18 +55,21 @@ class Conversation:
         listed = [*(one for one in old if one.input_type != "question"), *recent]
         answered = {one.answer for one in recent if one.input_type != "statement" or one is recent[-1]}
         said = self.said(state, [*(one.message for one in listed), *answered])
-        resting: dict[int, list[str]] = {}
+        resting: dict[int, dict[str, list[str]]] = {}
         for item in filter(None, map(state.items.get, shown)):
             if item.evidence and sort_of(item) in _TOLD:
-                resting.setdefault(item.evidence[0].seq, []).append(item.id)
+                texts = resting.setdefault(item.evidence[0].seq, {})
+                texts.setdefault(folded(item.text), []).append(item.id)
         return [
             Exchange(
                 text,
                 said.get(one.answer, ("", ""))[1] if one.answer in answered else "",
                 at=at,
-                ids=tuple(resting.get(one.message, ())) if len(text) <= EXCHANGE_CHARACTERS else (),
+                ids=tuple(names[0] for names in told),
+                alike=tuple(name for names in told for name in names[1:]),
             )
             for one in listed
             for at, text in [said.get(one.message, ("", ""))]
+            for told in [resting.get(one.message, {}).values() if len(text) <= EXCHANGE_CHARACTERS else ()]
             if text.strip()
         ]

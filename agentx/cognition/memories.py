@@ -10,6 +10,7 @@ import msgspec
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine.engine import Engine
 from agentx.search.background_worker import SearchLate
+from agentx.storage.events.cognition_events import Outdated
 from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.curation import RetrievedMemory
@@ -18,7 +19,7 @@ from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.cognition.speakers import said_by, speaker
-from agentx.synthesis.facts.supersession import Known, outdated
+from agentx.synthesis.facts.supersession import Known, outdated, remaining
 from agentx.synthesis.facts.validity import former, is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
@@ -79,6 +80,15 @@ def with_outdated(engine: Engine, state: State, found: Recognition, message: Mes
 
     told = outdated(found.memories, message.text, known, like, message.at)
     return msgspec.structs.replace(found, memories=told.memories, outdated=told.outdated)
+
+
+def with_rest(state: State, found: Recognition) -> tuple[Outdated, ...]:
+    """Return what a model found untrue, each with what stays true of it."""
+    texts = [(state.items[one.memory].text, found.memories[one.by].text) for one in found.outdated]
+    return tuple(
+        msgspec.structs.replace(one, rest=remaining(*pair))
+        for one, pair in zip(found.outdated, texts, strict=True)
+    )
 
 
 def topic_of(item: MemoryItem) -> str:

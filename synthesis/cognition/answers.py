@@ -12,15 +12,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
-from agentx.storage.events.cognition_events import Extracted, InputType, TopicAction
+from agentx.storage.events.cognition_events import Extracted, InputType, Outdated, TopicAction
 from agentx.storage.text import clip, encodable, one_line
 from agentx.synthesis.cognition import prompts
 from agentx.synthesis.cognition.grounds import located
-from agentx.synthesis.cognition.prompts import ShownMemory, Topic
+from agentx.synthesis.cognition.prompts import Shown, ShownMemory, Topic
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.model.port import Reply
 from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable, object_of
@@ -28,6 +28,7 @@ from agentx.synthesis.model.structured import MAX_CHARACTERS, AnswerUnreadable, 
 MAX_MEMORIES = 12
 """Maximum number of memories per message."""
 
+MAX_REPLACED = 8
 MAX_MISSING = 8
 MAX_PROCEDURES = 5
 MAX_SCORES = 100
@@ -40,9 +41,18 @@ ID_CHARACTERS = 120
 Faults = tuple[str, ...]
 """What was wrong with an answer that was used all the same, one sentence each."""
 
-_INPUT_TYPES: dict[str, InputType] = {name: name for name in get_args(InputType)}
+_INPUT_TYPES: dict[str, tuple[InputType, float]] = {
+    "statement": ("statement", 0.0),
+    "question": ("question", 0.0),
+    "feedback": ("feedback", 0.0),
+    "praise": ("feedback", 1.0),
+    "blame": ("feedback", -1.0),
+}
+"""The type of a message and its reward, by what a model says."""
+
 _FOUND: dict[str, Literal["L2", "L3"]] = {"L2": "L2", "L3": "L3"}
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?")
 _ID = re.compile(r"[a-z]-\d[\d.]*")
 _NOTHING_MISSING = re.compile(r'"missing"\s*:\s*\[\s*\]')
 _SPOKEN = re.compile(r'"answer"\s*:\s*"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)(")?')
@@ -82,7 +92,7 @@ class Reflection(msgspec.Struct, frozen=True):
 
 
 def conversed(
-    reply: Reply, asked: str, parts: Collection[str], said: str, topics: Collection[Topic]
+    reply: Reply, asked: str, parts: Collection[str], said: str, shown: Shown
 ) -> tuple[Conversed, Faults]:
     """Parse an answer to :func:`~agentx.synthesis.cognition.prompts.message`.
 
@@ -105,7 +115,7 @@ def conversed(
     recognition = None
     if prompts.RECOGNIZED in parts:
         if "input_type" in answer.raw:
-            recognition = _recognition(answer, said, topics)
+            recognition = _recognition(answer, said, shown)
         elif asked == prompts.ANSWER:
             answer.amiss[_NO_RECORD] += 1
         else:
@@ -169,25 +179,31 @@ def reflection(reply: Reply, shown: Sequence[ShownMemory]) -> tuple[Reflection, 
     return read, answer.faults()
 
 
-def _recognition(answer: "_ReplyObject", said: str, topics: Collection[Topic]) -> Recognition:
-    """Parse what a model recognised in a message, when it was shown these topics."""
+def _recognition(answer: "_ReplyObject", said: str, shown: Shown) -> Recognition:
+    """Parse what a model recognised in a message."""
     kind = _INPUT_TYPES.get(answer.words(answer.raw["input_type"]).lower())
     if kind is None:
         answer.amiss[_UNKNOWN_TYPE] += 1
-    action, topic, summary = _topic(answer, topics)
+    sort, reward = kind or _INPUT_TYPES["statement"]
+    action, topic, summary = _topic(answer, shown.topics)
+    memories, outdated = _memories(answer, said, {one.id for one in shown.memories})
     return Recognition(
-        input_type=kind or "statement",
-        rule=answer.raw.get("rule") is True,
-        memories=_memories(answer, said),
-        reward=answer.score(answer.raw.get("reward", 0), lowest=-1.0) or 0.0,
+        input_type=sort,
+        memories=memories,
+        outdated=outdated,
+        reward=reward,
         topic_action=action,
         topic=topic,
         topic_summary=summary,
     )
 
 
-def _memories(answer: "_ReplyObject", said: str) -> tuple[Extracted, ...]:
+def _memories(
+    answer: "_ReplyObject", said: str, shown: Collection[str]
+) -> tuple[tuple[Extracted, ...], tuple[Outdated, ...]]:
+    """Parse the memories of a message, and which of the ``shown`` ones they make untrue."""
     found: dict[str, Extracted] = {}
+    outdated: dict[str, Outdated] = {}
     room = MAX_BYTES
     for row in answer.objects("memories", MAX_MEMORIES):
         text, quote = answer.words(row.get("text")), row.get("quote")
@@ -202,8 +218,16 @@ def _memories(answer: "_ReplyObject", said: str) -> tuple[Extracted, ...]:
         if (room := room - len(text.encode())) < 0:
             answer.amiss[_TOO_MANY] += 1
             continue
-        found.setdefault(text.casefold(), Extracted(level, text, span.start, span.end))
-    return tuple(found.values())
+        if text.casefold() in found:
+            continue
+        since = answer.words(row.get("since"), ID_CHARACTERS)
+        for name in map(answer.id, answer.listed(row.get("replaces"), MAX_REPLACED)):
+            if name in shown:
+                outdated.setdefault(name, Outdated(name, len(found), since if _DATE.fullmatch(since) else ""))
+            else:
+                answer.amiss[_NOT_SHOWN] += 1
+        found[text.casefold()] = Extracted(level, text, span.start, span.end)
+    return tuple(found.values()), tuple(outdated.values())
 
 
 def _topic(answer: "_ReplyObject", topics: Collection[Topic]) -> tuple[TopicAction, str, str]:
@@ -240,7 +264,11 @@ class _ReplyObject:
 
     def rows(self, part: str, most: int) -> list[Any]:
         """Return the entries of a list, at most ``most``."""
-        found = self.raw.get(part) or []
+        return self.listed(self.raw.get(part), most)
+
+    def listed(self, found: object, most: int) -> list[Any]:
+        """Return the entries of what may be a list, at most ``most``."""
+        found = found or []
         if not isinstance(found, list):
             self.amiss[_NO_ENTRY] += 1
             return []
@@ -270,8 +298,8 @@ class _ReplyObject:
         text = str(raw) if isinstance(raw, int) else raw
         return self.words(text, ID_CHARACTERS).strip("[] ")
 
-    def score(self, raw: object, lowest: float = 0.0) -> float | None:
-        """Clamp a number to its bounds; return ``None`` if it is not a number."""
+    def score(self, raw: object) -> float | None:
+        """Clamp a number to 0 and 1; return ``None`` if it is not a number."""
         try:
             number = math.nan if isinstance(raw, bool) else float(raw)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
@@ -279,7 +307,7 @@ class _ReplyObject:
         if math.isnan(number):
             self.amiss[_NO_NUMBER] += 1
             return None
-        bounded = max(lowest, min(1.0, number))
+        bounded = max(0.0, min(1.0, number))
         self.amiss[_OUT_OF_BOUNDS] += bounded != number
         return bounded
 

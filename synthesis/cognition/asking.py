@@ -71,13 +71,13 @@ def converse(
     With :data:`~agentx.synthesis.cognition.prompts.ASSESSED` among the parts, ``told`` is called only for an
     answer of which nothing is missing. ``deadline`` is a value of ``time.monotonic()``.
     """
-    topics = shown.topics[-prompts.MAX_TOPICS :]
+    shown = msgspec.structs.replace(shown, topics=shown.topics[-prompts.MAX_TOPICS :])
     return _ask(
         _tempered(model, temperature),
         asked,
-        prompts.message(asked, said, msgspec.structs.replace(shown, topics=topics), *parts),
+        prompts.message(asked, said, shown, *parts),
         prompts.shape(asked, *parts),
-        lambda reply: answers.conversed(reply, asked, parts, said, topics),
+        lambda reply: answers.conversed(reply, asked, parts, said, shown),
         deadline,
         _Arriving(told, whole=prompts.ASSESSED in parts) if told else None,
     )

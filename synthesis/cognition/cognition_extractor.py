@@ -41,6 +41,7 @@ LEVELS: dict[str, Level] = {"topic": "L1", "learning": "L1", "knowledge": "L2", 
 OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
 """Relations: from a memory to its topic, from knowledge to its episode, and from an episode to knowledge."""
 
+_STANDING = ("active", "dormant")
 _NOTES = ("knowledge", "episode", "decision", "situation")
 
 MOST_LINKS = 24
@@ -122,32 +123,29 @@ def _ended(
 
     What users said is superseded by users alone, and never by material. What was changed by hand stays.
     """
-    found = []
+    found: dict[str, tuple[int, str, MemoryItem, str]] = {}
     for one in read.outdated:
         old = state.items.get(one.memory)
-        if (
-            old is None
-            or sort_of(old) not in LEVELS
-            or old.status not in ("active", "dormant")
-            or not old.evidence
-        ):
+        if old is None or sort_of(old) not in LEVELS or old.status not in _STANDING or not old.evidence:
             continue
-        if not 0 <= one.by < len(read.memories) or old.by_hand:
+        if not 0 <= one.by < len(read.memories) or old.by_hand or old.id in found:
             continue
         trust = _trust(sender, read.memories[one.by].trust)
         theirs = old.trust in ("agent", "material")
         if (theirs or sender == "user") and (trust != "material" or old.trust == "material"):
-            found.append((one.by, one.since or event.at, old, one.rest))
-            found += [(one.by, one.since or event.at, same, "") for same in _repeated(state, old)]
-    return found
+            when = one.since or event.at
+            found[old.id] = (one.by, when, old, one.rest)
+            found |= {same.id: (one.by, when, same, "") for same in _repeated(state, old)}
+    return list(found.values())
 
 
 def _repeated(state: State, old: MemoryItem) -> Iterator[MemoryItem]:
     """Yield the notes that another extractor took of the same words."""
+    text, seq = folded(old.text), old.evidence[0].seq
     for item in state.items.values():
-        same = item.text == old.text and item.evidence[:1] and item.evidence[0].seq == old.evidence[0].seq
-        stands = item.status in ("active", "dormant", "candidate") and not item.by_hand
-        if same and stands and item.id != old.id and item.kind in _NOTES:
+        here = item.id != old.id and [place.seq for place in item.evidence[:1]] == [seq]
+        stands = item.status in (*_STANDING, "candidate") and not item.by_hand
+        if here and stands and item.kind in _NOTES and folded(item.text) == text:
             yield item
 
 

@@ -34,7 +34,7 @@ MAX_TOPICS = 12
 """Maximum number of topics that are shown, the latest."""
 
 _ABOUT = {
-    ANSWER: "Answer the message, and record what is to be remembered of it.",
+    ANSWER: "Answer, and record what to remember.",
     RECOGNIZE: "Record of which kind a message is and what of it is to be remembered.",
     REFLECT: "Record what is to be learned of an answer.",
 }
@@ -82,12 +82,14 @@ class Exchange(msgspec.Struct, frozen=True):
     Attributes:
         at: The date of the message, formatted for display.
         ids: The memories that rest on the message; they are not shown a second time.
+        alike: Other memories that rest on it and have the text of one of ``ids``.
     """
 
     message: str
     answer: str = ""
     at: str = ""
     ids: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,7 +198,7 @@ def _file(name: str, suffix: str = "md") -> str:
 
 def _known(shown: Shown, *, ids: bool = False) -> list[tuple[str, Iterable[str]]]:
     """Return the sections of what is known, with a section for each level of memories."""
-    told = {name for one in shown.recent for name in one.ids}
+    told = {name for one in shown.recent for name in (*one.ids, *one.alike)}
     told |= {topic.id for topic in shown.topics} if ids else set()
     rest = [one for one in shown.memories if one.id not in told]
     return [

@@ -4,6 +4,7 @@ Each table has one form a line. They are general verbs and adverbs of change; su
 """
 
 import re
+from functools import cache
 
 from agentx.synthesis.language.words import content_words
 
@@ -138,12 +139,17 @@ EFFECTIVE = re.compile(
 )
 """What comes before the date from which on something is so."""
 
-NO_SUBJECT = content_words("""
+_NO_SUBJECT = """
 monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
 september october november december week month year day today tomorrow yesterday morning evening night
 afternoon hour minute time first last next new now one two three four five six seven eight nine ten
 euro euros pound pounds dollar dollars cent cents quid mg kg kilo kilos gram grams percent
 start starts begin begins go goes get gets come comes take takes make makes give gives put set want wants
 say says tell tells need needs pay pays cost costs
-""")
-"""Words that say nothing about a subject: times, units, and the verbs of any sentence."""
+"""
+
+
+@cache
+def no_subject() -> frozenset[str]:
+    """Return the stems of words that say nothing about a subject: times, units, verbs of any sentence."""
+    return content_words(_NO_SUBJECT)

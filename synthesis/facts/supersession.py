@@ -33,7 +33,6 @@ from agentx.synthesis.facts.change_words import (
     FOLLOWS,
     INSTEAD,
     KEEPS,
-    NO_SUBJECT,
     NOW,
     OTHERS,
     PAST,
@@ -42,6 +41,7 @@ from agentx.synthesis.facts.change_words import (
     REPORTS,
     SEGMENT,
     VERB,
+    no_subject,
 )
 from agentx.synthesis.language.dates import dates_in
 from agentx.synthesis.language.values import RELATIVE, Value, names, values
@@ -85,6 +85,8 @@ class Found(msgspec.Struct, frozen=True):
 _LASTING = ("date", "time", "weekdays", "phone", "amount ")
 """Types of values of which most things have one at a time: when, on which days, the price a month."""
 _SELF = re.compile(r"(?:i|we|you)\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"\s*(?:(?:the|my|our|in|for)\s)*([^\W\d_]{3,})\s", re.IGNORECASE)
+"""What comes before a number that names a thing at the head of a clause: "Flat" of "Flat 3 costs 900"."""
 _TITLED = re.compile(r"\b(?:dr|prof|doctor|professor|nurse|sister|mr|mrs|ms|miss)\.? $", re.IGNORECASE)
 _DAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -164,6 +166,8 @@ def _kind(sentence: str, value: Value) -> str:
         return _kind_of_date(value.text, before)
     if re.search(r"[-:.]$|\bby\s$", before) or re.match(r":\d|\s[A-ZÀ-Þ]\w", after):
         return ""
+    if value.kind == "count" and (head := _NUMBERED.fullmatch(before)) and not VERB.match(head[1]):
+        return f"label {head[1].casefold()}"
     rate, unit, clock = _RATE.match(after), _UNIT.match(after), _CLOCK.search(value.text)
     if rate and value.kind not in ("duration", "measure") and (not clock or clock[0][0] == "."):
         return f"amount {rate[1].casefold()}"
@@ -319,7 +323,7 @@ class _Reader:
     def _role(self, one: Known, gone: set[str]) -> bool:
         """Return whether a memory says what somebody or something that ended was or did."""
         own = terms_of(one.text) - {term for word in gone for term in terms_of(word)}
-        shared = own & terms_of(self.message) - self.common - NO_SUBJECT
+        shared = own & terms_of(self.message) - self.common - no_subject()
         if shared:
             return True
         like = self.like(self.message, one.text)
@@ -357,7 +361,7 @@ class _Reader:
         part = new.sentence[start:end]
         if FOLLOWS.match(part.lstrip()) or FOLLOWS.search(new.sentence[max(0, start - 4) : start]):
             return self.message
-        return part if terms_of(part) - terms_of(new.value.text) - NO_SUBJECT else new.sentence
+        return part if terms_of(part) - terms_of(new.value.text) - no_subject() else new.sentence
 
     def _fit(self, new: Claim, old: Claim, one: Known, subject: frozenset[str], *, says: bool) -> float:
         """Return how well an old claim is about the subject and attribute of a new one; 0 if it is not."""
@@ -381,7 +385,7 @@ class _Reader:
         evidence = like + 0.15 * min(len(about), 2) + 0.15 * unit
         if evidence < LIKE_CHANGED or not (says or (about and self._restated(new, old, like))):
             return 0.0
-        part = terms_of(old.sentence[slice(*old.segment)]) & subject - NO_SUBJECT
+        part = terms_of(old.sentence[slice(*old.segment)]) & subject - no_subject()
         return 6 * evidence + self.rarity.of(shared) + 2 * bool(part)
 
     def _restated(self, new: Claim, old: Claim, like: float) -> bool:
@@ -417,7 +421,7 @@ class _Reader:
         own = terms_of(one.text)
         if _leans(one.text):
             own |= terms_of(" ".join(self.around[one.said]))
-        shared = (own & subject) - values_ - NO_SUBJECT - self.common
+        shared = (own & subject) - values_ - no_subject() - self.common
         return frozenset(term for term in shared if not term.isdigit())
 
     def _differ(self, new: Claim, old: Claim, one: Known) -> bool:
@@ -428,7 +432,7 @@ class _Reader:
         parts = (one.sentence[one.segment[0] : one.value.start] for one in (new, old))
         if len({bool(OTHERS.search(part)) for part in parts}) > 1:
             return True
-        subject = self._head(new) - NO_SUBJECT
+        subject = self._head(new) - no_subject()
         if subject and not subject & terms_of(" ".join(self.around[one.said])):
             return True
         both = (mine.keys() & theirs.keys()) - {new.kind, old.kind}
@@ -541,3 +545,21 @@ def _cut(text: str, places: Sequence[tuple[int, int]]) -> str:
         return ""
     kept = re.sub(r"^(?:and|but|so|then)\s+", "", kept, flags=re.IGNORECASE)
     return kept[0].upper() + kept[1:] + ("" if kept[-1] in ".!?…" else ".")
+
+
+def remaining(old: str, new: str) -> str:
+    """Return what stays true of a memory that another one replaces; empty if that cannot be told.
+
+    It is what stands beside the values that have another value of their type in the new memory.
+
+    >>> remaining("They have two sons and pay 950 a month.", "They pay 980 a month.")
+    'They have two sons.'
+    """
+    now = [claim for sentence in sentences(new) for claim in claims(sentence)]
+    gone = [
+        claim
+        for sentence in sentences(old)
+        for claim in claims(sentence)
+        if any(_same_kind(claim.kind, one.kind) and claim.key != one.key for one in now)
+    ]
+    return _without(old, gone) if gone else ""

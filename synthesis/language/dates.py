@@ -151,22 +151,22 @@ def _period(parts: dict[str, str], day: date, *, past: bool) -> tuple[date, date
             return _unit(parts["unit"], day, {"last": -1, "next": 1}.get(parts["which"], 0))
         if "ordinal" in parts:
             return _one(_ordinal(int(parts["ordinal"]), day, past=past))
-        return _named(parts, day)
+        return _named(parts, day, past=past)
     except (ValueError, OverflowError):  # 30 February, or before the first year
         return None
 
 
-def _named(parts: dict[str, str], day: date) -> tuple[date, date]:
+def _named(parts: dict[str, str], day: date, *, past: bool) -> tuple[date, date]:
     """Return the period of a season, of a month, of a day in a month, or of a year."""
     which = parts.get("which", "").strip()
     if "season" in parts:
         begin, end = _SEASONS[parts["season"]]
-        year = _nearest(day, begin, which)
+        year = _nearest(day, begin, which, past=past)
         return date(year, begin, 1), _month_end(year, end)
     if "month" not in parts:
         return date(int(parts["year"]), 1, 1), date(int(parts["year"]), 12, 31)
     month = next(place for place, name in enumerate(_MONTHS, 1) if name.startswith(parts["month"][:3]))
-    year = int(parts["year"]) if "year" in parts else _nearest(day, month, which)
+    year = int(parts["year"]) if "year" in parts else _nearest(day, month, which, past=past)
     if "day" in parts:
         return _one(date(year, month, int(parts["day"])))
     return date(year, month, 1), _month_end(year, month)
@@ -180,14 +180,14 @@ def _month_end(year: int, month: int) -> date:
     return date(year, month, monthrange(year, month)[1])
 
 
-def _nearest(day: date, month: int, which: str) -> int:
+def _nearest(day: date, month: int, which: str, *, past: bool) -> int:
     """Return the year in which a month is nearest to a day, or is the last or next one."""
     if which == "last":
         return day.year if month < day.month else day.year - 1
     if which == "next":
         return day.year if month > day.month else day.year + 1
     return min(
-        (day.year, day.year - 1, day.year + 1),
+        sorted((day.year, day.year - 1, day.year + 1), reverse=not past),
         key=lambda year: abs((year - day.year) * 12 + month - day.month),
     )
 

@@ -20,7 +20,7 @@ from agentx.storage.events.types import AgentMessageSent, RunStarted
 
 TOLD = "My sister Anna is a nurse in Lisbon."
 ASKED = "Where does Anna work as a nurse?"
-REPLY = {"input_type": "question", "rule": False, "memories": [], "reward": 0, "topic": ""}
+REPLY = {"input_type": "question", "memories": [], "topic": ""}
 
 
 @pytest.fixture

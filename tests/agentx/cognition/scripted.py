@@ -87,7 +87,7 @@ class Scripted:
 
 
 GOOD = {
-    "recognized": {"input_type": "question", "rule": False, "memories": [], "reward": 0, "topic": ""},
+    "recognized": {"input_type": "question", "memories": [], "topic": ""},
     "assessed": {"uncertainty": 0.1, "missing": []},
     "reflect": {"procedures": ["Name the harbour first."], "utilities": [], "judge": 0.8},
 }

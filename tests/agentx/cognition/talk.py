@@ -112,15 +112,14 @@ class Player:
             for one in recognizer.extract(said)
         ]
         topics = re.findall(r"^- \[(e-\d+)\]", _section(text, "Topics"), re.MULTILINE)
-        fresh = {"action": "create", "id": "", "summary": "The print shop"}
-        topic = {"action": "none", "id": topics[0], "summary": ""} if topics else fresh
         common = {
-            "input_type": sort,
-            "rule": said.startswith("Please keep"),
+            "input_type": sort
+            if sort != "feedback"
+            else "blame"
+            if recognizer.reward(said) < 0
+            else "praise",
             "memories": memories if sort != "question" else [],
-            "utilities": [],
-            "reward": recognizer.reward(said) if sort == "feedback" else 0,
-            "topic": topic if memories else {"action": "none", "id": "", "summary": ""},
+            "topic": (topics or ["The print shop"])[0] if memories else "",
         }
         if what == "recognize":
             return common

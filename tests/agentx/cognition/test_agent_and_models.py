@@ -1,6 +1,7 @@
 """A cognitive agent with a model: what it is asked, and that there is an answer whatever it says."""
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -106,8 +107,8 @@ def test_a_responder_answers_in_a_call_of_its_own_and_the_model_recognises(ws):
     ],
 )
 def test_a_second_pass_is_made_where_it_can_change_something_or_as_configured(ws, setting, said, times):
-    sort, reward = recognizer.input_type(said, answered=True), recognizer.reward(said)
-    model = Scripted(recognized={"input_type": sort, "reward": reward})
+    sort = {-1: "blame", 1: "praise"}.get(recognizer.reward(said), "statement")
+    model = Scripted(recognized={"input_type": sort})
     CognitiveAgent(ws).answer(INES)
     CognitiveAgent(ws).answer(ASKED)
     agent = CognitiveAgent(ws, ExecutorConfig(reflect_on=setting), model=model)
@@ -118,7 +119,7 @@ def test_a_second_pass_is_made_where_it_can_change_something_or_as_configured(ws
         assert (learned.text, learned.trust) == ("Name the harbour first.", "agent")
         assert learned.id in agent.last_metrics.new_memories_stored
         assert last(ws, Interacted).judge == 0.8
-        assert ("## What the user said of it\n> No" in model.prompts("reflect")[0]) == (sort == "feedback")
+        assert ("## What the user said of it\n> No" in model.prompts("reflect")[0]) == (sort == "blame")
 
 
 def test_a_talk_of_47_messages_costs_at_most_50_000_tokens_of_prompts(ws):
@@ -152,6 +153,29 @@ def test_what_a_model_recognised_quotes_the_message_and_is_no_more_than_reported
     )
     assert (known.trust, known.evidence[0].quote) == ("reported", "Ines runs the harbour of Vila")
     assert (episode.trust, episode.evidence[0].quote) == ("user", "We met Ines on Tuesday")
+
+
+def test_what_a_model_says_is_no_longer_true_is_superseded_and_shown_with_its_end(ws):
+    agent = CognitiveAgent(ws, model=(model := Scripted(recognized={"input_type": "statement"})))
+    rents = ["The rent is 720 euros.", "The rent is 790 euros."]
+    model.recognized["memories"] = [{"level": "L2", "text": rents[0], "quote": rents[0]}]
+    agent.answer(rents[0])
+    old = {item.id for item in ws.memory("knowledge")}
+    shown = next(iter(old))
+    model.recognized["memories"] = [
+        {"level": "L2", "text": rents[1], "quote": rents[1], "replaces": [f"[{shown}]", "k-99"]},
+    ]
+    agent.answer(rents[1])
+    assert [one for one in agent.last_metrics.faults if "not shown" in one]
+    [now] = {item.text for item in ws.memory("knowledge")}
+    assert now == rents[1]
+    assert {ws.state.items[name].status for name in old} == {"retired"}, (
+        "and what says the same of the same message"
+    )
+    assert old.isdisjoint(agent.mind.buffer)
+    other = Scripted()
+    CognitiveAgent(ws, model=other, session="other").answer("What was the rent before?")
+    assert re.search(rf" until \d{{4}}-.*: {re.escape(rents[0])}", other.prompts("answer")[0])
 
 
 def test_a_model_is_driven_over_the_protocol(ws, chat_server):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentx.storage.events.codec import MAX_LINE_BYTES
-from agentx.storage.events.cognition_events import Extracted, Recognized
+from agentx.storage.events.cognition_events import Extracted, Outdated, Recognized
 from agentx.synthesis.cognition import answers, asking, prompts
 from agentx.synthesis.cognition.grounds import located, trust_of
 from agentx.synthesis.cognition.prompts import Shown, ShownMemory, Topic
@@ -26,9 +26,7 @@ BUFFER = [
 SHOWN = Shown(memories=BUFFER, topics=[Topic("topic-1", "where Bo lives")])
 RECOGNIZED = {
     "input_type": "statement",
-    "rule": True,
     "memories": [{"level": "L3", "text": "Bo moved to Bergen.", "quote": "I moved  to bergen."}],
-    "reward": 0,
     "topic": "[topic-1]",
 }
 ASSESSED = {"uncertainty": 0.7, "missing": ["Bo's flat"]}
@@ -89,7 +87,7 @@ def test_each_module_is_asked_and_its_answer_taken():
     assert all(one.usage == Usage(10, 5, 0.01) for one in got.values())
     for what in ("recognize", "answer"):
         read = got[what].answer.recognition
-        assert (read.input_type, read.rule, read.reward) == ("statement", True, 0.0)
+        assert (read.input_type, read.reward) == ("statement", 0.0)
         assert read.memories == (Extracted("L3", "Bo moved to Bergen.", 0, 17),)
         assert (read.topic_action, read.topic, read.topic_summary) == ("none", "topic-1", "where Bo lives")
     told = got["answer"].answer
@@ -156,9 +154,27 @@ MEMORY = RECOGNIZED["memories"][0]
     [
         ({"input_type": "order"}, "input_type", "statement", "an unknown input type"),
         ({"input_type": None}, "input_type", "statement", "an unknown input type"),
-        ({"reward": -3}, "reward", -1.0, "out of its bounds"),
-        ({"reward": "nan"}, "reward", 0.0, "not a number"),
-        ({"rule": "perhaps"}, "rule", False, ""),
+        ({"input_type": "Blame"}, "reward", -1.0, ""),
+        ({"input_type": "praise"}, "input_type", "feedback", ""),
+        (
+            {"memories": [{**MEMORY, "replaces": ["episode-2", "k-9"]}]},
+            "outdated",
+            (Outdated("episode-2"),),
+            "not shown",
+        ),
+        ({"memories": [{**MEMORY, "replaces": "episode-2"}]}, "outdated", (), "an invalid entry"),
+        (
+            {"memories": [{}, {**MEMORY, "replaces": ["[episode-2]"], "since": "2026-05-01"}]},
+            "outdated",
+            (Outdated("episode-2", 0, "2026-05-01"),),
+            "an invalid entry",
+        ),
+        (
+            {"memories": [{**MEMORY, "replaces": ["episode-2"], "since": "soon"}]},
+            "outdated",
+            (Outdated("episode-2"),),
+            "",
+        ),
         ({"memories": [{**MEMORY, "quote": "I sold my car"}]}, "memories", (), "does not have"),
         ({"memories": [{**MEMORY, "text": " \n"}]}, "memories", (), "an invalid entry"),
         ({"memories": [{**MEMORY, "level": "L1"}]}, "memories", (), "an invalid entry"),
@@ -262,7 +278,7 @@ def test_what_is_missing_without_a_score_is_uncertain():
 )
 def test_an_answer_is_accepted_in_whatever_form_it_comes(reply, text, recognized):
     parts = (prompts.RECOGNIZED,)
-    got, faults = answers.conversed(reply, prompts.ANSWER, parts, SAID, SHOWN.topics)
+    got, faults = answers.conversed(reply, prompts.ANSWER, parts, SAID, SHOWN)
     assert got.answer == text
     assert (got.recognition is not None) == recognized
     assert bool(faults) == (not recognized)
@@ -310,7 +326,7 @@ def test_a_reflection_without_a_score_that_counts_is_not_judged():
 
 
 PARTS = sorted({part for answer in GOOD.values() for part in answer})
-ROW = ["id", "text", "quote", "level", "score", "topic"]
+ROW = ["id", "text", "quote", "level", "score", "topic", "replaces", "since"]
 ODD = [
     None,
     True,

@@ -1,13 +1,14 @@
 """What a cognitive agent recognised becomes memory items: levels, links both ways, topics, whose word it is."""
 
+import msgspec
 import pytest
 
-from agentx.storage.events.cognition_events import Extracted, Interacted, Recognized
+from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
 from agentx.storage.events.types import Body, Event, UserMessageSent
 from agentx.synthesis.cognition.cognition_extractor import Cognition
 from agentx.synthesis.cognition.speakers import said_by
 from agentx.synthesis.memory.conclusions import Concluded
-from agentx.synthesis.memory.items import sort_of
+from agentx.synthesis.memory.items import Link, ending, sort_of, superseded_by
 from agentx.synthesis.state.state import State
 
 SAID = "Ines runs the harbour. We met her on Tuesday. The mill has two wheels."
@@ -173,3 +174,53 @@ def test_a_memory_is_bound_to_the_name_of_who_said_it_and_what_is_learned_of_it_
     told = [*shop.of("knowledge"), *shop.of("episode")]
     assert {said_by(item.links) for item in told} == (names or {""})
     assert {said_by(item.links) for item in [*shop.of("topic"), *shop.of("learning")]} == {""}
+
+
+# --- what is not true any more ------------------------------------------------------------------------------
+
+
+def rent(shop, *, by="user", trust="", rest="", since="", hand=False):
+    """Tell a rent, and then another one by somebody, which is said to take its place."""
+    first = shop.say("They have two sons and pay 950.")
+    shop.read(first, Extracted("L2", "They have two sons and pay 950.", 0, 31))
+    old = next(reversed(shop.state.items.values()))
+    if hand:
+        shop.state.items[old.id] = old = msgspec.structs.replace(old, by_hand=True)
+    second = shop.say("They pay 980 now.", by)
+    gone = Outdated(old.id, 0, since, rest)
+    shop.read(second, Extracted("L2", "They pay 980 now.", 0, 17, trust=trust), outdated=(gone,))
+    return shop.state.items[old.id]
+
+
+def test_what_is_superseded_stays_with_its_end_and_is_linked_both_ways():
+    shop = Workshop()
+    old = rent(shop)
+    (new,) = (one for one in shop.state.items.values() if one.text == "They pay 980 now.")
+    assert (ending(old), superseded_by(old), old.detail.valid_to) == ("superseded", new.id, shop.state.at)
+    assert Link("supersedes", old.id) in new.links
+
+
+def test_what_stays_true_of_it_is_a_memory_with_the_same_evidence():
+    shop = Workshop()
+    old = rent(shop, rest="They have two sons.", since="2026-03-01")
+    (part,) = (one for one in shop.state.items.values() if one.text == "They have two sons.")
+    assert (part.status, part.evidence, part.detail.valid_from) == ("active", old.evidence, old.created_at)
+    assert (old.detail.valid_to, old.status) == ("2026-03-01", "retired")
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"by": "agent:helper"}, {"by": "tool:fetch"}, {"trust": "material"}, {"hand": True}],
+    ids=["an agent", "a tool", "quoted material", "changed by hand"],
+)
+def test_nothing_but_the_words_of_a_user_supersedes_what_a_user_said(facts):
+    assert rent(Workshop(), **facts).status == "active"
+
+
+def test_ids_and_places_that_do_not_exist_supersede_nothing():
+    shop = Workshop()
+    seq = shop.say("They pay 950.")
+    shop.read(seq, Extracted("L2", "They pay 950.", 0, 13), outdated=(Outdated("k-99"),))
+    (old,) = shop.state.items.values()
+    shop.read(shop.say("Well."), outdated=(Outdated(old.id, 3),))
+    assert shop.state.items[old.id].status == "active"

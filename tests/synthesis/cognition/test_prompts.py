@@ -26,9 +26,9 @@ ASKED = (
     (prompts.REFLECT,),
 )
 DIGESTS = {
-    "answer": "17e6d6004722",
+    "answer": "31c646f8dfa9",
     "recognize": "77df9505842f",
-    "recognized": "1c3059444b03",
+    "recognized": "dd2e4722dff8",
     "assessed": "87b4a150e75a",
     "reflect": "70a9e0bdb94e",
     "respond": "2ba65afc9887",
