@@ -115,3 +115,17 @@ def test_a_former_value_beside_the_present_one_is_left_out(ws):
     agent = CognitiveAgent(ws)
     told(agent, "The build takes 6 minutes instead of 19.")
     assert told(agent, "How long does the build take?") == "I remember: The build takes 6 minutes."
+
+
+@pytest.mark.parametrize(("threshold", "fetched"), [(0.0, True), (1.0, False)])
+def test_the_threshold_of_uncertainty_counts_without_a_model(ws, threshold, fetched):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=threshold))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    assert (agent.last_metrics.activator_trigger_count > 0) == fetched
+
+
+def test_what_is_missing_is_searched_for(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=0.0))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    *_, done = (event.data for event in ws.events() if isinstance(event.data, Interacted))
+    assert '"text":"baker"' in ws.read_body(done.snapshot)
