@@ -443,8 +443,8 @@ class _Turn:
         metrics.recognizer_utility_updates_count = len(found.utilities)
         metrics.new_memories_stored = [one.id for one in stored]
         items = self.state.items
-        created = sum(memories.links_of(items[one.id]) for one in stored)
-        metrics.memory_link_stats = {"created": created, "total": self.linked + created}
+        total = self.agent.tally.links
+        metrics.memory_link_stats = {"created": total - self.linked, "total": total}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
         new = next((one.id for one in stored if sort_of(items[one.id]) == "topic"), "")

@@ -5,6 +5,7 @@ import pytest
 from agentx.cognition.agent import DECLINED, CognitiveAgent
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.memory.items import Link
 from agentx.workspace import Workspace
 
 
@@ -129,3 +130,14 @@ def test_what_is_missing_is_searched_for(ws):
     told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
     *_, done = (event.data for event in ws.events() if isinstance(event.data, Interacted))
     assert '"text":"baker"' in ws.read_body(done.snapshot)
+
+
+def test_what_is_known_and_what_happened_are_linked_across_messages_on_a_topic(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "The Skoda is a blue estate car.", "I drove the Skoda to Graz yesterday.", "Ines sings.")
+    items = {item.text: item for item in ws.state.items.values()}
+    known, happened = items["The Skoda is a blue estate car."], items["I drove the Skoda to Graz yesterday."]
+    assert Link("tells_of", known.id) in happened.links
+    assert Link("happened_in", happened.id) in known.links
+    assert agent.last_metrics.memory_link_stats["total"] == 2
+    assert ws.rebuild().state_digest == ws.status().digest
