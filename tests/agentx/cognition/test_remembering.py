@@ -7,7 +7,7 @@ import pytest
 from agentx.cognition.agent import DECLINED, CognitiveAgent
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
-from agentx.synthesis.memory.items import superseded_by
+from agentx.synthesis.memory.items import Link, superseded_by
 from agentx.workspace import Workspace
 
 
@@ -165,3 +165,28 @@ def test_a_former_value_beside_the_present_one_is_left_out(ws):
     agent = CognitiveAgent(ws)
     told(agent, "The build takes 6 minutes instead of 19.")
     assert told(agent, "How long does the build take?") == "I remember: The build takes 6 minutes."
+
+
+@pytest.mark.parametrize(("threshold", "fetched"), [(0.0, True), (1.0, False)])
+def test_the_threshold_of_uncertainty_counts_without_a_model(ws, threshold, fetched):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=threshold))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    assert (agent.last_metrics.activator_trigger_count > 0) == fetched
+
+
+def test_what_is_missing_is_searched_for(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=0.0))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    *_, done = (event.data for event in ws.events() if isinstance(event.data, Interacted))
+    assert '"text":"baker"' in ws.read_body(done.snapshot)
+
+
+def test_what_is_known_and_what_happened_are_linked_across_messages_on_a_topic(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "The Skoda is a blue estate car.", "I drove the Skoda to Graz yesterday.", "Ines sings.")
+    items = {item.text: item for item in ws.state.items.values()}
+    known, happened = items["The Skoda is a blue estate car."], items["I drove the Skoda to Graz yesterday."]
+    assert Link("tells_of", known.id) in happened.links
+    assert Link("happened_in", happened.id) in known.links
+    assert agent.last_metrics.memory_link_stats["total"] == 2
+    assert ws.rebuild().state_digest == ws.status().digest
