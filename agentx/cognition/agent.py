@@ -230,9 +230,9 @@ class _Turn:
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []
         self.found: Activation | None = None
-        self.graph: QueryGraph | None = None
         self.judge = -1.0
         self.support: tuple[str, ...] = ()
+        self.graph: QueryGraph | None = None
         self.began = time.monotonic()
 
     def look(self) -> None:
@@ -337,8 +337,8 @@ class _Turn:
                 )
                 model = self.model.name
             else:
-                found = self.with_outdated(guess)
-                found = self.corrected(found) if found.input_type == "feedback" else found
+                found = self.corrected(guess) if guess.input_type == "feedback" else guess
+                found = found if found.outdated else self.with_outdated(found)
             again = bool(self.failed) and found.input_type != "question"
             self.reward = found.reward
             found, stored = self.store(found, model, failed=again)
@@ -447,8 +447,8 @@ class _Turn:
         metrics.recognizer_utility_updates_count = len(found.utilities)
         metrics.new_memories_stored = [one.id for one in stored]
         items = self.state.items
-        created = sum(memories.links_of(items[one.id]) for one in stored)
-        metrics.memory_link_stats = {"created": created, "total": self.linked + created}
+        total = self.agent.tally.links
+        metrics.memory_link_stats = {"created": total - self.linked, "total": total}
         metrics.topic_construction_action = found.topic_action
         metrics.topic_construction_summary = found.topic_summary
         new = next((one.id for one in stored if sort_of(items[one.id]) == "topic"), "")
@@ -515,16 +515,14 @@ class _Turn:
             vectors = self.ws.engine.meanings.of([asked, *whole])
             near = [vectors[text] for text in whole if text in vectors]
             tiers = uncertainty.assess(asked, [one.text for one in buffer], vectors.get(asked), near)
-            words, missing = tiers.words, tuple[str, ...]()
-            needs = tiers.requires_activation()
+            words, meaning = tiers.scaled
+            missing = uncertainty.missing(asked, [one.text for one in buffer])
             if judged is not None:
                 words, missing = judged.uncertainty, judged.missing
-                threshold = self.config.uncertainty_threshold
-                needs = words >= threshold and tiers.meaning >= uncertainty.MEANING_THRESHOLD
             return DecayerSnapshot(
                 model_uncertainty=round(words, 4),
-                cosine_uncertainty=round(tiers.meaning, 4),
-                requires_activation=needs,
+                cosine_uncertainty=round(meaning, 4),
+                requires_activation=min(words, meaning) >= self.config.uncertainty_threshold,
                 missing=missing,
                 clusters=tuple(self.clusters(buffer, asked, vectors)),
             )
@@ -549,7 +547,7 @@ class _Turn:
             graph = deepen(self.graph) if self.graph else expand(self.message, self.agent.tally.people)
             known = {node.text for node in graph.nodes}
             fresh = (
-                SubQuery(id=f"missing{number}", text=text, why="what the model said is missing")
+                SubQuery(id=f"missing{number}", text=text, why="what the Decayer found missing")
                 for number, text in enumerate(missing, start=1)
                 if text not in known
             )

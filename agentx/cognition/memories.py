@@ -65,7 +65,7 @@ def remembered(item: MemoryItem, items: Mapping[str, MemoryItem], decay: float =
 
 def with_outdated(engine: Engine, state: State, found: Recognition, message: Message) -> Recognition:
     """Add to what was recognised without a model the memories that it makes untrue."""
-    if found.input_type == "question":
+    if found.input_type == "question" or found.outdated:
         return found
     by = speaker(message.actor, message.text)
     known = [

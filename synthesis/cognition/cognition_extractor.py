@@ -1,9 +1,10 @@
 """The extractor ``cognition``: turns what a cognitive agent recognised into memory items.
 
-Knowledge and episodes are linked both ways.
+Knowledge and episodes are linked both ways, within a message and, on the same topic, across messages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -44,6 +45,10 @@ OF_TOPIC, HAPPENED, TELLS_OF = "of_topic", "happened_in", "tells_of"
 _STANDING = ("active", "dormant")
 _NOTES = ("knowledge", "episode", "decision", "situation")
 
+ACROSS_MESSAGES, LOOKED_THROUGH = 3, 300
+"""Maximum number of memories of earlier messages on the same topic that a new one is linked to, and of the
+latest items among which they are."""
+
 MOST_LINKS = 24
 """Maximum number of links between an item and the items of the same message."""
 
@@ -52,7 +57,7 @@ class Cognition:
     """Draws conclusions from what cognitive agents recognise and use."""
 
     name = "cognition"
-    version = 2
+    version = 3
     reads = (Recognized, Interacted)
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
@@ -97,11 +102,38 @@ def _remember(event: Event, state: State, read: Recognized) -> Sequence[Change]:
         elif read.linked and item.kind == "episode":
             links += [Link(TELLS_OF, other.id) for other in known][:MOST_LINKS]
         links += [Link("supersedes", old.id) for at, _, old, _ in ended if at == number]
+        if read.linked and topic:
+            links += _across(ledger, state, item, topic)
         if fresh := [link for link in links if link not in item.links]:
             ledger.patch(Patch(id=item.id, links=(*item.links, *fresh)))
     for number, when, old, rest in ended:
         _supersede(ledger, old, made[number], when, rest)
     return tuple(ledger.changes)
+
+
+def _across(ledger: Ledger, state: State, item: MemoryItem, topic: str) -> list[Link]:
+    """Link what is known and what happened in other messages on the same topic, the latest, both ways.
+
+    Returns:
+        The links of the new item.
+    """
+    other, there, back = (
+        ("knowledge", TELLS_OF, HAPPENED) if item.kind == "episode" else ("episode", HAPPENED, TELLS_OF)
+    )
+    found = (
+        old
+        for old in islice(reversed(state.items.values()), LOOKED_THROUGH)
+        if sort_of(old) == other
+        and old.status in ("active", "dormant")
+        and Link(OF_TOPIC, topic) in old.links
+    )
+    links = []
+    for old in islice(found, ACROSS_MESSAGES):
+        now = ledger.state.items.get(old.id, old)
+        if len(now.links) < MOST_LINKS:
+            ledger.patch(Patch(id=old.id, links=(*now.links, Link(back, item.id))))
+            links.append(Link(there, old.id))
+    return links
 
 
 def _former(ledger: Ledger, note: Note) -> list[MemoryItem]:

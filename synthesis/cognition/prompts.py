@@ -200,7 +200,7 @@ def _known(shown: Shown, *, ids: bool = False) -> list[tuple[str, Iterable[str]]
     """Return the sections of what is known, with a section for each level of memories."""
     told = {name for one in shown.recent for name in (*one.ids, *one.alike)}
     told |= {topic.id for topic in shown.topics} if ids else set()
-    rest = [one for one in shown.memories if one.id not in told]
+    rest = sorted((one for one in shown.memories if one.id not in told), key=lambda one: one.at)
     return [
         ("Today", [f"- {one_line(shown.today)}"] if shown.today else []),
         ("What the user demands", [f"- {one_line(demand)}" for demand in shown.demands]),
@@ -227,7 +227,7 @@ def _spoken(recent: Sequence[Exchange], *, ids: bool) -> Iterator[str]:
             day = one.at
             yield f"- {one_line(day)}:"
         marks = f" [{' '.join(one.ids)}]" if ids and one.ids else ""
-        yield f"- User{marks}: {clip(one_line(one.message), EXCHANGE_CHARACTERS)}"
+        yield f"- User{marks}: {clip(with_dates(one_line(one.message), one.at), EXCHANGE_CHARACTERS)}"
         if answer := one_line(one.answer):
             yield f"- You: {clip(answer, EXCHANGE_CHARACTERS)}"
 

@@ -8,7 +8,6 @@ neither.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -35,16 +34,6 @@ MOST_SUMMARY = 300
 _FEWEST_WORDS = 2
 """Minimum number of content words of a sentence that is worth keeping."""
 
-SAME_TOPIC = 0.25
-"""Minimum share of a message's content words that its topic must contain."""
-
-NAME_WEIGHT = 3
-"""Weight of a name, compared with another content word."""
-
-TOPIC_WORDS = 6
-"""Number of words that name a topic."""
-
-_CAPITALISED = re.compile(r"\b[^\W\d_a-z][\w-]+")
 _AUXILIARY = (
     r"(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n['’]?t)?"
 )
@@ -106,6 +95,12 @@ _HAPPENED = re.compile(
     r"|bought|gave|ran|won|lost|felt|began|started|spent|built|broke|wrote|read|ate|drove|flew|sent|taught"
     r"|thought|became)\b"
 )
+
+
+_OWNED = re.compile(r"\b[A-ZÀ-Þ]\w+(?:['’]s|s['’]) [a-zà-ÿ][\w-]+")
+_NAMED = re.compile(r"\bthe (?:[a-zà-ÿ]\w+ )?[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)*")
+_NUMBERED = re.compile(r"\b[A-Za-zÀ-ÿ]{3,} \d{1,4}(?=\s|['’.,]|$)(?!\s?(?:%|[A-ZÀ-Þ][a-z]+day))")
+_NOUN = re.compile(r"\b(?:my|our|the|his|her|their|a|an) [a-zà-ÿ][\w-]+", re.IGNORECASE)
 
 
 _LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “")
@@ -257,50 +252,45 @@ def utilities(text: str, buffer: Mapping[str, tuple[str, float]]) -> dict[str, f
 
 
 def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, str]:
-    """Return the topic of a message.
+    """Return the topic of a message: its subject, which keeps its name.
 
-    Given the summary of each topic by id, return the action, the topic's id if it is known, and its new
-    summary.
+    Given the summary of each topic by id, return the action, the topic's id if it is known, and its summary.
+
+    >>> topic_of("Marta's flat is on the third floor.", {})
+    ('create', '', "Marta's flat")
+    >>> topic_of("The Skoda needs new tyres.", {"e-1": "Marta's flat", "e-2": "the Skoda"})
+    ('none', 'e-2', 'the Skoda')
     """
-    words, names = _telling(text), content_words(" ".join(_CAPITALISED.findall(text)))
-    if len(words) < _FEWEST_WORDS:
+    stems = content_words(text)
+    if len(stems) < _FEWEST_WORDS:
         return "none", "", ""
-    stems = content_words(" ".join(words))
-    best, share = "", 0.0
+    best, size = "", 0
     for name, about in topics.items():
-        own = _weight(stems & content_words(about), names) / _weight(stems, names)
-        if own > share:
-            best, share = name, own
-    if share < SAME_TOPIC:
-        return "create", "", ", ".join(words[:TOPIC_WORDS])[:MOST_SUMMARY]
-    known = topics[best].split(", ")
-    fresh = [word for word in words if not content_words(word) <= content_words(topics[best])]
-    if not fresh or len(known) >= 2 * TOPIC_WORDS:
+        own = content_words(about)
+        if own and own <= stems and len(own) >= size:
+            best, size = name, len(own)
+    if best:
         return "none", best, topics[best]
-    return "update", best, ", ".join([*known, *fresh[:2]])[:MOST_SUMMARY]
+    return "create", "", subject_of(text)[:MOST_SUMMARY]
 
 
-def _weight(stems: AbstractSet[str], names: AbstractSet[str]) -> int:
-    return len(stems) + (NAME_WEIGHT - 1) * len(stems & names)
+def subject_of(text: str) -> str:
+    """Return what a text is about: what somebody owns, a thing with a name, a name, or the first noun.
 
-
-def _telling(text: str) -> list[str]:
-    """Return the content words of a message, names first, then the most frequent and longest.
-
-    Each is in the form of its first occurrence.
+    >>> subject_of("I sold the Skoda to Ben."), subject_of("My landlord wants three months' notice.")
+    ('the Skoda', 'my landlord')
     """
-    names = content_words(" ".join(_CAPITALISED.findall(text)))
-    found: dict[str, str] = {}
-    counted: Counter[str] = Counter()
-    for word in words_of(text):
-        for stem in content_words(word):
-            found.setdefault(stem, word.casefold())
-            counted[stem] += 1
-
-    def order(stem: str) -> tuple[bool, int, int, str]:
-        return stem not in names, -counted[stem], -len(found[stem]), found[stem]
-
-    return [found[stem] for stem in sorted(found, key=order)]
+    first = next((text[one.start : one.end] for one in sentences(text)), text)
+    for form in (_OWNED, _NAMED, _NUMBERED):
+        if found := form.search(first):
+            return one_line(found[0])
+    if found_names := _spans("person", first, ""):
+        return one_line(first[found_names[0].start : found_names[0].end])
+    for found in _NOUN.finditer(first):
+        words = found[0].split()
+        if content_words(words[-1]):
+            return f"{words[0].casefold()} {words[-1]}"
+    return max(words_of(first) or [first], key=len).casefold()
 
 
 def recognize(

@@ -11,6 +11,7 @@ import msgspec
 
 from agentx.storage.index.port import Vector
 from agentx.synthesis.cognition.informative_sentences import Rarity, terms_of
+from agentx.synthesis.language.words import words_of
 
 WORDS_THRESHOLD = 0.05
 """From this share of question words that the buffer lacks, the first tier is high.
@@ -40,11 +41,31 @@ class BufferUncertainty(msgspec.Struct, frozen=True):
     words: float = 1.0
     meaning: float = 1.0
 
-    def requires_activation(
-        self, words_threshold: float = WORDS_THRESHOLD, meaning_threshold: float = MEANING_THRESHOLD
-    ) -> bool:
+    @property
+    def scaled(self) -> tuple[float, float]:
+        """Both tiers on the scale of ``uncertainty_threshold``: 0.5 is the measured boundary of each."""
+        return _scaled(self.words, WORDS_THRESHOLD), _scaled(self.meaning, MEANING_THRESHOLD)
+
+    def requires_activation(self, threshold: float = 0.5) -> bool:
         """Return whether both tiers are high."""
-        return self.words >= words_threshold and self.meaning >= meaning_threshold
+        return min(self.scaled) >= threshold
+
+
+def _scaled(value: float, boundary: float) -> float:
+    if value < boundary:
+        return 0.5 * value / boundary
+    return 0.5 + 0.5 * (value - boundary) / (1 - boundary)
+
+
+def missing(asked: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return what no text of a buffer has of a question, as one text to search for.
+
+    >>> missing("What is the cat called?", ["The cat is here."])
+    ('called',)
+    """
+    held = frozenset[str]().union(*map(terms_of, texts))
+    words = [word for word in words_of(asked) if (own := terms_of(word)) and not own & held]
+    return (" ".join(words),) if words else ()
 
 
 def assess(

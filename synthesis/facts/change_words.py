@@ -53,8 +53,8 @@ once (?:was|were|had)|when (?:i|we|he|she|they) (?:was|were)|as a (?:child|kid|g
 OTHERS = _any(r"another|(?:the|my|our|his|her|their|its) (?:other|second|third|last|first)")
 """One of several things of a kind."""
 
-KEEPS = _any(r"still|stays?|stayed|remains?|remained|as before|same|unchanged|keeps?|kept")
-"""A value is not another one."""
+KEEPS = _any(r"still|stays?|stayed|remains?|remained|as before|same|unchanged|keeps?|kept|also|too|as well")
+"""A value is not another one, or one more."""
 
 ENDED = _any(r"""
 sold|s[eo]ll(?:ing)?|dropp(?:ed|ing)|ditch\w*|scrapp\w*|cancel\w*|stopp\w*|quit(?:ting)?|le(?:ft|aving|aves?)

@@ -87,6 +87,7 @@ _LASTING = ("date", "time", "weekdays", "phone", "amount ")
 _SELF = re.compile(r"(?:i|we|you)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:(?:the|my|our|in|for)\s)*([^\W\d_]{3,})\s", re.IGNORECASE)
 """What comes before a number that names a thing at the head of a clause: "Flat" of "Flat 3 costs 900"."""
+_OWNER = re.compile(r"([^\W\d_]+)(?:['’]s|s['’])\s")
 _TITLED = re.compile(r"\b(?:dr|prof|doctor|professor|nurse|sister|mr|mrs|ms|miss)\.? $", re.IGNORECASE)
 _DAYS = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
@@ -432,26 +433,33 @@ class _Reader:
         parts = (one.sentence[one.segment[0] : one.value.start] for one in (new, old))
         if len({bool(OTHERS.search(part)) for part in parts}) > 1:
             return True
-        subject = self._head(new) - no_subject()
-        if subject and not subject & terms_of(" ".join(self.around[one.said])):
+        subject, owners = self._head(new)
+        subject -= no_subject()
+        told = terms_of(" ".join(self.around[one.said]))
+        if (subject and not subject & told) or owners - told:
             return True
         both = (mine.keys() & theirs.keys()) - {new.kind, old.kind}
         apart = {kind for kind in both if not mine[kind] & theirs[kind]}
         return bool(apart) and (apart == both or any(kind.startswith("label") for kind in apart))
 
-    @staticmethod
-    def _head(claim: Claim) -> frozenset[str]:
-        """Return the terms of the subject of the clause with a value; none if it is a pronoun or unclear."""
+    def _head(self, claim: Claim) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the terms of the subject of the clause with a value, and those of the persons in it.
+
+        Both are empty if it is a pronoun or unclear.
+        """
         start, end = claim.segment
         for whole in (claim.sentence[start:end], claim.sentence):
             text = whole[said.end() :] if (said := REPORTS.search(whole)) else whole
             text = _undated(text).strip()
             if PRONOUN.match(text) or _SELF.match(text):
-                return frozenset()
+                break
             verb = VERB.search(text)
             if verb and verb.start():
-                return terms_of(text[: verb.start()])
-        return frozenset()
+                head = text[: verb.start()]
+                owners = [match[1] for match in _OWNER.finditer(head)]
+                owners += [match[0] for match in RELATIVE.finditer(head)]
+                return terms_of(head), terms_of(" ".join(owners))
+        return frozenset(), frozenset()
 
     def _entities(self, message: str, claim: Claim) -> dict[str, set[str]]:
         """Return whom and what a claim is about, by kind: in its segment, before it, or in the message."""

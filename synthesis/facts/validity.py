@@ -90,7 +90,9 @@ def valid_at(names: Iterable[str], items: Mapping[str, MemoryItem], when: Period
     for name in names:
         if name not in items:
             continue
-        chain = [items[one] for one in chain_of(name, items)]
+        linked = (items[one] for one in chain_of(name, items))
+        # One that ended without a time was merged into another: it is not what was true earlier
+        chain = [one for one in linked if until(one) or one.status in ("active", "dormant")]
         found.update(dict.fromkeys(one.id for one in _true(chain, when) or [items[name]]))
     return list(found)
 

@@ -1,10 +1,13 @@
 """A cognitive agent without a model, message by message: what it tells of what it remembers."""
 
+from unittest.mock import patch
+
 import pytest
 
 from agentx.cognition.agent import DECLINED, CognitiveAgent
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
+from agentx.synthesis.memory.items import Link, superseded_by
 from agentx.workspace import Workspace
 
 
@@ -58,6 +61,53 @@ def test_a_rule_is_told_that_is_asked_for(ws):
     agent = CognitiveAgent(ws)
     told(agent, "Never suggest dog food with chicken.", "I live in Graz.")
     assert "chicken" in told(agent, "Which food is bad for the dog?")
+
+
+YEAR = (
+    ("2026-01-05T08:00:00Z", "The rent of the flat is 1,450 a month."),
+    ("2026-01-05T08:05:00Z", "The dentist is called Doctor Kaya."),
+    ("2026-03-02T09:00:00Z", "I raised the rent of the flat to 1,600 a month."),
+)
+
+
+def played(agent, lines, *questions):
+    """Return the answers to questions after lines that were said at their times."""
+    for at, line in lines:
+        with patch(
+            "agentx.storage.events.codec.stamp", lambda _at=None, fixed=at: fixed.replace("Z", ".000000Z")
+        ):
+            agent.answer(line)
+    return [agent.answer(question).text for question in questions]
+
+
+def test_a_changed_fact_is_told_as_it_is_now_and_asked_for_the_past_as_it_was(ws):
+    now, before = played(
+        CognitiveAgent(ws), YEAR, "What is the rent of the flat?", "What was the rent of the flat before?"
+    )
+    assert "1,600" in now
+    assert "1,450" not in now
+    assert "1,450" in before
+    assert "1,600" not in before
+
+
+def test_what_is_outdated_is_recorded_so_that_a_replay_needs_no_vectors(ws):
+    played(CognitiveAgent(ws), YEAR)
+    digest = ws.state.digest
+    ws.engine.indexer.embedder = lambda **_: None
+    assert ws.rebuild().state_digest == digest
+    old = next(one for one in ws.state.items.values() if "1,450" in one.text and superseded_by(one))
+    new = ws.state.items[superseded_by(old)]
+    assert "1,600" in new.text
+    assert old.detail.valid_to.startswith("2026-03-02T09:00")
+
+
+def test_words_of_a_tool_or_a_quoted_page_outdate_nothing(ws):
+    page = "Here is the page:\n\n> The rent of the flat goes up to 9,999 a month from now on.\n\nNice, is it?"
+    (answer,) = played(
+        CognitiveAgent(ws), [*YEAR, ("2026-03-03T09:00:00Z", page)], "What is the rent of the flat?"
+    )
+    assert "1,600" in answer
+    assert "9,999" not in answer
 
 
 def test_a_correction_changes_the_next_answer(ws):
@@ -115,3 +165,28 @@ def test_a_former_value_beside_the_present_one_is_left_out(ws):
     agent = CognitiveAgent(ws)
     told(agent, "The build takes 6 minutes instead of 19.")
     assert told(agent, "How long does the build take?") == "I remember: The build takes 6 minutes."
+
+
+@pytest.mark.parametrize(("threshold", "fetched"), [(0.0, True), (1.0, False)])
+def test_the_threshold_of_uncertainty_counts_without_a_model(ws, threshold, fetched):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=threshold))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    assert (agent.last_metrics.activator_trigger_count > 0) == fetched
+
+
+def test_what_is_missing_is_searched_for(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(uncertainty_threshold=0.0))
+    told(agent, "The vet is Doctor Kaya.", "Who is the vet, and who is the baker?")
+    *_, done = (event.data for event in ws.events() if isinstance(event.data, Interacted))
+    assert '"text":"baker"' in ws.read_body(done.snapshot)
+
+
+def test_what_is_known_and_what_happened_are_linked_across_messages_on_a_topic(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "The Skoda is a blue estate car.", "I drove the Skoda to Graz yesterday.", "Ines sings.")
+    items = {item.text: item for item in ws.state.items.values()}
+    known, happened = items["The Skoda is a blue estate car."], items["I drove the Skoda to Graz yesterday."]
+    assert Link("tells_of", known.id) in happened.links
+    assert Link("happened_in", happened.id) in known.links
+    assert agent.last_metrics.memory_link_stats["total"] == 2
+    assert ws.rebuild().state_digest == ws.status().digest

@@ -152,3 +152,13 @@ def test_one_endless_memory_does_not_push_out_all_others():
     endless = ShownMemory("knowledge-9", "L2", "word " * 100_000)
     assert fitting([endless, CAT])[1] == ""
     assert len(prompts.message(prompts.ANSWER, "x" * 100_000, Shown(memories=[endless]))[1].content) < 20_000
+
+
+def test_memories_are_shown_by_time_with_the_date_beside_relative_words():
+    later = ShownMemory("k-2", "L2", "The gig is tomorrow.", at="2026-06-01T09:30")
+    earlier = ShownMemory("k-1", "L2", "The gig is off.", at="2026-06-01T08:15", until="2026-06-01T09:30")
+    spoken = Exchange("We met yesterday.", at="2026-06-03")
+    shown = prompts.response(prompts.Shown(memories=[later, earlier], recent=[spoken], today="2026-06-03"))
+    assert shown.index("The gig is off.") < shown.index("2026-06-01 09:30: The gig is tomorrow (2026-06-02).")
+    assert "2026-06-01 08:15 until 2026-06-01 09:30: The gig is off." in shown
+    assert "We met yesterday (2026-06-02)." in shown

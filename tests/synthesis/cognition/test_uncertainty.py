@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from agentx.synthesis.cognition.uncertainty import BufferUncertainty, assess
+from agentx.synthesis.cognition.uncertainty import (
+    MEANING_THRESHOLD,
+    WORDS_THRESHOLD,
+    BufferUncertainty,
+    assess,
+    missing,
+)
 
 ASKED = "Which instruments are played at home?"
 ABOUT = [
@@ -36,5 +42,18 @@ def test_activation_is_required_only_if_both_tiers_are_high():
     assert BufferUncertainty(0.9, 0.9).requires_activation()
     assert not BufferUncertainty(0.9, 0.1).requires_activation()
     assert not BufferUncertainty(0.01, 0.9).requires_activation()
-    assert not BufferUncertainty(0.9, 0.9).requires_activation(words_threshold=0.95)
-    assert not BufferUncertainty(0.9, 0.5).requires_activation(meaning_threshold=0.6)
+    assert not BufferUncertainty(0.9, 0.9).requires_activation(0.95)
+    assert not BufferUncertainty(0.9, 0.5).requires_activation(0.6)
+    assert BufferUncertainty(0.0, 0.0).requires_activation(0.0)
+
+
+def test_the_measured_boundary_of_each_tier_is_half_the_scale():
+    assert BufferUncertainty(WORDS_THRESHOLD, MEANING_THRESHOLD).scaled == (0.5, 0.5)
+    assert BufferUncertainty(1.0, 1.0).scaled == (1.0, 1.0)
+    assert BufferUncertainty(0.0, 0.0).scaled == (0.0, 0.0)
+
+
+def test_what_is_missing_is_what_no_memory_has():
+    assert missing("Which violin is played at home?", ABOUT) == ()
+    assert missing("Which drum is played at home on Mondays?", ABOUT) == ("drum Mondays",)
+    assert missing("Which drum?", []) == ("drum",)

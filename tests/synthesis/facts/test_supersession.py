@@ -55,6 +55,9 @@ def test_a_changed_fact_is_outdated(before, after, compare):
         ("The train back leaves at 17:12.", "The last train back now leaves at 23:50."),
         ("The rent of the flat is 1,450 a month.", "The rent of the flat is still due on the 3rd."),
         ("Marta does the books.", "Marta left early today."),
+        ("The plumber's number is 0221 778899.", "The electrician's number is now 0221 445566."),
+        ("Grandma takes 50 mg of thyroxine.", "Grandma's sister takes 75 mg of thyroxine now."),
+        ("Emil plays chess on Fridays.", "Emil also plays chess on Mondays now."),
         ("The vet gave Luna 20 mg of the antibiotic.", "The dog next door gets 15 mg of the antibiotic now."),
     ],
 )

@@ -1,5 +1,6 @@
 """What was true when: the time that a question asks about, and the memories of that time."""
 
+import msgspec
 import pytest
 
 from agentx.synthesis.facts.validity import asked_period, is_true, valid_at
@@ -65,6 +66,16 @@ def test_a_change_that_is_to_come_does_not_hold_yet():
     assert valid_at(["old"], items, asked_period("What will they pay from October?", NOW)) == ["new"]
     assert is_true(items["old"], NOW)
     assert not is_true(items["old"], "2026-10-02T00:00:00Z")
+
+
+def test_a_memory_that_was_merged_into_another_is_not_what_was_true_earlier():
+    merged = item("merged", "2026-01-05T08:00:00Z", "x", [("superseded_by", "kept")])
+    items = {
+        "merged": msgspec.structs.replace(merged, detail=NoteDetail()),
+        "kept": item("kept", "2026-01-05T08:00:00Z", "", [("supersedes", "merged")]),
+    }
+    for question in ("What is it?", "What was it before?"):
+        assert valid_at(["kept"], items, asked_period(question, NOW)) == ["kept"]
 
 
 def test_ids_that_are_not_known_are_left_out_and_no_link_runs_in_a_circle_for_ever():
