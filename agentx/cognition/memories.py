@@ -215,7 +215,7 @@ class Retrieval:
             and sort_of(item) in LEVELS
             and is_true(item, self._state.at)
         ]
-        if not found and not query.id.startswith(MISSING):
+        if not hits and not query.id.startswith(MISSING):
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
         return found
 
