@@ -29,7 +29,7 @@ from agentx.cognition.told import told
 from agentx.engine.models import named_models
 from agentx.search.background_worker import SearchLate
 from agentx.storage.errors import UsageError
-from agentx.storage.events.cognition_events import Extracted, Interacted, Outdated, Recognized
+from agentx.storage.events.cognition_events import Extracted, Interacted, Level, Outdated, Recognized
 from agentx.storage.events.types import AgentMessageSent, Body, Draft
 from agentx.storage.files.lock import FileLock
 from agentx.storage.index.port import Filter, Vector
@@ -547,7 +547,7 @@ class _Turn:
             graph = deepen(self.graph) if self.graph else expand(self.message, self.agent.tally.people)
             known = {node.text for node in graph.nodes}
             fresh = (
-                SubQuery(id=f"missing{number}", text=text, why="what the Decayer found missing")
+                SubQuery(id=f"{memories.MISSING}{number}", text=text, why="what the Decayer found missing")
                 for number, text in enumerate(missing, start=1)
                 if text not in known
             )
@@ -604,8 +604,12 @@ class _Turn:
 
     def fitting(self, buffer: Sequence[ShownMemory]) -> tuple[tuple[ShownMemory, ...], str]:
         """Return the least faded memories of the configured levels that fit, and a sentence on the others."""
-        levels = {"L1": self.config.include_l1, "L2": self.config.include_l2, "L3": self.config.include_l3}
-        return fitting([one for one in buffer if levels[one.level]], self.config.buffer_tokens)
+        return fitting([one for one in buffer if self.included(one.level)], self.config.buffer_tokens)
+
+    def included(self, level: Level) -> bool:
+        """Return whether memories of a level are configured to be used in answers."""
+        config = self.config
+        return {"L1": config.include_l1, "L2": config.include_l2, "L3": config.include_l3}[level]
 
     def converse(
         self, model: ModelClient, guess: recognizer.Recognition
@@ -783,7 +787,11 @@ class _Turn:
         items = self.state.items
         fetched = [one.id for one in self.found.ranked] if self.found else []
         names = [*(one.id for one in shown), *fetched, *self.searched()]
-        sentences = told(names, self.state, self.agent.tally.places)
+        sentences = [
+            one
+            for one in told(names, self.state, self.agent.tally.places)
+            if self.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
+        ]
         question = Question(self.message)
         rejected = list(self.rejected(question, names))
         return answering(

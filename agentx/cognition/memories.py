@@ -25,6 +25,9 @@ from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import Message, State
 
+MISSING = "missing"
+"""Begins the ids of sub-queries for what a buffer lacks; that nothing is found for them is not a fault."""
+
 LINKED_SHARE = 0.5
 """Score of a memory that was not found itself, relative to the found one that links to it."""
 
@@ -212,7 +215,7 @@ class Retrieval:
             and sort_of(item) in LEVELS
             and is_true(item, self._state.at)
         ]
-        if not found:
+        if not hits and not query.id.startswith(MISSING):
             self.faults.append(f"Nothing is found for {query.text[:80]!r}.")
         return found
 

@@ -25,7 +25,7 @@ class ExecutorConfig(BaseModel):
         response_temperature: Sampling temperature of answers.
         max_interaction_history: Number of interactions (K-entries) that are kept.
         k_recent_context: Number of them that are included in the prompt.
-        uncertainty_threshold: A tier above this is uncertain; memories are fetched only if both tiers are.
+        uncertainty_threshold: Memories are fetched if both tiers reach it; 0.5 is the measured boundary.
         buffer_tokens: Token budget of the buffer in the prompt.
         reflect_on: When a model is asked what to learn from an answer: after feedback that finds fault,
             always, or never.

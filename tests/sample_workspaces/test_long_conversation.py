@@ -13,7 +13,7 @@ from agentx.cli.work.samples import SampleInvalid, find_sample, read_talk
 from agentx.storage.events.cognition_events import Interacted
 
 SAMPLE = Path(__file__).parents[2] / "sample_workspaces" / "long-conversation"
-KNOWN = 46
+KNOWN = 50
 """Of 52 questions, so many answers hold what they should, at least; words find words, and no model is asked."""
 
 
