@@ -77,6 +77,9 @@ SESSION = "main"
 DECLINED = "I remember nothing of that."
 """The answer without a model where nothing that is remembered answers the question."""
 
+UNSURE = "I was not told exactly that. The nearest that I remember:"
+"""The beginning of an answer without a model where what is remembered may not be what is asked for."""
+
 USED_SHARE = 0.5
 """An answer that contains this share of a memory's terms has used it."""
 
@@ -777,10 +780,11 @@ class _Turn:
         said = [one_line(with_dates(one.text, items[one.memory].created_at)) for one in found]
         if self.period.sort == "now":
             said = [present(text, question) for text in said]
+        begin = "I remember:" if found[0].sure else UNSURE
         if len(said) == 1:
-            return f"I remember: {said[0]}"
+            return f"{begin} {said[0]}"
         days = [items[one.memory].created_at[:10] for one in found]
-        return "\n".join(["I remember:", *(f"- {day}: {text}" for day, text in zip(days, said, strict=True))])
+        return "\n".join([begin, *(f"- {day}: {text}" for day, text in zip(days, said, strict=True))])
 
     def evidence(self, shown: Sequence[ShownMemory]) -> list[Evidence]:
         """Return the messages that answer the question; none if nothing that is remembered does."""
@@ -789,7 +793,7 @@ class _Turn:
         names = [*(one.id for one in shown), *fetched, *self.searched()]
         sentences = [
             one
-            for one in told(names, self.state, self.agent.tally.places)
+            for one in told(names, self.state)
             if self.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
         ]
         question = Question(self.message)

@@ -1,7 +1,7 @@
 """The sentences that a cognitive agent may answer with, each with what was told around it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.evidence import Sentence
@@ -11,14 +11,8 @@ from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.state import State
 
 
-def told(names: Iterable[str], state: State, places: Mapping[int, int]) -> list[Sentence]:
-    """Return the sentences of memories, of what they took the place of, and of the same messages.
-
-    Args:
-        names: Ids of items.
-        state: The workspace.
-        places: Messages with memories, by seq, in the order in which they were told.
-    """
+def told(names: Iterable[str], state: State) -> list[Sentence]:
+    """Return the sentences of memories, of what they took the place of, and of the same messages."""
     items = state.items
     named = [items[name] for name in names if name in items and items[name].evidence]
     known = {one for item in named if _is_told(item) for one in chain_of(item.id, items)}

@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.storage.index.analysis import analyse
 from agentx.storage.index.port import Vector
-from agentx.synthesis.language.values import Wanted, names, values, wanted
+from agentx.synthesis.language.values import Wanted, fit, names, values, wanted
 from agentx.synthesis.language.verbs import base_of
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary, words_of
 
@@ -23,20 +23,26 @@ Embed = Callable[[Sequence[str]], Mapping[str, Vector]]
 """Returns vectors of unit length by text, without those that could not be made."""
 
 MOST_MESSAGES = 4
-"""Maximum number of messages that an answer is taken from, before those that a later one replaces are left out."""
+"""Maximum number of messages for an answer, before those that a later one replaces are left out."""
 
 SHARED, NEWER = 0.3, 0.5
-"""Weights of the shared words, and of time: 0 for the oldest message, 1 for the latest. Both cosines weigh 1."""
+"""Weights of the shared words, and of time: 0 for the oldest message, 1 for the latest. Each cosine weighs 1."""
 
 ALIKE, ALIKE_WORDS = 0.35, 0.3
-"""From this cosine, or without vectors from this share of common words, the later of two messages on what is
-asked replaces the earlier one."""
+"""The later of two messages replaces the earlier one from this cosine, or without vectors from this share of
+common words."""
+
+FAINT = 0.4
+"""A message with less than this share of the best score is left out."""
+
+LEAST, SURE = 0.7, 1.1
+"""Minimum score of the best message, time aside, for an answer, and for one without reserve."""
+
+LEAST_WORDS, SURE_WORDS = 0.3, 0.8
+"""The same without vectors."""
 
 MOST_TEXT = 400
 """Maximum characters that are told of one message."""
-
-LEAST, SURE = 0.55, 1.05
-"""Minimum score, time aside, of the best message for an answer, and for one without reserve."""
 
 _LEAD = re.compile(
     r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|please|right|actually|by the way|also)[,\s]+)*"
@@ -66,17 +72,14 @@ class Evidence(msgspec.Struct, frozen=True):
     Attributes:
         text: Its sentences, as many as there is room for, the best one among them.
         memory: Id of the memory of the best one.
-        score: How well it answers, time aside.
+        support: How well it supports an answer, from 0 to 1.
+        sure: Whether the best message is near enough to the question for an answer without reserve.
     """
 
     text: str
     memory: str
-    score: float
-
-    @property
-    def support(self) -> float:
-        """How well it supports an answer, from 0 to 1."""
-        return max(0.0, min(1.0, self.score / (2 + SHARED)))
+    support: float
+    sure: bool
 
 
 def content(text: str) -> dict[str, str]:
@@ -132,7 +135,9 @@ class _Message:
         self.best = sentences[0]
         self.score = self.rank = 0.0
 
-    def compare(self, question: Question, weights: Mapping[str, float], vectors: Mapping[str, Vector]) -> None:
+    def compare(
+        self, question: Question, weights: Mapping[str, float], vectors: Mapping[str, Vector]
+    ) -> None:
         """Score it by its best sentence."""
         asked = vectors.get(question.text)
 
@@ -158,7 +163,7 @@ class _Message:
         fewest = min(len(self.words), len(other.words))
         return bool(fewest) and len(self.words & other.words) / fewest > ALIKE_WORDS
 
-    def evidence(self) -> Evidence:
+    def evidence(self, *, sure: bool) -> Evidence:
         """Return the sentences around the best one that there is room for."""
         place = first = last = self.sentences.index(self.best)
         room = MOST_TEXT - len(self.best.text)
@@ -167,7 +172,8 @@ class _Message:
                 room -= len(self.sentences[one].text) + 1
                 first, last = min(first, one), max(last, one)
         text = " ".join(one.text for one in self.sentences[first : last + 1])
-        return Evidence(text, self.best.memory, self.score)
+        support = max(0.0, min(1.0, self.score / (2 + SHARED)))
+        return Evidence(text, self.best.memory, round(support, 4), sure)
 
 
 def answering(
@@ -189,22 +195,24 @@ def answering(
             have taken the place of another.
     """
     messages = _messages([one for one in told if one.memory in true(one.memory)])
-    if not messages or any(all(stem not in one.words for one in messages) for stem in question.anchors):
+    if any(all(stem not in one.words for one in messages) for stem in question.anchors):
         return []
-    texts = [question.text, *(text for one in messages for text in (one.text, *(s.text for s in one.sentences)))]
-    vectors = embed(list(dict.fromkeys(texts)))
+    texts = [text for one in messages for text in (one.text, *(part.text for part in one.sentences))]
+    vectors = embed(list(dict.fromkeys([question.text, *texts])))
     weights = _weights(question, messages)
     for place, one in enumerate(messages):
         one.compare(question, weights, vectors)
         one.rank = one.score + (0.0 if past else NEWER * place / len(messages))
     best = sorted(messages, key=lambda one: -one.rank)[:MOST_MESSAGES]
-    if max(one.score for one in best) < LEAST:
+    score = max((one.score for one in best), default=0.0)
+    least, sure = (LEAST, SURE) if question.text in vectors else (LEAST_WORDS, SURE_WORDS)
+    if score < least or not any(fit(question.wanted, one.text, question.text) for one in best):
         return []
     kept: list[_Message] = []
     for one in sorted(best, key=lambda one: -one.best.order):
-        if past or not any(one.alike(later, vectors) for later in kept):
+        if one.score >= FAINT * score and (past or not any(one.alike(later, vectors) for later in kept)):
             kept.append(one)
-    return [one.evidence() for one in reversed(kept)]
+    return [one.evidence(sure=score >= sure) for one in reversed(kept)]
 
 
 def _messages(told: Sequence[Sentence]) -> list[_Message]:

@@ -79,6 +79,7 @@ _TOLD_TO_KEEP = re.compile(
 )
 """What introduces a fact without being part of it."""
 
+_PRONOUN = re.compile(r"(?:its?|it['’]s|he|she|they|his|hers?|their|that|this|those|these)\b", re.IGNORECASE)
 _POLITE = re.compile(
     r"^(?:hi|hello|hey|bye|thanks?|thank you|ok(?:ay)?|sure|great|nice|cool|wow|please|welcome"
     r"|good (?:morning|evening|night)|see you|talk (?:to you )?soon|take care|no problem|yes|no|haha+|lol)"
@@ -173,12 +174,19 @@ def extract(text: str) -> tuple[Extracted, ...]:
     for start, end in reported:  # not an order to follow, but told by the user all the same
         plain = plain[:start] + text[start:end] + plain[end:]
     stated: list[Span] = []
+    before: Span | None = None
     for one in sentences(plain):
         words = plain[one.start : one.end]
         if _states(words):
-            stated.append(_fact(plain, one))
+            fact = _fact(plain, one)
+            # "Egret is off. Its jobs run on bittern.": a pronoun needs what was said just before it
+            leans = before is not None and _PRONOUN.match(plain, fact.start)
+            stated.append(Span(before.start, fact.end) if leans and before is not None else fact)
+            before = None
         elif stated and _adds(words):  # "So £1,600." belongs to what was told just before it
             stated[-1] = Span(stated[-1].start, one.end)
+        elif content_words(words) and not (words.endswith("?") or _POLITE.match(words) or _judges(words)):
+            before = before or one
     happened = [one for one in stated if _HAPPENED.search(plain, one.start, one.end)]
     known = [one for one in stated if one not in happened][:MOST_MEMORIES]
     memories = []

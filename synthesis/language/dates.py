@@ -68,6 +68,8 @@ _PAST = re.compile(
     r"|felt|began|spent|built|broke|wrote|ate|drove|flew|sent|taught|became|rang|fell|sold|paid|put|cut)\b",
     re.IGNORECASE,
 )
+_SINCE_THEN = re.compile(r"\b(?:time|have|has)\b[^.!?\n]*$", re.IGNORECASE)
+_ENDS = re.compile(r"[.!?]\s|\n")
 _FUTURE = re.compile(
     r"\b(?:will|shall|going to|won['’]t|\w+['’]ll|is|are|am|\w+['’](?:s|re|m))\b", re.IGNORECASE
 )
@@ -110,7 +112,14 @@ def dates_in(text: str, said: str) -> list[DateSpan]:
             parts = {name: value.casefold() for name, value in match.groupdict().items() if value}
             if "weekday" in parts and "later" not in parts and _LISTED.match(text, match.end()):
                 continue
-            if period := _period(parts, day, past=_in_past(text, match.start())):
+            past = _in_past(text, match.start())
+            if (
+                "count" in parts
+                and "ago" not in parts
+                and (past or _SINCE_THEN.search(text, 0, match.start()))
+            ):
+                continue  # "the first time in four years"
+            if period := _period(parts, day, past=past):
                 relative = any(name in parts for name in _RELATIVE)
                 found.append(DateSpan(match.start(), match.end(), *period, relative))
     return sorted(found, key=lambda one: one.start)
@@ -131,7 +140,7 @@ def with_dates(text: str, said: str) -> str:
 
 def _in_past(text: str, place: int) -> bool:
     """Return whether the nearest verb before a place, in its sentence, is in the past."""
-    begin = max(text.rfind(mark, 0, place) for mark in ".!?\n") + 1
+    begin = max((mark.end() for mark in _ENDS.finditer(text, 0, place)), default=0)
     past = [match.start() for match in _PAST.finditer(text, begin, place)]
     future = [match.start() for match in _FUTURE.finditer(text, begin, place)]
     return bool(past) and max(past) > max(future, default=-1)

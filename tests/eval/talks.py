@@ -23,7 +23,7 @@ from unittest.mock import patch
 import msgspec
 
 from agentx import Workspace
-from agentx.cognition.agent import DECLINED, CognitiveAgent
+from agentx.cognition.agent import DECLINED, UNSURE, CognitiveAgent
 from agentx.settings import Settings, read_settings
 from agentx.storage.clock import stamp
 from tests.figures import Figure
@@ -75,6 +75,11 @@ class Answered:
     @property
     def declined(self) -> bool:
         return self.answer.startswith(DECLINED)
+
+    @property
+    def reserved(self) -> bool:
+        """Whether it only tells what is nearest."""
+        return self.answer.startswith(UNSURE)
 
     @property
     def held(self) -> bool:
@@ -155,15 +160,17 @@ def _figures(key: str, words: str, found: Sequence[Sequence[Answered]]) -> Itera
     asked = [one for one in every if not one.line.untold]
     untold = [one for one in every if one.line.untold]
     each = ", ".join(f"{sum(one.right for one in part if not one.line.untold)}" for part in found)
-    beside = f"by conversation {each}; {_by_kind(asked)}"
+    reserved = sum(one.right and one.reserved for one in asked)
+    beside = f"by conversation {each}; {reserved} of them with reserve; {_by_kind(asked)}"
     right = _share(one.right for one in asked)
     yield Figure(f"talks.{key}.right", f"{words}: right and nothing outdated beside it", right, RIGHT, AIMED, True, beside)  # fmt: skip
     yield Figure(f"talks.{key}.held", f"{words}: holds the answer", _share(one.held for one in asked), more_is_better=True)  # fmt: skip
     yield Figure(f"talks.{key}.outdated", f"{words}: something outdated in the answer", _share(one.outdated for one in asked))  # fmt: skip
     yield Figure(f"talks.{key}.declined", f"{words}: declined although it was told", _share(one.declined for one in asked))  # fmt: skip
-    beside = f"{sum(not one.declined for one in untold)} of {len(untold)}"
-    answered = _share(not one.declined for one in untold)
-    yield Figure(f"talks.{key}.untold", f"{words}: never told, and answered", answered, ANSWERED_UNTOLD, 0, beside=beside)  # fmt: skip
+    plainly = [not (one.declined or one.reserved) for one in untold]
+    beside = f"{sum(plainly)} of {len(untold)}; with reserve {sum(one.reserved for one in untold)}"
+    answered = _share(plainly)
+    yield Figure(f"talks.{key}.untold", f"{words}: never told, and answered without reserve", answered, ANSWERED_UNTOLD, 0, beside=beside)  # fmt: skip
 
 
 def _share(hits: Iterable[bool]) -> float:
