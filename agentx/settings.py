@@ -20,6 +20,9 @@ import msgspec
 RUN = "AGENTX_RUN"
 """Variable with a token of the run, in the environment of each command and program that a run starts."""
 
+ACTS = "AGENTX_ACTS"
+"""Variable with the directory where a program of a directed run reports what it has done."""
+
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|PAT|SECRETS?|PASSPHRASE|CREDENTIALS?|AUTH|DSN"
     r"|(?:API|ACCESS|AUTH|PRIVATE|SECRET|SSH)_?KEY(?:_ID)?)(?:_|$)|_KEY$|PASSWORD|PASSWD|_PWD$"

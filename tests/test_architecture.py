@@ -140,6 +140,7 @@ FILES = {
 OTHER_FILES = {
     "agentx/cli/": "files that a person names, and samples",
     "agentx/cognition/pictures/report.py": "a template of ours",
+    "agentx/directing/act_socket.py": "a temporary directory that was just made, private to the user",
     "agentx/scheduling/daemon.py": "the user's state directory, and a directory that a person names",
     "agentx/transfer/fork.py:_sync": "a directory that was just made; no link is entered",
     "agentx/transfer/importing.py": "files that a person names",

@@ -5,6 +5,7 @@ Only the module of that command is imported. For the others, their line in the h
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from rich.markup import escape
 
 from agentx import __version__
 from agentx.cli.commands import COMMANDS, MOVED, TOP, below, find, spoken
+from agentx.settings import ACTS
 from agentx.storage.errors import AgentXError, UsageError
 
 if TYPE_CHECKING:
@@ -84,6 +86,9 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
         words[len(words) - len(own) :] = own = [*new.split(), *own[1:]]
     helped = _asks_for_help(words)
     asked = words if own or helped or "--version" in words else [*words, "--help"]
+    place = terminal.settings.environ.get(ACTS)
+    if place and own[:1] == ["done"] and not helped and "-C" not in words[: len(words) - len(own)]:
+        return int(import_module("agentx.cli.agents.reported").report(terminal, place, own[1:]))
     if terminal.settings.inside_run and own:
         if helped:
             # Nothing but help: an option takes a word like --help as its value, and the command would run.

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from agentx.agents.turn import DueTime, alone
+from agentx.directing.act_reports import ActReports
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
@@ -122,7 +123,8 @@ class _RunInProgress:
             raise
         if not self.start(filled.text, filled.directive):
             return None
-        assignment = Assignment(prompt=filled.text, tools=self.tools, time_limit_s=time_limit_s)
+        acts = ActReports(self.engine, self.occasion, self.actor)
+        assignment = Assignment(prompt=filled.text, tools=self.tools, acts=acts, time_limit_s=time_limit_s)
         try:
             outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:

@@ -14,6 +14,8 @@ import msgspec
 
 from agentx.agents.bounds import RAISE, RunLimiter, RunStops
 from agentx.agents.run_types import Limits
+from agentx.directing.act_reports import ActReports, Reported
+from agentx.directing.act_socket import listening, with_acts
 from agentx.directing.executor_tools import Result
 from agentx.directing.piped_program import OutputTooLong, Program
 from agentx.quality import confine
@@ -23,7 +25,7 @@ from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
-SUMMARY_CHARACTERS = 100_000
+SUMMARY_CHARACTERS = 10_000_000
 """Characters kept of an executor's answer or output."""
 
 _NEWLINE = b"\n"
@@ -83,12 +85,14 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         prompt: The task.
         tools: The tools that it may call.
+        acts: Records what it reports to have done; ``None`` where nothing is recorded.
         time_limit_s: Time limit in seconds; 0 for none.
         missing: Returns what a model's last answer lacks, as one reminder to it; empty for nothing.
     """
 
     prompt: str
     tools: Tools
+    acts: ActReports | None = None
     time_limit_s: float = 0.0
     missing: Callable[[str], str] = lambda _answer: ""
 
@@ -226,7 +230,8 @@ class Command(msgspec.Struct, frozen=True):
     longer one, and one that is not text or may lack its end, is a failure. Otherwise its middle may be cut.
 
     As ``jsonl``, it speaks JSON Lines. It reads ``{"prompt": …, "tools": […]}``. For each tool call it writes
-    ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``. It may
+    ``{"call": {"tool": …, "arguments": {…}}}`` and reads ``{"result": {"status": …, "output": …}}``; so it
+    does after ``{"act": {"name": …, "key": {…}}}``, by which it reports what it has done itself. It may
     write ``{"say": …}``, and ends with ``{"done": {"status": …, "summary": …, "reason": …}}``.
 
     Attributes:
@@ -262,8 +267,13 @@ class Command(msgspec.Struct, frozen=True):
         with ExitStack() as stack:
             try:
                 ours = stack.enter_context(self._prepared())
+                acts, environ = None, ours.environ
+                if assignment.acts is not None:
+                    reports = assignment.acts
+                    acts, place = stack.enter_context(listening(reports.answer, reports.about))
+                    environ = with_acts(environ, place)
                 started = Program(
-                    ours.argv, ours.environ, ours.place, assignment.time_limit_s, self.max_bytes
+                    ours.argv, environ, ours.place, assignment.time_limit_s, self.max_bytes, acts
                 )
             except (OSError, ValueError) as error:  # a word with a NUL is a ValueError
                 problem = f"cannot be run: {getattr(error, 'strerror', None) or error}"
@@ -389,6 +399,8 @@ def _converse(program: Program, assignment: Assignment) -> Outcome:
         if spoken.call is not None:
             result = assignment.tools.call(spoken.call.tool, spoken.call.arguments)
             program.send(_line({"result": result}))
+        if spoken.act is not None:
+            program.send(_line({"result": _report(assignment, spoken.act)}))
     program.rest(b"", _REASON_CHARACTERS)
     return Outcome(status="FAILED")
 
@@ -398,10 +410,23 @@ class _Call(msgspec.Struct):
     arguments: dict[str, Any] = {}
 
 
+class _Act(msgspec.Struct):
+    name: str
+    key: dict[str, Any] = {}
+    check: bool = False
+
+
+def _report(assignment: Assignment, act: _Act) -> Reported:
+    if assignment.acts is None:
+        return Reported("FAILED", "What this program does is not recorded.")
+    return assignment.acts.report(act.name, act.key, only_check=act.check)
+
+
 class _Spoken(msgspec.Struct):
     """A line of a program."""
 
     call: _Call | None = None
+    act: _Act | None = None
     say: str = ""
     done: Outcome | None = None
 
@@ -412,10 +437,10 @@ def _heard(line: bytes) -> _Spoken:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = one_line(line[:200].decode("utf-8", "replace"))
         raise ExecutorFailed(
-            f"The executor wrote {shown!r}, which is neither a call nor an end ({error})."
+            f"The executor wrote {shown!r}, which is neither a call, an act nor an end ({error})."
         ) from error
     if spoken == _Spoken():
-        raise ExecutorFailed('The executor wrote a line with neither "call" nor "say" nor "done".')
+        raise ExecutorFailed('The executor wrote a line with neither "call", "act", "say" nor "done".')
     return spoken
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from agentx.directing.act_socket import ActSocket
 from agentx.quality.process import (
     COOKIE,
     DRAIN_S,
@@ -57,6 +58,7 @@ class Program:
         place: Its working directory.
         time_limit_s: Time limit in seconds; 0 for none.
         max_bytes: Maximum number of bytes of a line, or of a whole output; 0 for the default.
+        acts: Where it reports what it has done; served while anything is waited for.
 
     Attributes:
         deadline: ``time.monotonic()`` at which its time is up.
@@ -77,6 +79,7 @@ class Program:
         place: Path,
         time_limit_s: float = 0.0,
         max_bytes: int = 0,
+        acts: ActSocket | None = None,
     ) -> None:
         self.limit(time_limit_s)
         self._cookie = uuid.uuid4().hex
@@ -103,6 +106,9 @@ class Program:
         self._open = selectors.DefaultSelector()
         self._open.register(self._process.stdout, selectors.EVENT_READ, self._heard.extend)
         self._open.register(self._process.stderr, selectors.EVENT_READ, self.aside.add)
+        self._acts = acts
+        if acts is not None:
+            self._open.register(acts, selectors.EVENT_READ)
 
     def __enter__(self) -> Self:
         return self
@@ -205,6 +211,10 @@ class Program:
         assert self._process.stdout
         return self._process.stdout in self._open.get_map()
 
+    @property
+    def _has_pipes(self) -> bool:
+        return len(self._open.get_map()) > (self._acts is not None)
+
     def _go_on(self, done: Callable[[], bool]) -> None:
         """Move data through the pipes until ``done()``, the end of the program, or the time limit."""
         ended, left_over = False, 0
@@ -215,7 +225,7 @@ class Program:
                 return
             moved = self._move(min(left_s, DRAIN_S if ended and self._talks else POLL_S))
             left_over += moved if ended else 0
-            if ended and (not moved or left_over > _PIPE_BYTES or not self._open.get_map()):
+            if ended and (not moved or left_over > _PIPE_BYTES or not self._has_pipes):
                 self.open_ended = self._talks
                 return
             ended = ended or has_ended(self._process)
@@ -224,6 +234,9 @@ class Program:
         """Read and write once where possible; return the number of bytes, and of pipes that ended."""
         count = 0
         for key, _ in self._open.select(wait_s):
+            if key.fileobj is self._acts:
+                count += self._acts.serve()
+                continue
             if key.fileobj is self._stdin:
                 try:
                     written = os.write(self._stdin.fileno(), self._unsent[:READ_BYTES])

@@ -92,8 +92,8 @@ def test_a_plain_program_reads_its_prompt_and_what_it_prints_is_its_summary(ws, 
         ("print('half'); sys.exit('the disk is full')", "text", "exit status 1: the disk is full"),
         ("sys.exit('~~^^\\n' + 'x' * 9 + ' far' * 200)", "text", "exit status 1: …far far"),
         ("sys.exit(3)", "jsonl", "exit status 3"),
-        ("print('hello')", "jsonl", "which is neither a call nor an end"),
-        ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "neither a call nor an end"),
+        ("print('hello')", "jsonl", "which is neither a call, an act nor an end"),
+        ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "neither a call, an act nor an end"),
         ("print('{}')", "jsonl", "neither"),
         ('print(\'{"done": {"status": "FAILED", "reason": "no net"}}\')', "jsonl", "no net"),
     ],
@@ -149,7 +149,7 @@ def test_a_program_that_prints_without_end_or_does_not_read_is_heard_all_the_sam
     outcome = program(tmp_path, code, speaks).execute(Assignment(prompt=LONG, tools=hands, time_limit_s=200))
     assert outcome.status == "COMPLETED"
     assert outcome.summary.endswith(summary)
-    assert len(outcome.summary) < 200_000
+    assert len(outcome.summary) < 11_000_000
 
 
 def test_a_line_without_an_end_is_not_read_for_ever(ws, tmp_path):

@@ -1,0 +1,42 @@
+"""``agentx done`` inside a run: what a program reports, through the run's process or without it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal
+from agentx.directing.act_reports import ALREADY, DONE, ActReports, RunFile
+from agentx.directing.act_socket import RUN_FILE
+from agentx.directing.report_act import NOBODY, ask
+from agentx.storage.errors import UsageError
+from agentx.storage.text import plain
+from agentx.workspace import Workspace
+
+
+def report(terminal: Terminal, place: str, words: Sequence[str]) -> int:
+    """Report an act, and return the exit status.
+
+    Args:
+        terminal: Where to print.
+        place: Directory of the run's socket.
+        words: The arguments of ``agentx done``.
+
+    Raises:
+        UsageError: The run has ended, so nothing more belongs to it.
+    """
+    status, text = ask(place, words)
+    if status == NOBODY:  # the process of the run was killed, and the program goes on
+        try:
+            run = msgspec.json.decode(Path(place, RUN_FILE).read_bytes(), type=RunFile)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise UsageError("The run has ended; nothing was recorded.") from error
+        with Workspace.open(run.root, settings=terminal.settings) as ws:
+            reports = ActReports(ws.engine, run.occasion, run.actor)
+            status, text = reports.command([word.encode(errors="surrogateescape") for word in words])
+    if status in (DONE, ALREADY):
+        terminal.show(Text(plain(text)))
+    else:
+        terminal.fail(text)
+    return status

@@ -1,0 +1,118 @@
+"""Acts that the program of a run reports: recorded before they are answered, each once."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, check, report, values_of
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.text import one_line
+from agentx.synthesis.directing.acts import Occasion, described
+
+Status = Literal["RECORDED", "ALREADY_DONE", "NOT_DONE", "UNKNOWN", "FAILED"]
+
+USAGE = "agentx done [--check] NAME [KEY=VALUE]…"
+
+_NAME = re.compile(r"[^\s=\0-\x1f-][^\s=\0-\x1f]{0,99}")
+_KEY_BYTES = 100_000
+DONE, WRONG, ALREADY = 0, 2, 3
+_EXIT: dict[Status, int] = {
+    "RECORDED": DONE,
+    "NOT_DONE": DONE,
+    "FAILED": 1,
+    "ALREADY_DONE": ALREADY,
+    "UNKNOWN": 4,
+}
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """The answer to a report.
+
+    Attributes:
+        status: ``RECORDED``, or ``ALREADY_DONE`` if the act is on record; ``NOT_DONE`` where that was only
+            asked; ``UNKNOWN`` if a call that does the same has no result.
+        output: The same in a sentence.
+    """
+
+    status: Status
+    output: str
+
+
+class RunFile(msgspec.Struct, frozen=True):
+    """What a report needs to be recorded when the process of the run is gone."""
+
+    root: str
+    actor: str
+    occasion: Occasion
+
+
+class ActReports:
+    """Records what the program of a run reports.
+
+    Args:
+        engine: The workspace.
+        occasion: The run, with its schedule and due time.
+        actor: The program's actor.
+    """
+
+    def __init__(self, engine: Engine, occasion: Occasion, actor: str) -> None:
+        self._engine, self._occasion, self._actor = engine, occasion, actor
+
+    @property
+    def about(self) -> bytes:
+        """The content of the file that names the run where this process is gone."""
+        return msgspec.json.encode(RunFile(str(self._engine.root), self._actor, self._occasion))
+
+    def report(
+        self, name: str, key: Mapping[str, Any] | Sequence[str], *, only_check: bool = False
+    ) -> Reported:
+        """Record an act durably, unless it is on record; errors are returned, never raised.
+
+        Args:
+            name: Name of the act.
+            key: The values that make it this act, or the words of a command that state them.
+            only_check: Record nothing.
+        """
+        try:
+            return self._report(name, key, only_check=only_check)
+        except AlreadyDone as error:
+            return Reported("ALREADY_DONE", str(error))
+        except OutcomeUnknown as error:
+            return Reported("UNKNOWN", str(error))
+        except (AgentXError, RecursionError, ValueError, OSError) as error:
+            return Reported("FAILED", one_line(str(error)))
+
+    def _report(self, name: str, key: Mapping[str, Any] | Sequence[str], *, only_check: bool) -> Reported:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{one_line(name)[:80]!r} cannot be the name of an act; write one word.")
+        if len(msgspec.json.encode(key)) > _KEY_BYTES:
+            raise UsageError(f"The key of {name} is longer than {_KEY_BYTES:,} bytes; report an id.")
+        self._engine.write_path.refresh()
+        values = key if isinstance(key, Mapping) else values_of(self._engine, name, key)
+        act = described(name, values)
+        if only_check:
+            check(self._engine, name, values, self._occasion)
+            return Reported("NOT_DONE", f"Not done: {act}")
+        report(self._engine, name, values, self._occasion, actor=self._actor)
+        return Reported("RECORDED", f"Done: {act}")
+
+    def command(self, words: Sequence[bytes]) -> tuple[int, str]:
+        """Carry out ``agentx done`` with these words; return the exit status and the sentence to print."""
+        try:
+            told = [word.decode() for word in words]
+        except UnicodeDecodeError:
+            return WRONG, "A report is UTF-8 text."
+        options = {word for word in told if word.startswith("--")}
+        name, *key = [word for word in told if word not in options] or [""]
+        if not name or options - {"--check"}:
+            return WRONG, f"A program reports what it has done: {USAGE}"
+        reported = self.report(name, key, only_check="--check" in options)
+        return _EXIT[reported.status], reported.output
+
+    def answer(self, words: Sequence[bytes]) -> bytes:
+        """Return the answer to ``agentx done``, as it goes over the socket."""
+        status, text = self.command(words)
+        return f"{status} {text}".encode()

@@ -1,0 +1,293 @@
+"""Programs of any language report what they have done: recorded before they are answered, once, in the run's process or after it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from agentx import Workspace
+from agentx.directing.act_reports import ActReports
+from agentx.directing.act_socket import ActSocket, listening
+from agentx.directing.directed_runs import run_directed
+from agentx.directing.executors import Command, Function, outside_environ
+from agentx.directing.report_act import SOCKET, ask, request
+from agentx.storage.events.act_events import ActDone
+from agentx.synthesis.directing.acts import Occasion
+from agentx.trust.trust import Trust
+
+ROOT = Path(__file__).resolve().parents[3]
+OFFER = '[director.acts.offer]\nkey = ["id"]\n'
+
+
+@pytest.fixture
+def ws(tmp_path):
+    with Workspace.create(tmp_path / "task") as made:
+        (made.root / "agentx.toml").write_text(OFFER)
+        Trust.read(made.root, made.engine.settings).grant("trusted")
+    with Workspace.open(tmp_path / "task") as again:
+        yield again
+
+
+def shell(code, **options):
+    return Command(
+        ("sh", "-c", textwrap.dedent(code)), "text", outside_environ(os.environ, Path("/nowhere")), **options
+    )
+
+
+def acts(ws):
+    ws.engine.write_path.refresh()
+    done = [(event, event.data) for event in ws.events() if isinstance(event.data, ActDone)]
+    return [(data.name, json.loads(ws.engine.read_body(data.key)), event.run) for event, data in done]
+
+
+def test_a_text_program_reports_acts_which_are_recorded_once(ws):
+    code = """
+    cat > /dev/null
+    agentx done offer 4711; echo $?
+    agentx done offer id=4711; echo $?
+    agentx done --check offer 4711; echo $?
+    agentx done --check offer 4712; echo $?
+    """
+    first = run_directed(ws.engine, shell(code)).outcome
+    assert [line for line in first.summary.splitlines() if line.isdigit()] == ["0", "3", "3", "0"]
+    assert first.summary.startswith("Done: offer id=4711")
+    second = run_directed(ws.engine, shell(code)).outcome
+    assert [line for line in second.summary.splitlines() if line.isdigit()] == ["3", "3", "3", "0"]
+    assert "(run r-1)" in second.summary
+    assert acts(ws) == [("offer", {"id": 4711}, "r-1")]
+
+
+def test_a_program_that_speaks_json_lines_reports_acts_with_any_values(ws, tmp_path):
+    program = tmp_path / "speaker.py"
+    program.write_text(
+        textwrap.dedent("""
+        import json, sys
+        sys.stdin.readline()
+        def act(**one):
+            print(json.dumps({"act": one}), flush=True)
+            return json.loads(sys.stdin.readline())["result"]["status"]
+        told = [act(name="offer", key={"id": 1, "title": "Cook"}, check=True), act(name="offer", key={"id": 1, "title": "Cook"}),
+                act(name="offer", key={"id": 1.0}), act(name="offer", key={"id": "1"}), act(name="offer", key={}),
+                act(name="order", key={"at": {"b": [1, None], "a": "\u00e9"}}), act(name="order", key={"at": {"a": "e\u0301", "b": [1, None]}}),
+                act(name="", key={}), act(name="offer", key={"id": "x" * 200_000})]
+        print(json.dumps({"done": {"summary": json.dumps(told)}}))
+        """)
+    )
+    command = Command((sys.executable, "-I", str(program)), "jsonl", outside_environ(os.environ, ws.root))
+    run = run_directed(ws.engine, command)
+    assert json.loads(run.outcome.summary) == [
+        *("NOT_DONE", "RECORDED", "ALREADY_DONE", "RECORDED", "FAILED"),
+        *("RECORDED", "ALREADY_DONE", "FAILED", "FAILED"),
+    ]
+    assert [key for _, key, _ in acts(ws)] == [{"id": 1}, {"id": "1"}, {"at": {"a": "é", "b": [1, None]}}]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ("", 2, "agentx done [--check] NAME"),
+        ("--all offer 1", 2, "agentx done [--check] NAME"),
+        ("'two words' 1", 1, "cannot be the name of an act"),
+        ("offer 1 2", 1, "has no value for '2'"),
+        ("offer", 1, "id"),
+        ("offer \"$(printf '\\377')\"", 2, "UTF-8"),
+    ],
+)
+def test_a_report_that_cannot_be_read_is_told_on_stderr_and_records_nothing(ws, words, status, told):
+    run = run_directed(ws.engine, shell(f"agentx done {words} 2>err; echo $?; cat err; cat > /dev/null"))
+    code, _, text = run.outcome.summary.partition("\n")
+    assert int(code) == status
+    assert told in text
+    assert acts(ws) == []
+
+
+def test_other_commands_act_as_the_user_and_are_refused_inside_the_run(ws):
+    run = run_directed(
+        ws.engine, shell(f"cat >/dev/null; agentx -C {ws.root} done offer 1 2>&1; agentx say hi 2>&1")
+    )
+    assert run.outcome.summary.count("refused inside an agent's run") == 2
+    assert acts(ws) == []
+
+
+def test_a_report_from_a_child_that_cannot_import_the_package_finds_its_run(ws):
+    code = (
+        "import subprocess, sys; sys.stdin.read(); sys.path.clear()\n"
+        "print(subprocess.run(['agentx', 'done', 'offer', '7']).returncode)"
+    )
+    command = Command((sys.executable, "-I", "-S", "-c", code), "text", outside_environ(os.environ, ws.root))
+    assert run_directed(ws.engine, command).outcome.status == "COMPLETED"
+    assert acts(ws) == [("offer", {"id": 7}, "r-1")]
+
+
+SLOW = """
+cat > /dev/null
+agentx done offer 1 && touch {place}/first
+while [ ! -e {place}/go ]; do sleep 0.05; done
+agentx done offer 2 > {place}/late 2>&1; echo $? >> {place}/late
+agentx done offer 1 >> {place}/late 2>&1; echo $? >> {place}/late
+mv {place}/late {place}/over
+"""
+KILLED = """
+import sys
+from agentx import Workspace
+from agentx.directing.directed_runs import run_directed
+from agentx.directing.executors import Command
+with Workspace.open(sys.argv[1]) as ws:
+    run_directed(ws.engine, Command(("sh", "-c", sys.argv[2]), "text", {"PATH": "/usr/bin:/bin"}))
+"""
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.02)
+    return path
+
+
+def test_a_kill_of_the_run_loses_no_act_and_the_program_that_goes_on_can_still_report(ws, tmp_path):
+    words = [sys.executable, "-c", KILLED, str(ws.root), SLOW.format(place=tmp_path)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as run:
+        wait_for(tmp_path / "first")
+        run.kill()
+    (tmp_path / "go").touch()
+    late = wait_for(tmp_path / "over").read_text().splitlines()
+    assert late[:2] == ["Done: offer id=2", "0"]
+    assert late[2].startswith("Already done: offer id=1")
+    assert late[3] == "3"
+    assert acts(ws) == [("offer", {"id": 1}, "r-1"), ("offer", {"id": 2}, "r-1")]
+    again = run_directed(ws.engine, shell("cat > /dev/null; agentx done offer 2; echo $?"))
+    assert again.outcome.summary.endswith("3")
+
+
+def test_what_outlives_the_run_cannot_report_to_it(ws, tmp_path):
+    """It has shed the variable by which the engine finds and ends what a run has started."""
+    code = f"""
+    cat > /dev/null
+    setsid env -u AGENTX_RUN sh -c 'sleep 0.2; while [ -e "$AGENTX_ACTS" ]; do sleep 0.05; done
+        {sys.executable} -P -m agentx done offer 9 > {tmp_path}/out 2>&1; echo $? >> {tmp_path}/out; mv {tmp_path}/out {tmp_path}/over
+    ' > /dev/null 2>&1 < /dev/null &
+    """
+    environ = outside_environ(os.environ, Path("/nowhere")) | {"PYTHONPATH": str(ROOT)}
+    run_directed(ws.engine, Command(("sh", "-c", textwrap.dedent(code)), "text", environ))
+    told = wait_for(tmp_path / "over").read_text()
+    assert "The run has ended; nothing was recorded." in told
+    assert told.endswith("2\n")
+    assert acts(ws) == []
+
+
+def test_a_due_time_and_a_day_are_windows_of_a_report(ws):
+    (ws.root / "agentx.toml").write_text('[director.acts.water]\nkey = ["bed"]\nwindow = "due"\n')
+    with Workspace.open(ws.root) as again:
+        told = []
+        for due in ("2026-03-01T06:00:00+00:00", "2026-03-02T06:00:00+00:00"):
+            reports = ActReports(again.engine, Occasion(run="r-1", schedule="g", due=due), "agent:executor")
+            told += [reports.report("water", {"bed": 1}).status for _ in range(2)]
+    assert told == ["RECORDED", "ALREADY_DONE"] * 2
+
+
+# --- the socket ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A socket, and a function that serves it until a client has its answer."""
+    heard = []
+
+    def answer(words):
+        heard.append(list(words))
+        return b"0 ok"
+
+    with ActSocket(tmp_path, answer) as acts:
+
+        def exchange(content, *, end=True):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(5)
+                client.connect(str(tmp_path / SOCKET))
+                acts.serve()
+                client.sendall(content)
+                if end:
+                    client.shutdown(socket.SHUT_WR)
+                for _ in range(20):
+                    acts.serve()
+                return client.recv(1000) if end else b""
+
+        yield acts, exchange, heard
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n",
+        b"x\n",
+        b"-1\n",
+        b"5\nabc",
+        b"3\nabc\0def",
+        request(["offer", "1"])[:-1],
+        b"\xff" * 100,
+        b"9" * 5_000 + b"\n",
+    ],
+)
+def test_noise_on_the_socket_is_not_taken_for_a_report(served, content):
+    _, exchange, heard = served
+    assert exchange(content) == b""
+    assert exchange(request(["offer", "1"])) == b"0 ok"
+    assert heard == [[b"offer", b"1"]]
+
+
+def test_a_report_without_end_is_refused(served, tmp_path):
+    acts, _, heard = served
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / SOCKET))
+        client.sendall(b"1000000\n")
+        with suppress(BrokenPipeError):
+            for _ in range(100):
+                client.sendall(b"x" * 10_000)
+                acts.serve()
+        assert client.recv(100).startswith(b"1 ")
+    assert heard == []
+
+
+def test_more_clients_than_are_heard_at_a_time_wait_their_turn(served, tmp_path):
+    acts, _, heard = served
+    clients = []
+    for number in range(100):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(tmp_path / SOCKET))
+        clients.append(client)
+        for _ in range(3):
+            acts.serve()
+        client.sendall(request(["offer", str(number)]))
+    for _ in range(300):
+        acts.serve()
+    assert len(heard) == 100
+    for client in clients:
+        assert client.recv(10) == b"0 ok"
+        client.close()
+
+
+def test_where_nobody_listens_the_caller_is_told(tmp_path):
+    assert ask(str(tmp_path), ["offer", "1"]) == (75, "")
+
+
+def test_a_long_name_of_the_temporary_directory_leaves_room_for_the_socket(tmp_path, monkeypatch):
+    long = tmp_path / ("d" * 100)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with listening(lambda _words: b"0 ok", b"{}") as (_, place):
+        assert (place / SOCKET).is_socket()
+
+
+def test_an_executor_that_is_a_function_reports_acts_too(ws):
+    def work(assignment):
+        return " ".join(assignment.acts.report("offer", {"id": 3}).status for _ in range(2))
+
+    assert run_directed(ws.engine, Function("f", work)).outcome.summary == "RECORDED ALREADY_DONE"
