@@ -1,4 +1,4 @@
-"""What 20 days of a board come to, beside the same program started by cron, and with a list of numbers seen."""
+"""What 20 days of a board come to, beside the same program started by cron without the engine."""
 
 import os
 import subprocess
@@ -19,7 +19,9 @@ Printed = list[tuple[str, str]]
 
 def compare(ws: Workspace, world: Path) -> list[dict[str, str | int]]:
     """Compare the directed runs with the same program and an ``agentx done`` that knows nothing."""
-    told = "\n".join(ws.read_body(one.data.body) for one in ws.events() if isinstance(one.data, AgentMessageSent))
+    told = "\n".join(
+        ws.read_body(one.data.body) for one in ws.events() if isinstance(one.data, AgentMessageSent)
+    )
     prompts = list(said(ws))
     failed = sum(isinstance(one.data, RunEnded) and one.data.status != "COMPLETED" for one in ws.events())
     everything = list(_alone(prompts, world / "alone"))
