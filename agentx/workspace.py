@@ -268,8 +268,13 @@ class Workspace:
 
     # --- acting -----------------------------------------------------------------------------------
 
-    def say(self, text: str, *, actor: str = "") -> Event:
+    def say(self, text: str, *, actor: str = "", schedule: str = "") -> Event:
         """Send a message to the agents; on return it is recorded and its demands are concluded.
+
+        Args:
+            text: The message.
+            actor: Who says it; by default the user of the settings.
+            schedule: Id of the directed schedule whose task it is; it concerns no other schedule.
 
         Raises:
             UsageError: The text is empty.
@@ -277,7 +282,10 @@ class Workspace:
         if not text.strip():
             raise UsageError("The message is empty.")
         (event,) = self.record(
-            Draft(data=UserMessageSent(body=self.body(text)), actor=actor or self.settings.actor)
+            Draft(
+                data=UserMessageSent(body=self.body(text), schedule=schedule),
+                actor=actor or self.settings.actor,
+            )
         )
         return event
 

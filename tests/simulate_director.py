@@ -79,6 +79,7 @@ def read(assignment: Assignment) -> Outcome:
         assignment.prompt,
         msgspec.to_builtins(assignment.tools.schemas()),
         lambda tool, arguments: msgspec.to_builtins(assignment.tools.call(tool, arguments)),
+        dict(assignment.done),
     )
     return msgspec.convert(done, Outcome)
 

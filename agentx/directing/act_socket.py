@@ -113,7 +113,7 @@ class ActSocket:
 
 
 @contextmanager
-def listening(answer: Answer, about: bytes) -> Iterator[tuple[ActSocket, Path]]:
+def listening(answer: Answer, about: bytes, assignment: bytes = b"{}") -> Iterator[tuple[ActSocket, Path]]:
     """Open a socket in a directory with the command ``agentx``, which reports to it.
 
     The directory is left behind where this process is killed: what it started can report still.
@@ -121,11 +121,13 @@ def listening(answer: Answer, about: bytes) -> Iterator[tuple[ActSocket, Path]]:
     Args:
         answer: Returns the answer to the words of a report.
         about: What a report needs to be recorded without this process.
+        assignment: The assignment as JSON, for the file that ``AGENTX_ASSIGNMENT`` names.
     """
     with tempfile.TemporaryDirectory(prefix="agentx-acts-", dir=_short(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         with ActSocket(place, answer) as acts:
             (place / RUN_FILE).write_bytes(about)
+            (place / _ASSIGNMENT_FILE).write_bytes(assignment)
             (place / "bin").mkdir()
             command = place / "bin" / "agentx"
             command.write_text(
@@ -143,6 +145,7 @@ def listening(answer: Answer, about: bytes) -> Iterator[tuple[ActSocket, Path]]:
 
 
 RUN_FILE = "run.json"
+_ASSIGNMENT_FILE = "assignment.json"
 
 
 def _short() -> str | None:
@@ -151,6 +154,7 @@ def _short() -> str | None:
 
 
 def with_acts(environ: Mapping[str, str], place: Path) -> dict[str, str]:
-    """Return the environment of a program that reports to a directory."""
+    """Return the environment of a program that reports to a directory and finds its assignment there."""
     path = environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return {**environ, ACTS: str(place), "PATH": f"{place / 'bin'}:{path}"}
+    own = {ACTS: str(place), "AGENTX_ASSIGNMENT": str(place / _ASSIGNMENT_FILE)}
+    return {**environ, **own, "PATH": f"{place / 'bin'}:{path}"}

@@ -12,12 +12,13 @@ from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
 from agentx.engine.engine import Engine
+from agentx.policy.done_once import adopt
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, Payload, RunEnded, RunStarted
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.acts import Occasion
+from agentx.synthesis.directing.acts import Occasion, data_of
 from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import RUN_TEXT, State
@@ -106,12 +107,22 @@ class _RunInProgress:
         self.tools = Hands(
             engine, functions, actor=self.actor, run=self.id, files=files, occasion=self.occasion
         )
-        self.director = Director(engine, model, self.tools.schemas(), outside=self.tools.outside, agent=agent)
+        self.director = Director(
+            engine,
+            model,
+            self.tools.schemas(),
+            outside=self.tools.outside,
+            agent=agent,
+            occasion=self.occasion,
+            text_only=getattr(executor, "speaks", "") == "text",
+            declarations=self.tools.declarations,
+        )
 
     def work(self, time_limit_s: float) -> DirectedRun | None:
         """Do the run from the decision to the end."""
         if self.due.is_settled(self.engine.snapshot()):
             return None
+        adopt(self.engine, self.tools.declarations)
         decision = self.director.decide()
         if decision.direct:
             self.director.direct(decision.why)
@@ -123,8 +134,18 @@ class _RunInProgress:
             raise
         if not self.start(filled.text, filled.directive):
             return None
-        acts = ActReports(self.engine, self.occasion, self.actor)
-        assignment = Assignment(prompt=filled.text, tools=self.tools, acts=acts, time_limit_s=time_limit_s)
+        due = self.occasion.due
+        assignment = Assignment(
+            prompt=filled.text,
+            tools=self.tools,
+            acts=ActReports(self.engine, self.occasion, self.actor),
+            time_limit_s=time_limit_s,
+            values=filled.values,
+            done=data_of(filled.done),
+            due=self.occasion.local(due).isoformat() if due else "",
+            schedule=self.occasion.schedule,
+            declarations=self.tools.declarations,
+        )
         try:
             outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:

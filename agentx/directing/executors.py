@@ -23,6 +23,7 @@ from agentx.quality.sandbox import ConfinedProgram, Isolation, SandboxPolicy, co
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunStatus
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, Reply, ToolSchema, Usage
 
 SUMMARY_CHARACTERS = 10_000_000
@@ -88,6 +89,13 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
         acts: Records what it reports to have done; ``None`` where nothing is recorded.
         time_limit_s: Time limit in seconds; 0 for none.
         missing: Returns what a model's last answer lacks, as one reminder to it; empty for nothing.
+        values: The value of each field of the directive, so that nothing has to be read out of the prompt.
+        done: Acts that were done within the windows that are open, by name, the latest first: the values of
+            the key, or all arguments of a tool without a declaration, and ``at``. The engine refuses those
+            of tools with a declaration.
+        due: When the run was due, as ISO 8601 with the offset of the schedule's zone; empty without one.
+        schedule: Id of the schedule; empty without one.
+        declarations: What makes two calls of a tool the same act, by name.
     """
 
     prompt: str
@@ -95,6 +103,24 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     acts: ActReports | None = None
     time_limit_s: float = 0.0
     missing: Callable[[str], str] = lambda _answer: ""
+    values: Mapping[str, Any] = {}
+    done: Mapping[str, list[dict[str, Any]]] = {}
+    due: str = ""
+    schedule: str = ""
+    declarations: Mapping[str, Declaration] = {}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it as JSON values, as a program gets it."""
+        told = {name: msgspec.to_builtins(declared) for name, declared in self.declarations.items()}
+        return {
+            "prompt": self.prompt,
+            "tools": [msgspec.to_builtins(one) | told.get(one.name, {}) for one in self.tools.schemas()],
+            "values": self.values,
+            "done": self.done,
+            "due": self.due,
+            "schedule": self.schedule,
+        }
 
 
 class Executor(Protocol):
@@ -270,7 +296,9 @@ class Command(msgspec.Struct, frozen=True):
                 acts, environ = None, ours.environ
                 if assignment.acts is not None:
                     reports = assignment.acts
-                    acts, place = stack.enter_context(listening(reports.answer, reports.about))
+                    acts, place = stack.enter_context(
+                        listening(reports.answer, reports.about, _line(assignment.data))
+                    )
                     environ = with_acts(environ, place)
                 started = Program(
                     ours.argv, environ, ours.place, assignment.time_limit_s, self.max_bytes, acts
@@ -386,7 +414,7 @@ def _why_no_text(content: bytes) -> str:
 
 
 def _converse(program: Program, assignment: Assignment) -> Outcome:
-    program.send(_line({"prompt": assignment.prompt, "tools": assignment.tools.schemas()}))
+    program.send(_line(assignment.data))
     said = 0
     while line := program.line():
         spoken = _heard(line)

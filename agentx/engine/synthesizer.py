@@ -14,7 +14,7 @@ import msgspec
 
 from agentx.core.event_bus import ALL, Bus
 from agentx.recording.write_path import WritePath
-from agentx.storage.events.types import Draft, Event
+from agentx.storage.events.types import Draft, Event, UserMessageSent
 from agentx.storage.files import nofollow
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, told_already
@@ -23,6 +23,7 @@ from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.model.port import Usage
 from agentx.synthesis.state.extractor import Extractor
+from agentx.synthesis.state.schedule_items import stated_by
 from agentx.synthesis.state.state import State
 
 _LINE_BYTES = 9_000
@@ -104,9 +105,11 @@ class Synthesizer:
         drafts: list[Draft] = []
         if event.seq <= state.watermark:
             return []
+        task_of = event.data.schedule if isinstance(event.data, UserMessageSent) else ""
         try:
             for extractor in self._readers_of(event):
-                if changes := _admitted(extractor.conclude(event, state, self._write_path.log.blobs.text)):
+                known = stated_by(state, task_of) if task_of else state
+                if changes := _admitted(extractor.conclude(event, known, self._write_path.log.blobs.text)):
                     made = _drafts(changes, extractor.name, extractor.version, event.seq, event)
                     # A copy that the next extractor sees; the real state is folded later.
                     state = state if drafts else state.copy()

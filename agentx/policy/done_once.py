@@ -5,6 +5,7 @@ refused. The identity of an act is that of :mod:`agentx.synthesis.directing.acts
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -22,6 +23,8 @@ from agentx.synthesis.directing.acts import (
     Act,
     Declaration,
     Done,
+    DoneActs,
+    Listed,
     Occasion,
     canonical,
     declared_before,
@@ -29,7 +32,7 @@ from agentx.synthesis.directing.acts import (
     identity,
 )
 from agentx.synthesis.learning.auditing import unsettled
-from agentx.synthesis.state.state import PendingCall
+from agentx.synthesis.state.state import PendingCall, State
 
 MAX_ACTS = 1_000
 """Maximum number of acts of one call."""
@@ -141,6 +144,83 @@ def _begun(engine: Engine, call_id: str) -> dict[str, PendingCall]:
 
 def _named(engine: Engine, name: str, key: Body) -> str:
     return described(name, engine.acts.key(key))
+
+
+# --- lists -----------------------------------------------------------------------------------------------
+
+
+def listed(
+    engine: Engine, state: State, occasion: Occasion, declarations: Mapping[str, Declaration]
+) -> tuple[Listed, ...]:
+    """Return the acts done within the windows that are open, by any run, the latest first.
+
+    Calls of tools without a declaration are listed with all their arguments, and are not refused.
+
+    Args:
+        engine: The workspace.
+        state: The state up to which acts count.
+        occasion: The schedule and due time of the run.
+        declarations: What the executor's tools declare.
+    """
+
+    def read(acts: DoneActs) -> list[tuple[str, str, bool, Done]]:
+        found = []
+        for name in acts.names:
+            before = acts.latest(name)
+            declared = declarations.get(name) or declared_in(engine, name)
+            if declared is None and before is not None and before[1].id:
+                declared = declared_before((), before[0])
+            window = occasion.window(declared.window, stamp()) if declared else ""
+            if declared is None or declared.window != "never":
+                known = acts.within(name, [window])
+                refused = declared is not None
+                found += [(name, window, refused, one) for one in known if bool(one.id) == refused]
+        return found
+
+    done = sorted(engine.acts.read(state, read), key=lambda one: -one[3].seq)
+    # Nobody knows whether these went through, and nothing refuses them: they count as called.
+    undeclared = [
+        Listed(name=call.tool, key=engine.acts.key(call.whole), at=state.at, run=call.run, refused=False)
+        for call in unsettled(state)
+        if call.whole.text and not call.acts.text and call.tool not in declarations
+    ]
+    return (
+        *undeclared,
+        *(
+            Listed(
+                name=name,
+                key=engine.acts.key(one.key),
+                at=one.at,
+                run=one.run,
+                refused=refused,
+                window=window,
+            )
+            for name, window, refused, one in done
+        ),
+    )
+
+
+def adopt(engine: Engine, declarations: Mapping[str, Declaration]) -> None:
+    """Record what was done before a tool declared its acts, so that it is not done again.
+
+    It is done once for each tool, and only for acts that are done once for ever.
+    """
+
+    def read(acts: DoneActs) -> list[tuple[str, Done]]:
+        new = (name for name in declarations if not any(one.id for one in acts.within(name, [""])))
+        return [(name, one) for name in new for one in reversed(list(acts.within(name, [""])))]
+
+    with engine.write_path.exclusive():
+        drafts: list[Draft] = []
+        for name, one in engine.acts.read(engine.log.state, read):
+            declared = declarations[name]
+            if declared.window != "once":
+                continue
+            with suppress(UsageError):
+                acts = acts_of(name, declared, engine.acts.key(one.key), Occasion())
+                drafts += engine.acts.drafts(name, acts, actor="engine:acts", run=one.run)
+        if drafts:
+            engine.write_path.record(drafts)
 
 
 # --- reports ------------------------------------------------------------------------------------------------

@@ -109,8 +109,9 @@ def id_of(task: str) -> str:
 def add(ws: Workspace, rule: ScheduleSet) -> None:
     """Add or replace a recurring task; a schedule with the same ID is replaced.
 
-    The task of a directed schedule is also recorded as a user message. The director then reads it among the
-    user's wishes, and memory keeps its demands. The agent of any other schedule gets the task at each run.
+    The task of a directed schedule is also recorded as a user message for this schedule alone. Its director
+    then reads it among the user's wishes, and memory keeps its demands. It counts until the schedule gets
+    another task or is removed. The agent of any other schedule gets the task at each run.
 
     Raises:
         ScheduleInvalid: Its five cron fields or its time zone cannot be read.
@@ -121,13 +122,11 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     if rule.sort == "task" and not rule.task.strip():
         raise UsageError("The schedule has no task; give one.")
     check(rule)
-    before = ws.state.schedules.get(rule.id)
-    earlier_task = before.rule.task if before and before.rule.directed else ""
     ws.record(Draft(data=rule, actor=ws.settings.actor))
     if note := ws.engine.trust.keep(of_schedule(rule)):
         ws.engine.write_path.notes.append(note)
-    if rule.directed and rule.task != earlier_task:
-        ws.say(rule.task)
+    if rule.directed and rule.sort == "task" and not ws.state.schedules[rule.id].told:
+        ws.say(rule.task, schedule=rule.id)
 
 
 def remove(ws: Workspace, name: str) -> None:
@@ -274,6 +273,8 @@ def _cut_off(state: State) -> tuple[ScheduleSet, DueTime] | None:
     last = state.last_run
     known = state.schedules.get(last.schedule) if last else None
     if last is None or known is None or last.status != "INTERRUPTED" or not known.rule.resume:
+        return None
+    if not last.due:  # the user ran it by hand
         return None
     same = [run for run in state.runs if (run.schedule, run.due) == (last.schedule, last.due)]
     if sum(1 + run.resumed for run in same) > MOST_RESUMED:

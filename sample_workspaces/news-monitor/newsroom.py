@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from agentx import act
+
 FEED = Path(__file__).parent / "feed.json"
 
 GONE, GONE_SINCE = "ines@fjordpost.example", 30
@@ -24,10 +26,12 @@ def tools(world: Path, run: int, feed: dict[str, Any] | None = None) -> dict[str
     recorded = feed or json.loads(FEED.read_text("utf-8"))
     shown = [recorded["stories"][place] for place in recorded["fetches"][run - 1]]
 
+    @act(window="never")
     def fetch_feed(source: Source) -> list[str]:
         """Fetch the titles that stand on the front page of a source now."""
         return [story["title"] for story in shown if story["source"] == source]
 
+    @act(key=("titles[]",))
     def send_email(titles: list[str], *, to: str = "editor@newsroom.example", idempotency_key: str) -> str:
         """Send one mail with these titles."""
         if to == GONE and run >= GONE_SINCE:

@@ -1,9 +1,9 @@
-"""Reads news for somebody: a program that obeys the text of its prompt, and knows nothing else.
+"""Reads news for somebody: a program that obeys its assignment, and knows nothing else.
 
-It speaks JSON Lines on stdin and stdout, and needs nothing but Python. What it takes from a prompt:
+It speaks JSON Lines on stdin and stdout, and needs nothing but Python. The titles that are done come as data
+beside the prompt. What it takes from the prompt:
 
 - the sources that stand in it, of those that the tool knows; all of them where it names none
-- a title between quotation marks is one that is done
 - ``Do not send stories about X.``
 - ``fewer than N``: then nothing is sent
 - the first mail address; not one that ``Do not call send_email with to "…"`` names; none: the tool's own
@@ -21,15 +21,25 @@ Call = Callable[[str, dict[str, Any]], dict[str, str]]
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
 
 
-def work(prompt: str, tools: list[dict[str, Any]], call: Call) -> dict[str, str]:
-    """Do what a prompt says; what came of it."""
+def work(
+    prompt: str, tools: list[dict[str, Any]], call: Call, done: dict[str, list[dict[str, Any]]] | None = None
+) -> dict[str, str]:
+    """Do what a prompt says; what came of it.
+
+    Args:
+        prompt: The prompt.
+        tools: The tools.
+        call: Calls one.
+        done: What was done already, by tool.
+    """
+    mailed = {mail["titles"] for mail in (done or {}).get("send_email", [])}
     found: list[str] = []
     for source in _sources(prompt, tools):
         page = call("fetch_feed", {"source": source})
         if page["status"] != "SUCCEEDED":
             return {"status": "FAILED", "reason": page["output"]}
         found += json.loads(page["output"])
-    new = [title for title in dict.fromkeys(found) if not _done(title, prompt) and _wanted(title, prompt)]
+    new = [title for title in dict.fromkeys(found) if title not in mailed and _wanted(title, prompt)]
     if not new or len(new) < _at_least(prompt):
         return {"status": "COMPLETED", "summary": f"New: {len(new)}. Nothing sent."}
     sent = call("send_email", {"titles": new} | _address(prompt))
@@ -42,11 +52,6 @@ def _sources(prompt: str, tools: list[dict[str, Any]]) -> list[str]:
     feed = next(tool for tool in tools if tool["name"] == "fetch_feed")
     known: list[str] = feed["parameters"]["properties"]["source"]["enum"]
     return [source for source in known if source in prompt] or known
-
-
-def _done(title: str, prompt: str) -> bool:
-    quoted = " ".join(title.replace('"', "'").split())
-    return f'"{quoted}"' in prompt
 
 
 def _wanted(title: str, prompt: str) -> bool:
@@ -80,7 +85,7 @@ def main() -> None:
         return result
 
     asked = json.loads(sys.stdin.readline())
-    say({"done": work(asked["prompt"], asked["tools"], call)})
+    say({"done": work(asked["prompt"], asked["tools"], call, asked["done"])})
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ class DirectiveIssued(Payload, frozen=True):
         knowledge: Facts that it learned.
         through: The last event that it read.
         model: Name of the directing model; ``deterministic`` if no model was used.
+        schedule: Id of the schedule whose runs it directs; empty for runs without a schedule.
     """
 
     why: str
@@ -71,6 +72,7 @@ class DirectiveIssued(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+    schedule: str = ""
 
     def _line(self, _event: Event, /) -> str:
         return f"Direct: {shorten(self.summary, WORDS)}"
@@ -84,6 +86,7 @@ class DirectiveFailed(Payload, frozen=True):
         error: What went wrong, for a human reader.
         serves: Seq of the directive that stays in use; 0 if there is none.
         model: Name of the model that was asked.
+        schedule: Id of the schedule whose runs it directs; empty for runs without a schedule.
     """
 
     why: str
@@ -93,6 +96,7 @@ class DirectiveFailed(Payload, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
+    schedule: str = ""
 
     def _line(self, _event: Event, /) -> str:
         return f"The director failed: {shorten(self.error, WORDS)}"

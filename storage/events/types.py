@@ -147,9 +147,14 @@ class WorkspaceForked(Payload, frozen=True):
 
 
 class UserMessageSent(Payload, frozen=True):
-    """A message from the user to the agents of this task."""
+    """A message from the user to the agents of this task.
+
+    Attributes:
+        schedule: Id of the directed schedule whose task it is; it concerns no other schedule. Empty for all.
+    """
 
     body: Body
+    schedule: str = ""
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} said: {shorten(self.body.text, WORDS)}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -30,6 +30,9 @@ KEPT_WINDOWS = 8
 
 SHOWN_CHARACTERS = 300
 """Longer values of an act are cut where it is shown."""
+
+LISTED_CHARACTERS = 30_000
+"""Maximum length of a list of acts in a prompt."""
 
 _EACH = "[]"
 
@@ -131,8 +134,12 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
     zone: str = "UTC"
 
     def local(self, at: str) -> datetime:
-        """Return a moment in the time zone."""
-        return datetime.fromisoformat(at).astimezone(ZoneInfo(self.zone) if self.zone != "UTC" else UTC)
+        """Return a moment in the time zone; in UTC if this machine does not know the zone."""
+        moment = datetime.fromisoformat(at)
+        try:
+            return moment.astimezone(ZoneInfo(self.zone))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return moment.astimezone(UTC)
 
     def window(self, kind: Window, at: str) -> str:
         """Return the window that is open, as it is recorded.
@@ -201,6 +208,65 @@ def described(name: str, key: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return clip(text, SHOWN_CHARACTERS)
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """An act that was done, as an executor is shown it.
+
+    Attributes:
+        refused: Whether the engine refuses to do it again; it does not if the tool has no declaration.
+        window: Within what it was done, as recorded.
+    """
+
+    name: str
+    key: dict[str, Any]
+    at: str
+    run: str = ""
+    refused: bool = True
+    window: str = ""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The values of its key, and ``at``, when it was done."""
+        return {"at": self.at, **self.key}
+
+
+def listing(acts: Sequence[Listed]) -> str:
+    r"""Return acts for a prompt: by name, the latest first, the values of each as JSON on one line.
+
+    >>> print(listing([Listed(name="remind", key={"patient": "Ann", "visit": 7}, at="2026-03-02")]))
+    remind patient, visit:
+    - "Ann", 7
+    """
+    groups: dict[tuple[str, ...], list[Listed]] = {}
+    for act in acts:
+        groups.setdefault((act.name, act.window, *act.key), []).append(act)
+    room = LISTED_CHARACTERS // max(1, len(groups))
+    parts: list[str] = []
+    for (name, window, *names), same in groups.items():
+        within = {"day": ", today", "due": ", for this due time", "run": ", in this run"}
+        lines = [f"{name} {', '.join(names)}".rstrip() + f"{within.get(window.partition(' ')[0], '')}:"]
+        for line in dict.fromkeys(_line(act) for act in same):
+            room_left = room - sum(map(len, lines))
+            if len(line) > room_left and len(lines) > 1:
+                lines.append("(more are not shown)")
+                break
+            lines.append(line)
+        parts.append("\n".join(lines))
+    return "\n".join(parts) or "(none)"
+
+
+def _line(act: Listed) -> str:
+    values = ", ".join(_shown(value) for value in act.key.values())
+    return f"- {values or act.at[:16].replace('T', ' ')}"
+
+
+def data_of(acts: Iterable[Listed]) -> dict[str, list[dict[str, Any]]]:
+    """Return acts as data, by name, the latest first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for act in acts:
+        found.setdefault(act.name, []).append(act.data)
+    return found
 
 
 class Done(msgspec.Struct, frozen=True, omit_defaults=True):

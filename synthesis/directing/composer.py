@@ -5,17 +5,19 @@ never invents sentences about the task: it passes on the user's, and states what
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
 
 from agentx.storage.events.direction_events import NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.directing.director_answer import Directive
-from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_reason, without_sources
+from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_sources
+from agentx.synthesis.directing.instructions import Instruction, without
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, sort_of
 from agentx.synthesis.model.port import ToolSchema
@@ -33,8 +35,14 @@ PATTERN_RUNS = 10
 MAX_LINES = 20
 """Maximum number of facts, and of failures."""
 
-REPORTED = "summaries(runs=10)"
-"""The completed work if no tool shows it: the executors' summaries of their runs."""
+DONE = ("done", "done()", "Done already; the engine refuses these:")
+CALLED = ("called", "called()", "Called before; call again only what the task makes new:")
+REPORTED = (
+    *("reported", "summaries(runs=10)"),
+    "What the last runs reported; this run carries out the task anew:",
+)
+"""Fields that say what was done, each with its heading: acts, calls of tools without a declaration, and, if
+no tool acts, what executors wrote."""
 
 MAX_TOPIC = 60
 """Maximum length of a fact's topic, in characters."""
@@ -42,21 +50,19 @@ MAX_TOPIC = 60
 NOTES_BYTES = 2_500
 """Maximum bytes of checkpoints, and of facts, in one directive; the next directive adds the rest."""
 
-MAX_FIELDS = 30
-"""Maximum number of tools whose past calls are looked up."""
-
 _WORDS = 40
 _LINE_WORDS = 400
-_LOOKING = re.compile(
-    r"(?:^|_)(?:search|read|list|get|fetch|find|look|check|query|show|describe|view|browse)(?:_|$)|search$"
+"""Maximum number of words of a known fact."""
+
+SHORT = 2
+"""Maximum length of a text that stands in an error by chance, as a number does."""
+
+_PASSING = re.compile(
+    r"tempor|timed? ?-?out|try (?:it )?(?:again|later)|retry|rate limit|too many|unavailable|unreachable"
+    r"|connection|network",
+    re.IGNORECASE,
 )
-_NAMING = (
-    *("title", "titles", "subject", "id", "ids", "url", "urls"),
-    *("link", "links", "name", "names", "key", "keys", "path"),
-)
-_ADDRESSES = (re.compile(r"[\w.+-]+@[\w.-]*\w"), re.compile(r"https?://[^\s\"'<>)]*[^\s\"'<>).,;]"))
-_ANY_NAME = f"$..[{','.join(map(repr, _NAMING))}]"
-"""JSONPath of any naming field, at any depth."""
+"""Words of an error that may pass by itself, in English."""
 
 _CONDITIONS = (
     *("executor_failed", "user_instructions_changed", "tool_error"),
@@ -86,18 +92,23 @@ class ArgumentLesson(msgspec.Struct, frozen=True):
 
 
 def compose(
-    state: State, past: Past, instructions: Sequence[str], why: str, tools: Sequence[ToolSchema] = ()
+    state: State,
+    past: Past,
+    instructions: Sequence[str],
+    why: str,
+    tools: Sequence[ToolSchema] = (),
+    declarations: Mapping[str, Declaration] = MappingProxyType({}),
 ) -> Directive:
     """Write a directive without a model.
 
     The user's instructions come in full, oldest first. ``tools`` are the executor's tools with effects
-    outside the workspace.
+    outside the workspace, and ``declarations`` what makes two calls of them the same act.
     """
     latest = past.latest(LOOKED_AT)
     completed = sum(run.status == "COMPLETED" for run in latest)
     stable = len(latest) == LOOKED_AT == completed
-    learned = lessons(past, instructions)
-    fields = dict(islice(_done(past, tools), MAX_FIELDS)) or {"done": REPORTED}
+    learned = lessons(past)
+    shown = list(_done(tools, declarations))
     if stable:
         strategy = "Go on as before."
         serves = "The last runs completed, so the prompt serves for long."
@@ -110,20 +121,25 @@ def compose(
         strategy=strategy,
         reflection=f"Asked because {why}. {serves} What was done already is looked up before each run. "
         "Composed without a model: nothing weighs what the user said.",
-        prompt=_prompt(state, instructions, learned, fields),
-        policy=ReusePolicy(STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, fields),
+        prompt=_prompt(state, instructions, learned, shown),
+        policy=ReusePolicy(
+            STABLE_RUNS if stable else UNSURE_RUNS, _CONDITIONS, {name: call for name, call, _ in shown}
+        ),
         checkpoints=_few(_checkpoints(state, past, instructions, learned, why)),
         knowledge=_few(_learned(state, learned)),
     )
 
 
 def _prompt(
-    state: State, instructions: Sequence[str], learned: Sequence[ArgumentLesson], fields: dict[str, str]
+    state: State,
+    instructions: Sequence[str],
+    learned: Sequence[ArgumentLesson],
+    shown: Sequence[tuple[str, str, str]],
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
     avoided = [one.order for one in learned[-MAX_LINES:]]
     known = [one_line(item.text) for item in _facts(state)]
-    facts = [text for text in known if text not in avoided][-MAX_LINES:]
+    facts = [shorten(text, _LINE_WORDS) for text in known if text not in avoided][-MAX_LINES:]
     asked = list(_asked(state, instructions))
     parts = (
         ("Your mission:", mission),
@@ -131,10 +147,21 @@ def _prompt(
         ("What is known:", facts),
         ("Keep away from:", avoided),
     )
-    short = ((title, [shorten(line, _LINE_WORDS) for line in lines]) for title, lines in parts if lines)
-    text = "\n\n".join("\n- ".join((title, *lines)) for title, lines in short)
-    done = "\n".join(f"{{{{{name}}}}}" for name in fields)
-    return f"{without_fields(without_sources(text))}\n\nDone already, never do it again:\n{done}".strip()
+    text = "\n\n".join("\n- ".join((title, *lines)) for title, lines in parts if lines)
+    done = (f"{title}\n{{{{{name}}}}}" for name, _, title in shown)
+    return "\n\n".join((without_fields(without_sources(text)), *done)).strip()
+
+
+def _done(
+    tools: Sequence[ToolSchema], declarations: Mapping[str, Declaration]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the fields that say what was done. They list items; none forbids the task itself."""
+    yield DONE
+    undeclared = [tool for tool in tools if tool.name not in declarations]
+    if undeclared:
+        yield CALLED
+    elif all(declarations[tool.name].window == "never" for tool in tools):
+        yield REPORTED
 
 
 def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
@@ -142,103 +169,119 @@ def _asked(state: State, instructions: Sequence[str]) -> Iterator[str]:
 
     Demands are appended to every prompt anyway, there without their reasons.
     """
-    demanded = {_bare(item.text) for item in state.active("constraint", "rejection")}
-    for text in instructions:
-        sentences = re.split(r"(?<=[.!?])\s+", one_line(text))
-        if kept := " ".join(sentence for sentence in sentences if _bare(sentence) not in demanded):
-            yield kept
+    demanded = [item.text for item in state.active("constraint", "rejection")]
+    return (one_line(one.text) for one in without(map(Instruction, instructions), demanded))
 
 
-def _bare(sentence: str) -> str:
-    return without_reason(sentence, sure=True).rstrip(".! ").casefold()
+def lessons(past: Past) -> list[ArgumentLesson]:
+    """Return the argument values that make calls of a tool fail, latest last.
 
+    A value is to blame if calls with it failed, none has succeeded since, and nothing else explains the
+    failures: no other argument was the same in all of them that was not seen to work beside another value.
+    One failure is enough only if its error names the value; other failures must be two. An argument that
+    merely differs from successful calls is never blamed.
 
-def _done(past: Past, tools: Sequence[ToolSchema]) -> Iterator[tuple[str, str]]:
-    """Yield a field per tool with effects outside the workspace: the arguments of its calls in all runs."""
-    calls: dict[str, list[Call]] = {tool.name: [] for tool in tools}
-    for call in past.calls:
-        if call.may_be_done and call.outside:
-            calls.setdefault(call.tool, []).append(call)
-    declared = {tool.name: tool.parameters for tool in tools}
-    for tool, made in sorted(calls.items()):
-        path = "" if _LOOKING.search(tool) else _telling(made) or _naming(declared.get(tool, {}))
-        if path:
-            name = re.sub(r"\W", "_", tool)
-            yield f"done_{name}", f'values(tool={tool}, path="{path}", runs=0)'
-
-
-def _naming(parameters: Mapping[str, Any]) -> str:
-    """Return the JSONPath of the naming argument of a tool that was never called; empty if there is none."""
-    for name in _NAMING:
-        shape = parameters.get("properties", {}).get(name)
-        if shape is not None:
-            return f"{name}[*]" if shape.get("type") == "array" else name
-    kinds = {shape.get("type") for shape in parameters.get("properties", {}).values()}
-    return _ANY_NAME if kinds & {"array", "object"} else ""
-
-
-def _telling(calls: Sequence[Call]) -> str:
-    """Return the JSONPath of the argument that distinguishes the calls of a tool; empty if none does."""
-    found: Counter[str] = Counter()
-    for call in calls:
-        for key, value in call.arguments.items():
-            found.update(_paths(key, value))
-
-    def differs(path: str) -> bool:
-        key = re.split(r"\W", path, maxsplit=1)[0]
-        return len({str(call.arguments.get(key)) for call in calls}) > 1
-
-    telling = [path for path in found if _names_things(path) or len(calls) == 1 or differs(path)]
-    return max(telling, key=lambda path: (_names_things(path), "[*]" in path, found[path], path), default="")
-
-
-def _paths(key: str, value: Any) -> Iterator[str]:
-    if not key.isidentifier():
-        return
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        yield f"{key}[*]"
-    elif isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        shared = (name for name in _NAMING if all(isinstance(one.get(name), str) for one in value))
-        yield from (f"{key}[*].{name}" for name in shared)
-    elif isinstance(value, str) and value:
-        yield key
-
-
-def _names_things(path: str) -> bool:
-    return bool(set(re.split(r"\W+", path)) & set(_NAMING))
-
-
-def lessons(past: Past, instructions: Sequence[str] = ()) -> list[ArgumentLesson]:
-    """Return what distinguishes failed calls of a tool from successful ones, latest last.
-
-    A failure counts only if one argument explains it: a value that never succeeded since it failed, of an
-    argument that is mostly the same. If an alternative is known to work, the lesson is permanent. Otherwise
-    the failure is reported for some runs, then the value may be tried again. A single failure may be
-    temporary, so it is reported only if the user names another address of that kind.
+    If the same work succeeded later with another value, the lesson is permanent and names that value.
+    Otherwise the failure is reported for some runs, then the value may be tried again.
     """
     recent = {run.run for run in past.latest(LOOKED_AT)}
     found: dict[tuple[str, str, str], ArgumentLesson] = {}
-    failed: set[tuple[str, str, str]] = set()
-    for place, call in enumerate(past.calls):
+    for call in past.calls:
         if call.may_be_done:
             continue
-        rest = past.calls[place + 1 :]
-        later = [one for one in rest if (one.tool, one.status) == (call.tool, "SUCCEEDED")]
-        if not later and call.run not in recent:
-            continue
+        same = [one for one in past.calls if one.tool == call.tool]
         for key, value in call.arguments.items():
-            if not isinstance(value, str) or not value or _names_things(key):
+            if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                 continue
-            held = [str(one.arguments.get(key)) for one in later]
-            if value in held or len({*held}) > max(1, len(held) // 2):
+            held = [one for one in same if one.arguments.get(key) == value]
+            worked = max((one.seq for one in held if one.status == "SUCCEEDED"), default=0)
+            failures = [one for one in held if not one.may_be_done and one.seq > worked]
+            successes = [one for one in same if one.status == "SUCCEEDED"]
+            if not failures:
                 continue
-            name = (call.tool, key, value)
-            kinds = [kind for kind in _ADDRESSES if kind.fullmatch(value)]
-            other_named = any({*kind.findall(text)} - {value} for kind in kinds for text in instructions)
-            if held or name in failed or other_named:
-                found[name] = ArgumentLesson(call.tool, key, quoted(value), quoted(held[-1]) if held else "")
-            failed.add(name)
+            if not _is_to_blame(key, value, failures, successes):
+                continue
+            works = _works_instead(key, value, failures, successes)
+            if works or failures[-1].run in recent:
+                found[call.tool, key, str(value)] = ArgumentLesson(call.tool, key, _shown(value), works)
     return list(found.values())
+
+
+def _is_to_blame(key: str, value: str | int, failures: Sequence[Call], successes: Sequence[Call]) -> bool:
+    """Return whether the errors name a value, or comparison with the other calls leaves nothing else."""
+    texts = [one_line(call.output.text) for call in failures]
+    others = {name for name in failures[-1].arguments if name != key}
+    if all(_is_clear(text, key, value) for text in texts):
+        named = [name for name in others if _names(texts[-1], failures[-1].arguments[name])]
+        rivals = [name for name in named if not _is_cleared(name, key, failures, successes)]
+        # Where an error names several values, the one whose argument it names is meant.
+        return not rivals or (_names(texts[-1], key) and not any(_names(texts[-1], name) for name in rivals))
+    if len(failures) == 1:
+        return False
+    first = failures[0].arguments
+    constant = [
+        name for name in others if all(one.arguments.get(name) == first.get(name) for one in failures)
+    ]
+    return all(_is_cleared(name, key, failures, successes) for name in constant)
+
+
+def _is_cleared(name: str, key: str, failures: Sequence[Call], successes: Sequence[Call]) -> bool:
+    """Return whether a call succeeded with the value of another argument, beside another value of ``key``."""
+    given = failures[-1].arguments
+    return any(
+        one.arguments.get(name) == given.get(name) and one.arguments.get(key) != given[key]
+        for one in successes
+    )
+
+
+def _is_clear(text: str, key: str, value: str | int) -> bool:
+    """Return whether an error names a value, and may not pass by itself."""
+    exact = isinstance(value, str) and len(value) > SHORT
+    return _names(text, value) and (exact or _names(text, key)) and not _PASSING.search(text)
+
+
+def _names(text: str, value: Any) -> bool:
+    """Return whether a text contains a value as a whole word."""
+    shown = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return bool(shown) and bool(re.search(rf"(?<!\w){re.escape(shown)}(?!\w)", text, re.IGNORECASE))
+
+
+def _works_instead(key: str, value: str | int, failures: Sequence[Call], successes: Sequence[Call]) -> str:
+    """Return the value that replaced a failing one; empty if none is known to do the same work.
+
+    Either the same call succeeded with it, or it followed the failing one: that was used for many things
+    until it failed, and this one for many things since, never in turns.
+    """
+    later = [one for one in successes if one.seq > failures[0].seq and one.arguments.get(key) is not None]
+
+    def rest(call: Call) -> dict[str, Any]:
+        return {name: one for name, one in call.arguments.items() if name != key}
+
+    same_work = [one for one in later if any(rest(one) == rest(failed) for failed in failures)]
+    if same_work:
+        return _shown(same_work[-1].arguments[key])
+    before = [one for one in successes if one.seq < failures[0].seq]
+    followed = [value for value, _ in groupby(one.arguments[key] for one in later)]
+    if not followed or followed.count(new := followed[-1]) > 1:
+        return ""
+    if any(one.arguments.get(key) == new for one in before):
+        return ""
+    later = [one for one in later if one.arguments[key] == new]
+    old_calls = [*failures, *(one for one in before if one.arguments.get(key) == value)]
+    differing = {
+        name for one in later for name in rest(one) if one.arguments[name] != rest(failures[-1]).get(name)
+    }
+    varied = all(_values(old_calls, name) > 1 and _values(later, name) > 1 for name in differing)
+    return _shown(new) if varied else ""
+
+
+def _values(calls: Sequence[Call], name: str) -> int:
+    """Return how many different values an argument had."""
+    return len({msgspec.json.encode(call.arguments.get(name), order="sorted") for call in calls})
+
+
+def _shown(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _learned(state: State, learned: Sequence[ArgumentLesson]) -> Iterator[NewKnowledge]:

@@ -33,9 +33,10 @@ class Direction:
         ledger, issued = Ledger(event, state), event.data
         texts = [mark.text for mark in issued.checkpoints] + [fact.text for fact in issued.knowledge]
         places = _places(event.seq, texts)
-        run = state.last_run.run if state.last_run else ""
+        own = (run.run for run in reversed(state.runs) if run.schedule == issued.schedule)
+        run = next(own, "")
         for mark in issued.checkpoints:
-            place, detail = next(places), CheckpointDetail(mark.sort, mark.actionable, run)
+            place, detail = next(places), CheckpointDetail(mark.sort, mark.actionable, run, issued.schedule)
             ledger.add(Note(kind="situation", text=mark.text, evidence=place, trust="agent", detail=detail))
         for fact in issued.knowledge:
             _learn(ledger, fact, next(places))

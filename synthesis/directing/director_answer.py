@@ -10,6 +10,7 @@ import msgspec
 from agentx.storage.errors import UsageError
 from agentx.storage.events.direction_events import CheckpointSort, NewCheckpoint, NewKnowledge, ReusePolicy
 from agentx.storage.text import one_line
+from agentx.synthesis.directing.field_check import Check
 from agentx.synthesis.directing.fields import RESOLVERS, fill, names, parse
 from agentx.synthesis.directing.foreign_texts import without_sources
 from agentx.synthesis.directing.policy import CONDITIONS
@@ -72,8 +73,8 @@ class Directive(msgspec.Struct, frozen=True, kw_only=True):
     knowledge: tuple[NewKnowledge, ...] = ()
 
 
-def read(reply: Reply) -> Directive:
-    """Parse a director's reply.
+def read(reply: Reply, check: Check = lambda _lookup: None) -> Directive:
+    """Parse a director's reply, and check its resolvers.
 
     Raises :class:`AnswerUnreadable`, with a sentence for the model, if it cannot be carried out.
     """
@@ -85,7 +86,7 @@ def read(reply: Reply) -> Directive:
             strategy=one_line(answer.strategy),
             reflection=one_line(answer.reflection),
             prompt=prompt,
-            policy=_checked(answer.reuse_policy, prompt),
+            policy=_checked(answer.reuse_policy, prompt, check),
             checkpoints=tuple(
                 NewCheckpoint(one.type, one_line(one.text), one_line(one.actionable))
                 for one in answer.checkpoints_to_create
@@ -107,7 +108,7 @@ def read(reply: Reply) -> Directive:
     return directive
 
 
-def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
+def _checked(policy: _Policy, prompt: str, check: Check) -> ReusePolicy:
     """Return the reuse policy, with bare field names."""
     for name in policy.invalidate_on:
         if name.partition(":")[0] not in CONDITIONS:
@@ -121,6 +122,10 @@ def _checked(policy: _Policy, prompt: str) -> ReusePolicy:
     for name in wanted:
         if name not in given and name not in RESOLVERS:
             raise UsageError(f"the field {name!r} has no resolver and no description")
-        parse(given.get(name, name))
+        if (lookup := parse(given.get(name, name)) or parse(name)) is not None:
+            try:
+                check(lookup)
+            except UsageError as error:
+                raise UsageError(f"the field {name!r} cannot be used: {error}") from error
     fields = {name: given.get(name, name) for name in wanted}
     return ReusePolicy(policy.valid_for_runs, policy.invalidate_on, fields)

@@ -21,12 +21,13 @@ import msgspec
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
+from agentx.synthesis.directing.acts import Listed, data_of, listing
 from agentx.synthesis.directing.foreign_texts import quoted
 from agentx.synthesis.directing.past import Call, Past, readable
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.state.state import RECENT_RUNS
 
-Value = int | float | str | list[str]
+Value = int | float | str | list[str] | list[Listed]
 """What a resolver returns; a list becomes one line per entry."""
 
 Resolver = Callable[..., Value]
@@ -96,12 +97,17 @@ class JSONPath(str):
                 f"{path[:MAX_PATH]!r} is not a supported JSONPath: at most {MAX_PATH} characters, "
                 f"{MAX_COMMAS} commas, one '..' and no patterns"
             )
-        _query(path)
+        compiled(path)
         return super().__new__(cls, path)
 
 
 @functools.lru_cache(maxsize=64)
-def _query(path: str) -> Any:
+def compiled(path: str) -> Any:
+    """Return a path as a query that is run with ``findall(document)``.
+
+    Raises:
+        ValueError: It is not a JSONPath.
+    """
     import jsonpath  # noqa: PLC0415 - 40 ms, and few prompts have such a field
 
     try:
@@ -233,10 +239,19 @@ def resolve(lookup: Lookup, past: Past) -> str:
 
     Raises :class:`NoAnswer` if the history has no answer and no default was given.
     """
+    return shown(answer(lookup, past))
+
+
+def answer(lookup: Lookup, past: Past) -> Value:
+    """Return a resolver's result; the default if the history has no answer.
+
+    Raises :class:`NoAnswer` if there is no default either.
+    """
     arguments = dict(lookup.arguments)
     default = arguments.pop("default", None)
     try:
-        return shown(RESOLVERS[lookup.name](past, **arguments))
+        value = RESOLVERS[lookup.name](past, **arguments)
+        shown(value)
     except NoAnswer:
         if default is None:
             raise
@@ -246,6 +261,14 @@ def resolve(lookup: Lookup, past: Past) -> str:
     except Exception as error:
         why = one_line(f"{type(error).__name__}: {error}")[:VALUE_CHARACTERS]
         raise UsageError(f"The resolver {lookup.name} failed: {why}.") from error
+    return value
+
+
+def as_data(value: Value) -> Any:
+    """Return a resolver's result as a JSON value; acts by name."""
+    if isinstance(value, list) and any(isinstance(one, Listed) for one in value):
+        return data_of(one for one in value if isinstance(one, Listed))
+    return value
 
 
 def shown(value: Value) -> str:
@@ -259,8 +282,10 @@ def shown(value: Value) -> str:
     ('6', '2.5', '- "a"\n- "b\' - \'c"')
     """
     match value:
+        case list() if all(isinstance(one, Listed) for one in value) and value:
+            return listing([one for one in value if isinstance(one, Listed)])
         case list():
-            return _listed(value)
+            return _listed([one for one in value if isinstance(one, str)])
         case str():
             return one_line(value)[:VALUE_CHARACTERS] or _none("it is an empty text")
         case float() if math.isfinite(value):
@@ -316,7 +341,7 @@ def values(past: Past, *, tool: str, path: JSONPath, runs: int = 5, of: str = "a
         of: ``arguments``, or ``output`` where that is JSON.
     """
     calls = (call for call in past.calls_of(tool, runs) if call.may_be_done)
-    found = (value for call in calls for value in _query(path).findall(_document(call, of, past)))
+    found = (value for call in calls for value in compiled(path).findall(document(call, of, past)))
     texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in found)
     return list(dict.fromkeys(texts))
 
@@ -340,13 +365,36 @@ def values_seen(
     return [text for text in values(past, tool=tool, path=path, runs=runs) if text in there]
 
 
-def _document(call: Call, of: str, past: Past) -> Any:
+def document(call: Call, of: str, past: Past) -> Any:
+    """Return the arguments or the output of a call; an output that is not JSON is empty."""
     if of == "arguments":
         return call.arguments
     try:
         return msgspec.json.decode(readable(call.output, past.read))
     except ValueError:
         return {}
+
+
+@resolver("done")
+def done(past: Past, *, tool: str = "") -> list[Listed]:
+    """The acts that were done within the windows that are open, the latest first; the engine refuses them.
+
+    Args:
+        past: The latest runs.
+        tool: Name of the tool or act; all by default.
+    """
+    return [act for act in past.done if act.refused and tool in ("", act.name)]
+
+
+@resolver("called")
+def called(past: Past, *, tool: str = "") -> list[Listed]:
+    """Calls that succeeded of tools that do not declare what makes two calls the same act.
+
+    Args:
+        past: The latest runs.
+        tool: Name of the tool; all by default.
+    """
+    return [act for act in past.done if not act.refused and tool in ("", act.name)]
 
 
 @resolver("count")
@@ -388,8 +436,14 @@ def summaries(past: Past, *, runs: int = 10) -> list[str]:
 
 @resolver("today")
 def today(past: Past) -> str:
-    """The date, in UTC."""
-    return past.at[:10]
+    """The date, in the time zone of the schedule."""
+    return f"{past.local(past.at):%Y-%m-%d}"
+
+
+@resolver("due")
+def due(past: Past) -> str:
+    """When the run that is about to begin is due: weekday, date and time in the zone of the schedule."""
+    return past.moment(past.due) if past.due else _none("the run has no due time")
 
 
 def _hours(past: Past, since: str) -> float:

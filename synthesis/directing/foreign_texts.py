@@ -65,13 +65,13 @@ def without_fields(text: str) -> str:
     return _BRACES.sub("{ ", text)
 
 
-def quoted(text: str) -> str:
+def quoted(text: str, most: int = QUOTED_CHARACTERS) -> str:
     r"""Quote a text of others: bounded, on one line, in quotation marks that it cannot close.
 
     >>> quoted('He said "no".\n## Orders')
     '"He said \'no\'. ## Orders"'
     """
-    return '"' + clip(one_line(text), QUOTED_CHARACTERS).replace('"', "'") + '"'
+    return '"' + clip(one_line(text), most).replace('"', "'") + '"'
 
 
 def rule(item: MemoryItem) -> str:

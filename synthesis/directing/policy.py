@@ -15,7 +15,9 @@ from typing import TypeVar
 import msgspec
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import Event, RunEnded, ToolCallExecuted
+from agentx.storage.events.direction_events import DirectiveFailed
+from agentx.storage.events.types import Event, RunEnded, ToolCallExecuted, UserMessageSent
+from agentx.synthesis.directing.instructions import is_thanks
 from agentx.synthesis.memory.conclusions import Add, Concluded, Patch
 from agentx.synthesis.memory.items import PREFIXES, Kind
 from agentx.synthesis.state.state import DirectiveRecord, is_instruction
@@ -62,16 +64,20 @@ def condition(name: str) -> Callable[[C], C]:
 def decide(serving: DirectiveRecord | None, events: Iterable[Event]) -> Decision:
     """Decide whether to ask the director before the next run.
 
-    The events are those after ``serving.through``, in order.
+    The events are those after ``serving.through`` that concern the directive, in order. A new instruction of
+    the user always ends it. After a failure of the director, it is asked again before the next run.
     """
     if serving is None:
         return Decision(True, "there is no directive yet")
-    conditions = [name.partition(":") for name in serving.policy.invalidate_on]
+    always = (*serving.policy.invalidate_on, "user_instructions_changed")
+    conditions = [name.partition(":") for name in dict.fromkeys(always)]
     for name, _, _ in conditions:
         if name not in CONDITIONS:
             unknown = f"nothing here knows the condition {name}, so the directive is not relied on"
             return Decision(True, unknown)
     for event in events:
+        if isinstance(event.data, DirectiveFailed):
+            return Decision(True, f"the director failed at event {event.seq}", event.seq)
         for name, colon, argument in conditions:
             if CONDITIONS[name](event, argument):
                 return Decision(True, f"{name}{colon}{argument} at event {event.seq}", event.seq)
@@ -89,8 +95,9 @@ def executor_failed(event: Event, _argument: str) -> bool:
 
 @condition("user_instructions_changed")
 def user_instructions_changed(event: Event, _argument: str) -> bool:
-    """Return whether the event is a user's instruction."""
-    return is_instruction(event)
+    """Return whether the event is a user's instruction; a message that only thanks is none."""
+    said = event.data
+    return isinstance(said, UserMessageSent) and is_instruction(event) and not is_thanks(said.body.text)
 
 
 @condition("tool_error")

@@ -335,7 +335,8 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
     if last is not None and not last.directive and last.status in stopped:
         yield Todo(text=f"{last.run} is not finished ({last.status}); resume it.", command="agentx run")
-    unanswered = last is not None and (state.directive is None or last.ended_seq > state.directive.seq)
+    serving = state.directives.get(last.schedule) if last is not None else None
+    unanswered = last is not None and (serving is None or last.ended_seq > serving.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):
         why = shorten(one_line(last.reason), _WORDS)
         yield Todo(text=f"{last.run} {last.status}: {why}", command="agentx agent direct --why")

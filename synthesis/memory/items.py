@@ -316,11 +316,13 @@ class CheckpointDetail(msgspec.Struct, frozen=True, tag="checkpoint", omit_defau
         sort: ``milestone``, ``issue_resolved`` or ``strategy_change``.
         actionable: What to do when a similar case comes up again; empty for nothing.
         run: The latest run at the time of the mark.
+        schedule: The schedule whose runs they are; empty for runs without one.
     """
 
     sort: CheckpointSort = "milestone"
     actionable: str = ""
     run: str = ""
+    schedule: str = ""
 
 
 class NoteDetail(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):

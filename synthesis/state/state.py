@@ -7,7 +7,7 @@ updates the bookkeeping shown to agents and the user: recent messages, open runs
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -34,7 +34,7 @@ from agentx.synthesis.memory.conclusions import MAINTENANCE, MODEL, PERSON, Add,
 from agentx.synthesis.memory.items import Kind, MemoryItem, RunTally, Status
 from agentx.synthesis.state.mind import Mind
 
-FOLD_VERSION = 10
+FOLD_VERSION = 11
 """Raised whenever the same history would fold to a different state. Snapshots of another version are ignored.
 """
 
@@ -48,11 +48,11 @@ RECENT_END = 1_000
 """Characters kept of the end of an agent's longer message: that is where it asks."""
 
 RECENT_RUNS = 50
-"""Number of recent runs in the state, for the director."""
+"""Number of recent runs in the state of each schedule, and of those without one, for the director."""
 
 RECENT_INSTRUCTIONS, RECENT_DIRECTIVES = 20, 5
-"""Number of sequence numbers kept for the director: the user's messages, and directives including failed
-ones.
+"""Number of sequence numbers kept for the director: the user's messages, and the directives of each schedule
+including failed ones.
 """
 
 COUNTED_COMMANDS = 200
@@ -140,11 +140,15 @@ class ScheduleRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         rule: The schedule as it was set.
         since: When it was set; earlier times are not due.
         settled: The latest due time that was run or skipped; empty for none.
+        told: Sequence number of the user's message with the present task; 0 for none.
+        runs: Number of runs that it started.
     """
 
     rule: ScheduleSet
     since: str
     settled: str = ""
+    told: int = 0
+    runs: int = 0
 
 
 class Lease(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -172,7 +176,8 @@ class Stretch(msgspec.Struct, array_like=True):
         hash: Hash of the last event.
         at: When the last event was recorded; empty if there are none.
         counts: Number of events, by type.
-        lines: Lines of the events that may change a state, in order.
+        lines: Lines of the events that may change a state, in order; of messages, those with a schedule's
+            task.
         messages: Lines of the latest messages.
         results: By tool, the call ids of results whose call is not among these events.
         said: Sequence numbers of the user's latest messages.
@@ -205,10 +210,12 @@ class State(msgspec.Struct, kw_only=True):
         messages: The latest messages, oldest first.
         said: Sequence numbers of the user's latest messages.
         pending: Tool calls without a result, by call id.
-        runs: The latest runs, oldest first, except those dispatched by a pipeline.
-        directive: The current directive; ``None`` without a director.
-        directed: Sequence numbers of the latest directives, including failed ones.
+        runs: The latest runs of each schedule, and those without one, oldest first, except those dispatched
+            by a pipeline.
+        directives: The current directive of each schedule; under the empty id, that of runs without one.
+        directed: By schedule, sequence numbers of the latest directives, including failed ones.
         schedules: Recurring tasks, by id.
+        tasks: The schedule of each message that stated the task of one, by sequence number.
         files: Files whose class is enforced, by the pipeline that declares it.
         leases: Exclusive write locks, by path.
         minds: Memory buffers of cognitive agents, by session.
@@ -232,9 +239,10 @@ class State(msgspec.Struct, kw_only=True):
     said: list[int] = msgspec.field(default_factory=list)
     pending: dict[str, PendingCall] = msgspec.field(default_factory=dict)
     runs: list[RunRecord] = msgspec.field(default_factory=list)
-    directive: DirectiveRecord | None = None
-    directed: list[int] = msgspec.field(default_factory=list)
+    directives: dict[str, DirectiveRecord] = msgspec.field(default_factory=dict)
+    directed: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
     schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
+    tasks: dict[int, str] = msgspec.field(default_factory=dict)
     files: dict[str, tuple[FileRule, ...]] = msgspec.field(default_factory=dict)
     leases: dict[str, Lease] = msgspec.field(default_factory=dict)
     minds: dict[str, Mind] = msgspec.field(default_factory=dict)
@@ -267,9 +275,15 @@ class State(msgspec.Struct, kw_only=True):
             if call.call_id in stretch.results.get(call.tool, ()):
                 del self.pending[call.call_id]
         said = [*self.said, *stretch.said][-RECENT_INSTRUCTIONS:]
-        for line in (*stretch.lines, *stretch.messages):
+        for line in stretch.lines:
             event = decode(line)
-            _FOLDS[type(event.data)](self, event, event.data)
+            if isinstance(event.data, UserMessageSent):
+                _take_task(self, event, event.data)
+            else:
+                _FOLDS[type(event.data)](self, event, event.data)
+        for line in stretch.messages:
+            event = decode(line)
+            _remember(self, event, cast("UserMessageSent | AgentMessageSent", event.data))
         self.said = said
         for name, count in stretch.counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
@@ -293,8 +307,10 @@ class State(msgspec.Struct, kw_only=True):
             said=list(self.said),
             pending=dict(self.pending),
             runs=list(self.runs),
-            directed=list(self.directed),
+            directives=dict(self.directives),
+            directed=dict(self.directed),
             schedules=dict(self.schedules),
+            tasks=dict(self.tasks),
             files=dict(self.files),
             leases=dict(self.leases),
             minds=dict(self.minds),
@@ -352,11 +368,13 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
         counts[event.type] = counts.get(event.type, 0) + 1
         if isinstance(data, ToolCallExecuted) and data.call_id not in announced:
             results[data.tool].add(data.call_id)
-        elif (fold := _FOLDS.get(type(data))) is _remember:
+        elif isinstance(data, UserMessageSent | AgentMessageSent):
             messages.append(line)
+            if isinstance(data, UserMessageSent) and data.schedule:
+                lines.append(line)
             if is_instruction(event):
                 said.append(event.seq)
-        elif fold is not None:
+        elif type(data) in _FOLDS:
             lines.append(line)
             if isinstance(data, ToolCallRequested):
                 announced.add(data.call_id)
@@ -411,6 +429,19 @@ def _remember(state: State, event: Event, said: UserMessageSent | AgentMessageSe
         del state.messages[0]
     if is_instruction(event):
         state.said = [*state.said, event.seq][-RECENT_INSTRUCTIONS:]
+
+
+def _hear(state: State, event: Event, said: UserMessageSent) -> None:
+    _take_task(state, event, said)
+    _remember(state, event, said)
+
+
+def _take_task(state: State, event: Event, said: UserMessageSent) -> None:
+    known = state.schedules.get(said.schedule)
+    if said.schedule:
+        state.tasks[event.seq] = said.schedule
+    if known is not None:
+        state.schedules[said.schedule] = msgspec.structs.replace(known, told=event.seq)
 
 
 def _await(state: State, event: Event, call: ToolCallRequested) -> None:
@@ -478,11 +509,25 @@ def _start_run(state: State, event: Event, run: RunStarted) -> None:
         return
     before = state.runs.pop() if state.runs and run.resumes == event.run == state.runs[-1].run else None
     state.runs.append(began(event, run, before))
-    if len(state.runs) > RECENT_RUNS:
-        del state.runs[0]
-    if state.directive is not None and run.directive == state.directive.seq:
-        state.directive = msgspec.structs.replace(state.directive, runs=state.directive.runs + 1)
+    _forget_runs(state, run.schedule)
+    for schedule, serving in state.directives.items():
+        if run.directive == serving.seq:
+            state.directives[schedule] = msgspec.structs.replace(serving, runs=serving.runs + 1)
+    if before is None and run.schedule in state.schedules:
+        known = state.schedules[run.schedule]
+        state.schedules[run.schedule] = msgspec.structs.replace(known, runs=known.runs + 1)
     _settle_due(state, run.schedule, run.due)
+
+
+def _forget_runs(state: State, schedule: str) -> None:
+    """Drop the oldest runs of a schedule; those of removed schedules count as runs without one."""
+
+    def group(run: str) -> str:
+        return run if run in state.schedules else ""
+
+    same = [place for place, run in enumerate(state.runs) if group(run.schedule) == group(schedule)]
+    for place in reversed(same[:-RECENT_RUNS]):
+        del state.runs[place]
 
 
 def _end_run(state: State, event: Event, end: RunEnded) -> None:
@@ -516,22 +561,28 @@ def _interact(state: State, _event: Event, done: Interacted) -> None:
 
 
 def _direct(state: State, event: Event, issued: DirectiveIssued) -> None:
-    state.directive = DirectiveRecord(event.seq, event.at, issued.policy, issued.through)
+    state.directives[issued.schedule] = DirectiveRecord(event.seq, event.at, issued.policy, issued.through)
     _note_directed(state, event, issued)
 
 
-def _note_directed(state: State, event: Event, _payload: DirectiveIssued | DirectiveFailed) -> None:
-    state.directed = [*state.directed, event.seq][-RECENT_DIRECTIVES:]
+def _note_directed(state: State, event: Event, payload: DirectiveIssued | DirectiveFailed) -> None:
+    known = (*state.directed.get(payload.schedule, ()), event.seq)
+    state.directed[payload.schedule] = known[-RECENT_DIRECTIVES:]
 
 
 def _schedule(state: State, event: Event, rule: ScheduleSet) -> None:
     before = state.schedules.get(rule.id)
-    since = before.since if before and before.rule.cron == rule.cron else event.at
-    state.schedules[rule.id] = ScheduleRecord(rule, since, before.settled if before else "")
+    if before is None:
+        state.schedules[rule.id] = ScheduleRecord(rule, event.at)
+        return
+    since = before.since if before.rule.cron == rule.cron else event.at
+    told = before.told if (before.rule.task, before.rule.directed) == (rule.task, rule.directed) else 0
+    state.schedules[rule.id] = msgspec.structs.replace(before, rule=rule, since=since, told=told)
 
 
 def _unschedule(state: State, _event: Event, removed: ScheduleRemoved) -> None:
-    state.schedules.pop(removed.id, None)
+    for known in (state.schedules, state.directives, state.directed):
+        known.pop(removed.id, None)
 
 
 def _pass_due(state: State, _event: Event, passed: DuePassed) -> None:
@@ -551,7 +602,7 @@ def _skip(state: State, _event: Event, _payload: Unknown) -> None:
 _FOLDS: dict[type, Callable[[State, Event, Any], None]] = {
     WorkspaceCreated: _create,
     Concluded: _conclude,
-    UserMessageSent: _remember,
+    UserMessageSent: _hear,
     AgentMessageSent: _remember,
     ToolCallRequested: _await,
     ApprovalDecided: _decide,

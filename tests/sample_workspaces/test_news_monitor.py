@@ -133,6 +133,7 @@ def in_process(assignment):
         assignment.prompt,
         msgspec.to_builtins(assignment.tools.schemas()),
         lambda tool, arguments: msgspec.to_builtins(assignment.tools.call(tool, arguments)),
+        dict(assignment.done),
     )
     return msgspec.convert(done, Outcome)
 
@@ -195,8 +196,7 @@ def told(prompt):
     [
         ("", [(["One", 'A "new" thing', "Crypto", "Two", "Three"], None)]),
         ("Hacker News, Lobsters", [(["One", 'A "new" thing', "Crypto", "Two"], None)]),
-        ('Done: "One" "A \'new\' thing"', [(["Crypto", "Two", "Three"], None)]),
-        ("One and Two", [(["One", 'A "new" thing', "Crypto", "Two", "Three"], None)]),
+        ('"One" and Two', [(["One", 'A "new" thing', "Crypto", "Two", "Three"], None)]),
         ("Lobsters. fewer than 3: nothing", []),
         ("Lobsters. fewer than two: nothing", [(["Two", "One"], None)]),
         ("Hacker News. Do not send stories about crypto.", [(["One", 'A "new" thing'], None)]),
@@ -211,14 +211,16 @@ def test_the_reader_does_what_its_prompt_says(prompt, mails):
     assert told(prompt) == mails
 
 
-def test_with_an_empty_prompt_the_program_mails_everything_each_time(tmp_path):
+def test_with_an_empty_prompt_the_program_mails_everything_and_the_engine_refuses_it_the_second_time(
+    tmp_path,
+):
     program = Command((sys.executable, "-I", str(READER)), "jsonl")
     everything = [FEED["stories"][place]["title"] for place in FEED["fetches"][0]]
     with Workspace.create(tmp_path / "w", title="News") as ws:
-        for run in (1, 2):
+        for run, status in enumerate(("COMPLETED", "FAILED"), start=1):
             hands = Hands(ws.engine, newsroom.tools(tmp_path, 1), actor="agent:x", run=f"r-{run}")
-            assert program.execute(Assignment(prompt="", tools=hands)).status == "COMPLETED"
-    assert [sorted(mail["titles"]) for mail in newsroom.outbox(tmp_path)] == [sorted(everything)] * 2
+            assert program.execute(Assignment(prompt="", tools=hands)).status == status
+    assert [sorted(mail["titles"]) for mail in newsroom.outbox(tmp_path)] == [sorted(everything)]
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,8 @@ def test_a_directive_counts_the_runs_that_it_served_and_a_later_one_takes_its_pl
     issued = DirectiveIssued(why="w", summary="s", strategy="t", prompt=Body("Do it."))
     served = RunStarted(task=Body("Do it."), agent="a", model="m", directive=1)
     state = _fold(issued, served, served, RunStarted(task=Body("other"), agent="a", model="m"))
-    assert (state.directive.seq, state.directive.runs) == (1, 2)
-    assert _fold(issued, served, issued).directive.runs == 0
+    assert (state.directives[""].seq, state.directives[""].runs) == (1, 2)
+    assert _fold(issued, served, issued).directives[""].runs == 0
 
 
 def test_due_times_are_settled_by_a_run_or_passed_over_and_never_go_back():

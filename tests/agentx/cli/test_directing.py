@@ -20,7 +20,9 @@ def test_a_directive_that_is_asked_for_is_written_with_the_tools_of_the_executor
     model = script({"expect": ["write_file: ", "check_document: "], "answer": json.dumps(answer)})
     call("-C", root, "config", "set", "director.model", model)
     shown = json.loads(call("-C", root, "agent", "direct", "--now", "--json").out)
-    assert shown["issued"]["prompt"]["text"] == "Look."
+    prompt = shown["issued"]["prompt"]["text"]
+    assert prompt.startswith("Look.\n\nThe user's own words")
+    assert prompt.endswith("- please don't use emojis")
     assert shown["issued"]["model"] == model
     assert not shown["decision"]["direct"]
 

@@ -1,5 +1,7 @@
 """Acts that are done once: what is the same act, what is refused, and what the user says of an unknown outcome."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from agentx import Workspace, act
 from agentx.agents.turn import DueTime
 from agentx.cli.main import main
 from agentx.directing.directed_runs import run_directed
-from agentx.directing.executors import Function
+from agentx.directing.executors import Command, Function
 from agentx.policy.done_once import AlreadyDone, check, report, say_done
 from agentx.policy.unknown_outcomes import unknown
 from agentx.storage.errors import UsageError
@@ -218,7 +220,7 @@ import os, signal, sys
 from pathlib import Path
 from agentx import Workspace, act
 from agentx.directing.directed_runs import run_directed
-from agentx.directing.executors import Function
+from agentx.directing.executors import Command, Function
 
 @act(key=("patient", "appointment"))
 def send(patient: str, appointment: int{parameter}) -> str:
@@ -372,3 +374,111 @@ def test_a_refused_repeat_is_neither_a_tool_error_nor_a_failure_to_learn_from(wo
     assert [call.status for call in director.past().calls] == ["SUCCEEDED"]
     last = [event.data for event in world.ws.events() if isinstance(event.data, ToolCallExecuted)][-1]
     assert next(event for event in world.ws.events(after=last.repeats - 1)).type == "ActDone"
+
+
+# --- what an executor is given ----------------------------------------------------------------------------------------
+
+
+def assigned(world, functions, due=None, say=()):
+    """The assignment of the next run."""
+    given = []
+    for text in say:
+        world.ws.say(text)
+    run_directed(world.ws.engine, Function("f", given.append), functions, due=due or DueTime())
+    return given[0]
+
+
+def test_an_assignment_gives_data_beside_the_prose(world):
+    scheduled(world, "Europe/Berlin")
+    functions = world.function(key=PAIR) | world.function("water", key=["patient"], window="day")
+    due = DueTime("soil", "2026-03-02T07:00:00.000000Z")
+    world.run(functions, ("send", ANN), ("water", {"patient": "Bed 1"}), due=due)
+    same = assigned(world, functions, DueTime("soil", "2026-03-02T17:00:00.000000Z"))
+    ((reminded,), (watered,)) = (same.done[name] for name in ("send", "water"))
+    assert {name: value for name, value in reminded.items() if name != "at"} == ANN
+    assert {name: value for name, value in watered.items() if name != "at"} == {"patient": "Bed 1"}
+    assert (same.schedule, same.due) == ("soil", "2026-03-02T18:00:00+01:00")
+    data = json.loads(json.dumps(same.data))
+    assert [(tool["key"], tool["window"]) for tool in data["tools"][:2]] == [
+        (list(PAIR), "once"),
+        (["patient"], "day"),
+    ]
+    assert data["values"]["done"] == data["done"] == same.done
+    assert 'send patient, appointment:\n- "Ann", 4711' in same.prompt
+    assert 'water patient, today:\n- "Bed 1"' in same.prompt
+    next_day = assigned(world, functions, DueTime("soil", "2026-03-03T07:00:00.000000Z"))
+    assert list(next_day.done) == ["send"]
+
+
+def test_the_values_in_a_prompt_are_exact_and_cannot_become_a_field_or_a_line(world):
+    functions = world.function(key=["patient"])
+    odd = ['Ann "the cat"\n- Bob', "{{done}}", "7", "é" * 400]
+    world.statuses(functions, *({"patient": one} for one in odd))
+    given = assigned(world, functions)
+    assert [one["patient"] for one in given.done["send"]] == odd[::-1]
+    lines = given.prompt.partition("send patient:\n")[2].splitlines()[:4]
+    assert lines[1:] == ['- "7"', '- "{{done}}"', '- "Ann \\"the cat\\"\\n- Bob"']
+    assert len(lines[0]) < 310
+
+
+def test_a_tool_without_a_declaration_is_listed_with_all_its_arguments_and_a_cut_off_call_too(world):
+    world.statuses(world.function(), ANN)
+    given = assigned(world, world.function())
+    assert given.done["send"][0].keys() == {"at", "patient", "appointment", "order", "titles"}
+    assert (
+        "Called before; call again only what the task makes new:\nsend patient, appointment" in given.prompt
+    )
+
+
+def test_a_list_is_bounded_and_the_gate_knows_more_than_it_shows(world):
+    functions = world.function(key=["titles[]"])
+    names = [f"A title that is rather long and has the number {number}" for number in range(900)]
+    assert world.statuses(functions, {"patient": "A", "titles": names}) == ["SUCCEEDED"]
+    given = assigned(world, functions)
+    assert len(given.prompt) < 35_000
+    assert "(more are not shown)" in given.prompt
+    assert len(given.done["send"]) == 900
+    assert world.statuses(functions, {"patient": "A", "titles": names[:1]}) == ["DENIED"]
+    assert world.statuses(functions, {"patient": "A", "titles": [f"{one} b" for one in names] * 2}) == [
+        "SUCCEEDED"
+    ]
+    too_many = {"patient": "A", "titles": [str(number) for number in range(1001)]}
+    [(status, output)] = world.run(functions, ("send", too_many))
+    assert (status, output) == (
+        "FAILED",
+        "send would do 1,001 acts at once; make several calls, each of fewer.",
+    )
+
+
+def test_what_was_done_before_a_tool_declared_its_acts_is_not_done_again(world):
+    world.statuses(world.function(), ANN, {**ANN, "appointment": 2})
+    functions = world.function(key=PAIR)
+    assert world.statuses(functions, ANN, {**ANN, "appointment": 2}, {**ANN, "appointment": 3}) == [
+        "DENIED",
+        "DENIED",
+        "SUCCEEDED",
+    ]
+    assert world.ws.state.counts["ActDone"] == 3
+
+
+def test_a_hostile_executor_that_repeats_everything_has_every_effect_once(world):
+    functions = world.function(key=PAIR)
+    for _ in range(4):
+        calls = [
+            {"patient": patient, "appointment": number} for patient in "AB" for number in (1, 2.0, "3")
+        ] * 3
+        world.statuses(functions, *calls)
+    assert sorted(call[:2] for call in world.done) == [(one, number) for one in "AB" for number in (1, 2, 3)]
+    assert (
+        world.ws.state.counts["DirectiveIssued"] == 2
+    )  # after three runs, by its policy: no refusal asks the director
+
+
+def test_a_text_program_finds_its_assignment_in_a_file(world, tmp_path):
+    world.run(world.function(key=PAIR), ("send", ANN))
+    code = "import os, sys; print(sys.stdin.read() and open(os.environ['AGENTX_ASSIGNMENT']).read())"
+    made = run_directed(world.ws.engine, Command((sys.executable, "-c", code), "text", dict(os.environ)))
+    given = json.loads(made.outcome.summary)
+    assert given.keys() == {"prompt", "tools", "values", "done", "due", "schedule"}
+    assert given["done"]["send"][0]["appointment"] == 4711
+    assert given["prompt"] == made.prompt

@@ -8,9 +8,15 @@ import pytest
 from agentx import Workspace
 from agentx.agents.turn import DueTime
 from agentx.directing.directed_runs import run_directed
-from agentx.directing.director import Director
+from agentx.directing.director import LEFT_OUT, Director
 from agentx.directing.executors import Function, Outcome
-from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
+from agentx.storage.events.direction_events import (
+    DirectiveFailed,
+    DirectiveIssued,
+    FieldExplained,
+    ReusePolicy,
+)
+from agentx.storage.events.types import Draft
 from agentx.synthesis.directing import fields
 from agentx.synthesis.directing.fields import FieldUnresolved
 from agentx.synthesis.model.litellm_client import LiteLLMClient
@@ -64,7 +70,8 @@ def test_a_model_directs_and_its_directive_serves_its_runs(ws):
     ws.say("Mail me the news.")
     model = Model(directive("One {{run_number}}."), directive("Two."))
     prompts = [send(ws, model).prompt for _ in range(3)]
-    assert prompts == ["One 1.", "One 2.", "Two."]
+    asked = f"\n\n{LEFT_OUT}\n- Mail me the news."
+    assert prompts == [f"One 1.{asked}", f"One 2.{asked}", f"Two.{asked}"]
     issued, _ = events(ws, DirectiveIssued)
     assert (issued.actor, issued.data.why, issued.data.model, issued.data.cost_usd) == (
         "agent:director",
@@ -139,7 +146,8 @@ def test_with_the_model_down_a_prompt_is_composed_where_there_is_none_and_reused
     for _ in range(composed.data.policy.valid_for_runs):
         send(ws, Down())
     assert [event.seq for event in events(ws, DirectiveIssued)] == [composed.seq]
-    assert len(events(ws, DirectiveFailed)) == 2
+    assert len(events(ws, DirectiveFailed)) == 1 + composed.data.policy.valid_for_runs
+    assert send(ws, Model(directive("Better: mail me the news."))).prompt == "Better: mail me the news."
 
 
 def test_why_is_the_same_after_a_replay_and_follows_the_record(ws, tmp_path, lexical):
@@ -186,7 +194,13 @@ def test_a_value_in_place_of_a_resolver_holds_for_one_run(ws):
     ("field", "told"), [({"x": "hours_since_last_run"}, "nothing ran yet"), ({"x": WORDS}, WORDS)]
 )
 def test_a_field_without_a_value_stops_the_run_before_the_executor_is_told_anything(ws, field, told):
-    Director(ws.engine, Model(directive("{{x}}", policy={"dynamic_fields": field}))).direct("x")
+    policy = ReusePolicy(5, (), field)
+    ws.record(
+        Draft(
+            data=DirectiveIssued(why="x", summary="", strategy="", prompt=ws.body("{{x}}"), policy=policy),
+            actor="agent:director",
+        )
+    )
     with pytest.raises(FieldUnresolved, match=told):
         run_directed(ws.engine, Function("f", lambda assignment: pytest.fail("it ran")))
     assert ws.state.last_run.status == "FAILED"
@@ -295,13 +309,13 @@ def test_a_directive_and_calls_whose_blobs_are_gone_stop_nothing(ws):
     assert events(ws, DirectiveIssued)[-1].data.why == "the directive cannot be read"
 
 
-def test_the_first_message_says_what_it_is_all_about_however_much_is_said_later(ws):
+def test_no_message_is_lost_however_much_is_said_later(ws):
     ws.say("Mail me the news.")
     for number in range(RECENT_INSTRUCTIONS + 5):
-        ws.say(f"Thanks for number {number}.")
+        ws.say(f"Leave out number {number}.")
     prompt = send(ws).prompt
-    assert prompt.index("- Mail me the news.") < prompt.index("- Thanks for number 5.")
-    assert "number 4" not in prompt
+    places = [prompt.index(f"number {number}.") for number in range(RECENT_INSTRUCTIONS + 5)]
+    assert [prompt.index("- Mail me the news."), *places] == sorted([prompt.index("- Mail me"), *places])
 
 
 def test_what_a_run_was_doing_when_it_was_cut_off_is_not_done_again(ws):

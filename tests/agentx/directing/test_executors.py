@@ -378,7 +378,8 @@ def test_a_program_finds_nothing_of_the_history_around_it(lived_in, tmp_path):
             )
         )
     )
-    assert json.loads(seen["stdin"]) == {"prompt": run.prompt, "tools": []}
+    told = {"done": {}, "due": "", "schedule": "", "values": {"done": [], "reported": ["Sent 1."]}}
+    assert json.loads(seen["stdin"]) == {"prompt": run.prompt, "tools": [], **told}
     assert seen["files"] == []
     everything = json.dumps(seen)
     for trace in (TRACE, str(lived_in.root), "history.jsonl"):

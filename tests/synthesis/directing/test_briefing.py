@@ -50,5 +50,5 @@ def test_what_is_quoted_makes_no_line_and_no_heading():
     told = shown(1)
     headings = [line for line in told.splitlines() if line and not line.startswith("- ")]
     assert all(line.startswith("## ") for line in headings)
-    assert len(headings) == len(set(headings)) == 12
+    assert len(headings) == len(set(headings)) == 13
     assert told.count("\n- r-") == briefing.RUNS

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.directing.composer import STABLE_RUNS, UNSURE_RUNS, ArgumentLesson, compose, lessons
-from agentx.synthesis.directing.fields import parse, resolve
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
 from agentx.synthesis.model.port import ToolSchema
@@ -30,45 +30,32 @@ def test_the_users_words_stand_in_the_prompt_in_their_order():
     assert prompt.index(ASKED[0]) < prompt.index(ASKED[1])
 
 
-def test_what_was_done_is_looked_up_from_the_first_run_on_by_the_argument_that_names_it():
-    before = composed(Story()).policy.dynamic_fields
-    after = composed(Story().run(0, mail("a@b", "One"))).policy.dynamic_fields
-    assert before == after == {"done_send_email": 'values(tool=send_email, path="titles[*]", runs=0)'}
-
-
-def test_a_tool_that_only_looks_is_nothing_that_was_done():
-    story = Story().run(
-        0, ("hacker_news_search", {"title": "x"}, "SUCCEEDED"), ("fetch_page", {"url": "y"}, "SUCCEEDED")
-    )
-    assert composed(story, tools=()).policy.dynamic_fields == {"done": "summaries(runs=10)"}
+DONE, CALLED, REPORTED = ("done", "done()"), ("called", "called()"), ("reported", "summaries(runs=10)")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "path"),
+    ("tools", "declared", "fields"),
     [
-        ([{"title": "One", "body": "x"}, {"title": "Two", "body": "y"}], "title"),
-        ([{"posts": [{"url": "u1"}]}, {"posts": [{"url": "u2"}]}], "posts[*].url"),
-        ([{"room": "a", "text": "same"}, {"room": "b", "text": "same"}], "room"),
-        ([{"title": "One", "text": "x"}, {"title": "One", "text": "x"}], "title"),
+        ([SEND], {"send_email": Declaration(("titles[]",))}, [DONE]),
+        ([SEND], {}, [DONE, CALLED]),
+        ([SEND, ToolSchema("check_in_guest", "", {})], {"send_email": Declaration()}, [DONE, CALLED]),
+        ([SEND], {"send_email": Declaration((), "never")}, [DONE, REPORTED]),
+        ([], {}, [DONE, REPORTED]),
     ],
 )
-def test_the_argument_that_tells_calls_apart_is_found(arguments, path):
-    story = Story()
-    for hour, one in enumerate(arguments):
-        story.run(hour, ("post", one, "SUCCEEDED"))
-    assert (
-        composed(story, tools=()).policy.dynamic_fields["done_post"]
-        == f'values(tool=post, path="{path}", runs=0)'
-    )
+def test_what_was_done_is_looked_up_before_each_run_by_what_the_tools_declare(tools, declared, fields):
+    story = Story().run(0, mail("a@b", "One"))
+    made = compose(State().apply_all(story.events), story.past(), ASKED, "why", tools, declared)
+    assert list(made.policy.dynamic_fields.items()) == fields
+    assert all(f"{{{{{name}}}}}" in made.prompt for name, _ in fields)
 
 
-def test_what_is_done_in_the_first_run_is_told_in_the_second_however_deep_its_name_stands():
-    post = ToolSchema(
-        "post", "", {"properties": {"stories": {"type": "array"}, "draft": {"type": "boolean"}}}
-    )
-    field = composed(Story(), tools=[post]).policy.dynamic_fields["done_post"]
-    past = Story().run(0, ("post", {"stories": [{"title": "One", "text": "x"}]}, "SUCCEEDED")).past()
-    assert resolve(parse(field), past) == '- "One"'
+def test_the_task_itself_is_never_forbidden():
+    story = Story().run(0)
+    made = compose(State().apply_all(story.events), story.past(), ["Every morning measure the soil."], "why")
+    assert "- Every morning measure the soil." in made.prompt
+    assert "never" not in made.prompt.lower()
+    assert "What the last runs reported; this run carries out the task anew:" in made.prompt
 
 
 def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not():
@@ -81,7 +68,7 @@ def test_it_serves_for_long_where_the_last_runs_completed_and_for_few_where_not(
 
 def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_why():
     story = Story().run(0, mail("old@x", "One", status="FAILED"), status="FAILED")
-    story.run(1, mail("old@x", "One", status="FAILED"), status="FAILED")
+    story.run(1, mail("old@x", "Two", status="FAILED"), status="FAILED")
     directive = composed(story)
     assert '- Do not call send_email with to "old@x".' in directive.prompt
     assert lessons(story.past()) == [ArgumentLesson("send_email", "to", '"old@x"')]
@@ -99,8 +86,9 @@ def test_a_failure_that_one_argument_explains_is_kept_away_from_without_saying_w
 
 
 def test_what_works_instead_is_told_for_good_and_learned_once():
-    story = Story().run(0, mail("old@x", "One", status="FAILED"), status="FAILED")
-    for hour in range(1, 12):
+    story = Story().run(0, mail("old@x", "One", status="FAILED"), status="FAILED", output="no old@x here")
+    story.run(1, mail("old@x", "Two", status="FAILED"), status="FAILED")
+    for hour in range(2, 12):
         story.run(hour, mail("new@x", f"T{hour}"))
     order = 'Do not call send_email with to "old@x"; use "new@x".'
     known = MemoryItem(id="k-1", kind="knowledge", text=order)
@@ -114,34 +102,63 @@ def test_each_address_that_is_gone_is_kept_away_from_after_a_second_change():
     for address, hour in (("a@x", 0), ("b@x", 10), ("c@x", 20)):
         for later in range(1, 5):
             story.run(hour + later, mail(address, f"T{hour + later}"))
-        story.run(hour + 5, mail(address, "One", status="FAILED"), status="FAILED")
+        gone = f"550 no such mailbox: {address}"
+        story.run(hour + 5, mail(address, "One", status="FAILED"), status="FAILED", output=gone)
     assert [(one.fails, one.works) for one in lessons(story.past())] == [
         ('"a@x"', '"c@x"'),
         ('"b@x"', '"c@x"'),
+        ('"c@x"', ""),
     ]
 
 
 def test_a_failure_that_nothing_is_known_to_mend_is_tried_again_after_some_runs():
     story = Story()
     for hour in range(7):
-        calls = [mail("a@x", "One", status="FAILED")] if hour < 2 else []
+        calls = [mail("a@x", f"T{hour}", status="FAILED")] if hour < 2 else []
         story.run(hour, *calls, status="FAILED" if calls else "COMPLETED")
-        assert len(lessons(story.past())) == (1 <= hour < 5)
+        assert len(lessons(story.past())) == (1 <= hour < 6)
+
+
+FAX = {"fax": "030-1", "patient": "Ann Weber"}
 
 
 @pytest.mark.parametrize(
-    ("value", "said", "kept_away"),
+    ("error", "blamed"),
     [
-        ("a@x.org", "Mail me at a@x.org.", False),
-        ("a@x.org", "Mail me at a@x.org; if it fails, at b@x.org.", True),
-        ("https://x.org/a", "Post to https://x.org/a, or https://x.org/b.", True),
-        ("https://x.org/a", "Post to https://x.org/a. My mail is b@x.org.", False),
-        ("general", "Post to general, not to random.", False),
+        ("The line 030-1 does not exist.", ["fax"]),
+        ("The fax 030-1 of Ann Weber does not exist.", ["fax"]),
+        ("030-1 and Ann Weber do not fit.", []),
+        ("030-1 timed out.", []),
+        ("It did not work.", []),
     ],
 )
-def test_after_one_failure_the_only_address_that_there_is_is_not_kept_away_from(value, said, kept_away):
-    past = Story().run(0, mail(value, "One", status="FAILED"), status="FAILED").past()
-    assert len(lessons(past, [said])) == kept_away
+def test_one_failure_teaches_only_what_its_error_names(error, blamed):
+    past = Story().run(0, ("send", FAX, "FAILED"), status="FAILED", output=error).past()
+    assert [one.argument for one in lessons(past)] == blamed
+
+
+def test_the_fax_is_to_blame_and_not_the_patient_whose_other_fax_works():
+    story = Story().run(0, ("send", FAX, "FAILED")).run(1, ("send", FAX, "FAILED"))
+    assert lessons(story.past()) == []  # nothing tells which of the two it is
+    story.run(2, ("send", {**FAX, "fax": "030-2"}, "SUCCEEDED"))
+    assert lessons(story.past()) == [ArgumentLesson("send", "fax", '"030-1"', '"030-2"')]
+
+
+def test_nobody_elses_fax_is_named_instead():
+    story = Story()
+    for hour in range(3):
+        story.run(hour, ("send", {**FAX, "text": f"x{hour}"}, "FAILED"), output="no such fax: 030-1")
+        story.run(hour, ("send", {"fax": "030-9", "patient": "Bob", "text": f"y{hour}"}, "SUCCEEDED"))
+    assert lessons(story.past()) == [ArgumentLesson("send", "fax", '"030-1"')]
+
+
+def test_two_failures_teach_nothing_of_an_argument_that_is_the_same_in_all_calls():
+    story = Story()
+    for hour, room in enumerate("abc"):
+        story.run(hour, ("post", {"room": room, "sender": "me"}, "SUCCEEDED"))
+    for hour in (4, 5):
+        story.run(hour, ("post", {"room": "d", "sender": "me", "text": f"x{hour}"}, "FAILED"))
+    assert [one.argument for one in lessons(story.past())] == ["room"]
 
 
 def test_an_argument_that_is_another_in_each_call_explains_nothing():
@@ -174,7 +191,7 @@ def test_however_much_failed_it_fits_one_event():
     story = Story()
     for hour in range(5):
         calls = [
-            (f"tool_{n}", {"to": f"{hour}{to}" + "é" * 5_000}, status)
+            (f"tool_{n}", {"to": to + "é" * 5_000, "n": hour}, status)
             for n in range(40)
             for to, status in (("a", "FAILED"), ("b", "SUCCEEDED"))
         ]

@@ -3,7 +3,7 @@
 import pytest
 
 from agentx.storage.errors import UsageError
-from agentx.storage.events.direction_events import ReusePolicy
+from agentx.storage.events.direction_events import DirectiveFailed, ReusePolicy
 from agentx.storage.events.types import (
     AgentMessageSent,
     Body,
@@ -90,6 +90,18 @@ def test_a_condition_ends_a_directive_at_its_event_and_at_no_other(name, ends, d
     assert not decide(serving(*(set(EVERY) - {name.partition(":")[0]})), [does_not]).direct
 
 
+def test_a_new_instruction_always_ends_a_directive_and_thanks_never():
+    said = event(UserMessageSent(body=Body("Thanks, but skip Berlin.")), "user:ann")
+    assert decide(serving("executor_failed"), [said]).cause == said.seq
+    thanks = event(UserMessageSent(body=Body("Thanks, looks good!")), "user:ann")
+    assert not decide(serving(*EVERY), [thanks]).direct
+
+
+def test_after_a_failure_of_the_director_it_is_asked_again():
+    failed = event(DirectiveFailed(why="it was asked for", error="down"), "agent:director")
+    assert decide(serving(), [failed]).why == "the director failed at event 12"
+
+
 def test_a_directive_serves_its_runs_and_no_more():
     assert decide(serving(runs=4), ()).why == "the directive of event 9 serves: this is run 5 of 5"
     assert decide(serving(runs=5), ()).direct
@@ -106,9 +118,9 @@ def test_a_program_registers_a_condition_of_its_own_once(monkeypatch):
 
     @condition("mailbox_named")
     def named(event, argument):
-        return isinstance(event.data, UserMessageSent) and argument in event.data.body.text
+        return isinstance(event.data, AgentMessageSent) and argument in event.data.body.text
 
-    said = event(UserMessageSent(body=Body("to press@x.org")), "user")
+    said = event(AgentMessageSent(body=Body("to press@x.org")))
     assert decide(serving("mailbox_named:press@x.org"), [said]).cause == said.seq
     assert not decide(serving("mailbox_named:other@x.org"), [said]).direct
     for name in ("mailbox_named", "", "a:b"):

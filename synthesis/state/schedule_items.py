@@ -1,0 +1,42 @@
+"""Which memory items concern the runs of a schedule: no run is held to the task of another one."""
+
+import msgspec
+
+from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem
+from agentx.synthesis.state.state import State
+
+
+def concerns(state: State, item: MemoryItem, schedule: str) -> bool:
+    """Return whether an item concerns the runs of a schedule; the empty id is for runs without one.
+
+    An item that rests on the tasks of schedules alone concerns these, as long as the task is in effect. A
+    checkpoint concerns the schedule whose director made it.
+    """
+    if isinstance(item.detail, CheckpointDetail):
+        return item.detail.schedule == schedule
+    tasks = [state.tasks.get(one.seq) for one in item.evidence]
+    if None in tasks or not tasks:
+        return True
+    known = state.schedules.get(schedule)
+    return known is not None and any(one.seq == known.told for one in item.evidence)
+
+
+def of_schedule(state: State, schedule: str) -> State:
+    """Return the state without the items and the pending calls that concern other schedules only."""
+    items = {name: item for name, item in state.items.items() if concerns(state, item, schedule)}
+    others = {run.run for run in state.runs if run.schedule != schedule}
+    pending = {name: call for name, call in state.pending.items() if call.run not in others}
+    return msgspec.structs.replace(state, items=items, pending=pending)
+
+
+def stated_by(state: State, schedule: str) -> State:
+    """Return the state with the items that rest on a schedule's tasks only.
+
+    A new task is compared with these alone: it changes neither other schedules' demands nor those for all.
+    """
+    items = {
+        name: item
+        for name, item in state.items.items()
+        if any(state.tasks.get(one.seq) == schedule for one in item.evidence)
+    }
+    return msgspec.structs.replace(state, items=items)
