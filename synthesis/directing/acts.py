@@ -5,6 +5,7 @@ once. It is the same for a call of a function, a report of a program and a word 
 """
 
 import json
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -208,6 +209,23 @@ def described(name: str, key: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return clip(text, SHOWN_CHARACTERS)
+
+
+def settling(name: str, acts: Body, call_id: str) -> str:
+    """Return the command by which the user says that a call with unknown outcome went through.
+
+    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
+    >>> settling("send_reminder", acts, "r-1-1")
+    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+    """
+    try:
+        (act,) = msgspec.json.decode(acts.text or "[]", type=list[Act])
+    except ValueError:
+        return f"agentx approve {call_id}"
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
+    )
+    return shlex.join(["agentx", "done", name, *words])
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIss
 from agentx.storage.events.schedule_events import DuePassed
 from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
 from agentx.storage.text import one_line, shorten
+from agentx.synthesis.directing.acts import settling
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
 from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem, sort_of
@@ -328,8 +329,10 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
             text = f"{call.tool} waits to be settled ({arguments_of(call)})."
             yield Todo(text=text, command=f"agentx approve {call.call_id}")
     for call in unsettled(state):
-        text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with --deny it did not."
-        yield Todo(text=text, command=f"agentx approve {call.call_id}")
+        command = settling(call.tool, call.acts, call.call_id)
+        no = "--not" if command.startswith("agentx done") else "--deny"
+        text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with {no} it did not."
+        yield Todo(text=text, command=command)
     last = state.last_run
     allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
     stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)

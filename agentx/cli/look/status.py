@@ -19,6 +19,7 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
+from agentx.synthesis.directing.acts import settling
 from agentx.synthesis.memory.checks import MODES
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, not_passed
@@ -26,6 +27,9 @@ from agentx.synthesis.state.state import PendingCall
 from agentx.workspace import Workspace
 
 ISSUES_SHOWN = 5
+_ASKED = 3
+"""Maximum number of calls with unknown outcome whose command is shown."""
+
 _RUN_WORDS = 30
 
 _PLURALS = {
@@ -84,11 +88,16 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
         yield "waiting", Text(f"{_calls(waiting)}: agentx approve", "yellow")
     if unknown := [call for call in ws.state.pending.values() if not call.awaits_approval]:
         yield "unknown", Text(f"outcome of {_calls(unknown)}: its process ended", "yellow")
+        yield from (("", Text(_question(call), "yellow")) for call in unknown[:_ASKED])
     if found.outside:
         yield "edited", f"{one_line(list_paths(found.outside))}: now recorded"
     if found.damage:
         yield "damage", Text(f"{counted(len(found.damage), 'line')} of the history: agentx doctor", "red")
     yield "state digest", Text(found.digest, "dim")
+
+
+def _question(call: PendingCall) -> str:
+    return plain(one_line(f"was it done? {settling(call.tool, call.acts, call.call_id)}"))
 
 
 def _calls(calls: Iterable[PendingCall]) -> str:

@@ -308,6 +308,37 @@ def test_of_two_processes_one_does_it(ws):
     assert tools[1].call("send", {"patient": "Ann"}).output.startswith("Already done")
 
 
+RIVAL = """
+import sys
+from pathlib import Path
+from agentx import Workspace, act
+from agentx.tools.functions import FunctionTools
+
+@act
+def send(number: int) -> str:
+    with open(sys.argv[2], "a") as file:
+        file.write(f"{number}\\n")
+    return "sent"
+
+with Workspace.open(Path(sys.argv[1])) as ws:
+    tools = FunctionTools(ws.engine, {"send": send}, run=sys.argv[3])
+    for number in range(25):
+        tools.call("send", {"number": number})
+"""
+
+
+def test_of_processes_that_do_the_same_at_once_each_act_is_done_by_one(ws, tmp_path):
+    program, sent = tmp_path / "rival.py", tmp_path / "sent"
+    program.write_text(RIVAL)
+    rivals = [
+        subprocess.Popen([sys.executable, program, ws.root, sent, f"r-{number}"]) for number in (1, 2, 3)
+    ]
+    assert [rival.wait(timeout=120) for rival in rivals] == [0, 0, 0]
+    assert sorted(map(int, sent.read_text().split())) == list(range(25))
+    assert ws.state.counts["ActDone"] == 25
+    assert unknown(ws.engine) == []
+
+
 # --- reports, and the user's word -------------------------------------------------------------------------------------
 
 
@@ -482,3 +513,16 @@ def test_a_text_program_finds_its_assignment_in_a_file(world, tmp_path):
     assert given.keys() == {"prompt", "tools", "values", "done", "due", "schedule"}
     assert given["done"]["send"][0]["appointment"] == 4711
     assert given["prompt"] == made.prompt
+
+
+def test_status_and_the_audit_ask_the_user_what_came_of_it(ws, tmp_path, capsys):
+    child(ws, tmp_path, "kill")
+    child(ws, tmp_path)
+    assert main(["-C", str(ws.root), "status"]) == 0
+    assert "was it done? agentx done send patient=Ann appointment=4711" in capsys.readouterr().out
+    assert main(["-C", str(ws.root), "schedule", "audit"]) == 0
+    assert "agentx done send patient=Ann appointment=4711" in " ".join(capsys.readouterr().out.split())
+    assert main(["-C", str(ws.root), "done", "send", "patient=Ann", "appointment=4711"]) == 0
+    assert main(["-C", str(ws.root), "done", "--check", "send", "Ann", "4711"]) == 3
+    assert main(["-C", str(ws.root), "status"]) == 0
+    assert "was it done" not in capsys.readouterr().out
