@@ -147,7 +147,8 @@ class _RunInProgress:
             declarations=self.tools.declarations,
         )
         try:
-            outcome = carry_out(self.executor, assignment)
+            with self.engine.serving(due.schedule):
+                outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
             raise

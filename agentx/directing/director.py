@@ -432,7 +432,7 @@ def hold_to(state: State) -> str:
     Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a
     rule holds even where the directive is older.
     """
-    demands = [rule(item) for item in state.active("constraint", "rejection")]
+    demands = list(dict.fromkeys(rule(item) for item in state.active("constraint", "rejection")))
     cut_off = [f"{call.tool}({arguments_of(call)})" for call in unsettled(state)][-CUT_OFF:]
     parts = (("Hold to this:", demands), (LOOK_FIRST, cut_off))
     return "\n\n".join(

@@ -7,6 +7,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -38,6 +39,7 @@ from agentx.synthesis.enforcement.evaluate import (
 )
 from agentx.synthesis.memory.items import MemoryItem, checks_of
 from agentx.synthesis.recall.retrieval import SearchHit
+from agentx.synthesis.state.schedule_items import of_schedule
 from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
 
@@ -105,7 +107,9 @@ class Engine:
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
         self.acts = DoneActs(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
-        self._demands: tuple[State, int, tuple[MemoryItem, ...]] = State(), -1, ()
+        self._demands: tuple[State, int, str | None, tuple[MemoryItem, ...]] = State(), -1, None, ()
+        self.serves: str | None = None
+        """The schedule whose directed run is in progress in this process; ``None`` outside directed runs."""
 
     @property
     def state(self) -> State:
@@ -205,6 +209,19 @@ class Engine:
 
     # --- the gate ---------------------------------------------------------------------------------
 
+    @contextmanager
+    def serving(self, schedule: str) -> Iterator[None]:
+        """Apply only what concerns the runs of a schedule, or those without one, during a directed run."""
+        self.serves = schedule
+        try:
+            yield
+        finally:
+            self.serves = None
+
+    def applying(self, state: State) -> State:
+        """Return a state with the memory that applies now."""
+        return state if self.serves is None else of_schedule(state, self.serves)
+
     def demands(self) -> list[MemoryItem]:
         """Return the user's active demands and rejections; cached until memory changes."""
         return [item for item in self._standing() if item.kind != "rule"]
@@ -222,9 +239,10 @@ class Engine:
         with self.write_path.exclusive():
             state = self.log.state
             concluded = state.counts.get("Concluded", 0)
-            if self._demands[0] is not state or self._demands[1] != concluded:
-                self._demands = state, concluded, tuple(state.active("constraint", "rejection", "rule"))
-            return self._demands[2]
+            if self._demands[0] is not state or self._demands[1:3] != (concluded, self.serves):
+                rules = self.applying(state).active("constraint", "rejection", "rule")
+                self._demands = state, concluded, self.serves, tuple(rules)
+            return self._demands[3]
 
     def evaluate_write(self, contents: Mapping[str, Content | None], *, actor: str = "") -> Evaluation:
         """Evaluate the checks of the user's rules on a write.
@@ -269,8 +287,8 @@ class Engine:
         return evaluate_answer(self.checked(), text, message=message or self.last_user_message())
 
     def last_user_message(self) -> str:
-        """Return the latest message of the user; empty if there is none."""
-        return last_user_message(self.log.state)
+        """Return the latest message of the user that applies now; empty if there is none."""
+        return last_user_message(self.applying(self.log.state))
 
 
 def last_user_message(state: State) -> str:

@@ -55,7 +55,6 @@ from agentx.synthesis.memory.items import FlowDetail, MemoryItem, sort_of
 from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rule_lifecycle import triggered
-from agentx.synthesis.state.schedule_items import of_schedule
 from agentx.synthesis.state.state import State
 
 EXTRACTOR = "gates"
@@ -227,11 +226,10 @@ class Gates:
         Args:
             tool: Name of the tool.
             arguments: The arguments as the agent gave them.
-            run: The run; each item is noted once per run. What concerns other schedules does not apply to a
-                directed run.
+            run: The run; each item is noted once per run.
             agent: Role of the agent.
         """
-        board = self._known(run)
+        board = self._known()
         command, words = command_of(arguments), words_of(arguments)
         text = "" if command else words or tool
         what = self._action(text, tool, arguments, agent, changes=can_change(tool, command))
@@ -326,16 +324,13 @@ class Gates:
         known = {one.item.id for one in waits}
         return [*waits, *(one for one in own or asked if one.item.id not in known)]
 
-    def _known(self, run: str = "") -> MemoryBoard:
-        """Return the memory that concerns a run, indexed by its words; rebuilt after it changed."""
+    def _known(self) -> MemoryBoard:
+        """Return the memory that applies, indexed by its words; rebuilt after it changed."""
         state = self.engine.log.state
-        directed = next((one for one in reversed(state.runs) if one.run == run and one.directive), None)
-        schedule = directed.schedule if directed else None
-        key = id(state), state.counts.get("Concluded", 0), schedule
+        key = id(state), state.counts.get("Concluded", 0), self.engine.serves
         if self._board is None or self._board[0] != key:
             with self.engine.write_path.exclusive():
-                state = self.engine.log.state
-                self._board = key, MemoryBoard(state if schedule is None else of_schedule(state, schedule))
+                self._board = key, MemoryBoard(self.engine.applying(self.engine.log.state))
         return self._board[1]
 
     def _memory(self, run: str) -> _RunMemory:

@@ -28,7 +28,7 @@ from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, Sc
 from agentx.storage.events.types import Draft, RunEnded, RunStarted, RunStatus
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.log.history import told_already
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.scheduling.schedule_times import DuePlan, check, plan, pulse, upcoming
 from agentx.synthesis.state.state import RunRecord, ScheduleRecord, State
@@ -39,6 +39,9 @@ from agentx.workspace import Workspace
 MOST_RESUMED = 3
 """Maximum number of resumes per due time, so that a run that kills its process each time is not retried for
 ever."""
+
+TASK_BYTES, TASK_CHARACTERS = 8_000, 1_000
+"""Maximum size of a task in the event of its schedule, and characters kept there of a longer one."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _ID_WORDS = 4
@@ -122,11 +125,18 @@ def add(ws: Workspace, rule: ScheduleSet) -> None:
     if rule.sort == "task" and not rule.task.strip():
         raise UsageError("The schedule has no task; give one.")
     check(rule)
+    task = rule.task
+    if len(task.encode()) > TASK_BYTES:
+        rule = msgspec.structs.replace(rule, task=clip(task, TASK_CHARACTERS), whole=ws.body(task))
     ws.record(Draft(data=rule, actor=ws.settings.actor))
     if note := ws.engine.trust.keep(of_schedule(rule)):
         ws.engine.write_path.notes.append(note)
     if rule.directed and rule.sort == "task" and not ws.state.schedules[rule.id].told:
-        ws.say(rule.task, schedule=rule.id)
+        ws.say(task, schedule=rule.id)
+
+
+def _whole(ws: Workspace, rule: ScheduleSet) -> str:
+    return ws.read_body(rule.whole) if rule.whole.text else rule.task
 
 
 def remove(ws: Workspace, name: str) -> None:
@@ -321,7 +331,7 @@ def _work(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
     limits = Limits.of(ws.config)
     if rule.time_limit_s:
         limits = msgspec.structs.replace(limits, max_time_s=rule.time_limit_s)
-    message = "" if due.resumes else rule.task
+    message = "" if due.resumes else _whole(ws, rule)
     with ws.watching():
         run_task(ws, message, model, limits=limits, agent=rule.agent, due=due)
 
@@ -344,7 +354,7 @@ def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> Non
 def _note_failed(ws: Workspace, rule: ScheduleSet, due: DueTime, error: AgentXError) -> None:
     """Record a run that could not start as failed: its due time is settled, and the audit reports it."""
     run, actor = f"r-{ws.state.counts.get('RunStarted', 0) + 1}", f"agent:{rule.agent}"
-    task = ws.body(rule.task)
+    task = ws.body(_whole(ws, rule))
     started = RunStarted(
         task=task, agent=rule.agent, model="", resumes=due.resumes, schedule=due.schedule, due=due.at
     )

@@ -11,7 +11,7 @@ from agentx import act
 BEDS = {"roses": 5, "beans": 9, "herbs": 8, "lettuce": 12, "vine": 3}
 """Percent of moisture that the soil loses each day."""
 
-WET, DRY, EVENING = 60, 30, 2
+WET, DRY, EVENING, NOON = 60, 30, 2, 12
 RAIN = (date(2026, 3, 19), date(2026, 3, 27))
 POWER_CUT = "2026-03-23 02:30"
 
@@ -70,7 +70,7 @@ def moisture(world: Path, bed: str, due: datetime) -> int:
     today = due.date()
     watered = [day(one) for one in book(world) if (one["did"], one["what"]) == ("water", bed)]
     soaked = max(one for one in (*RAIN, *watered) if one < today)
-    return WET - BEDS[bed] * (today - soaked).days - EVENING * (due.hour >= 12)
+    return WET - BEDS[bed] * (today - soaked).days - EVENING * (due.hour >= NOON)
 
 
 def book(world: Path) -> list[dict[str, Any]]:

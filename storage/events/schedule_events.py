@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from agentx.storage.events.types import WORDS, Event, Payload
+from agentx.storage.events.types import WORDS, Body, Event, Payload
 from agentx.storage.text import shorten
 
 CatchUp = Literal["once", "all", "none"]
@@ -14,7 +14,7 @@ class ScheduleSet(Payload, frozen=True):
     Attributes:
         id: Name of the schedule.
         cron: Five fields as of cron(8): minute, hour, day of month, month, day of week.
-        task: The instructions; empty for a heartbeat.
+        task: The instructions, or their beginning if ``whole`` has all of them; empty for a heartbeat.
         zone: IANA name of the time zone in which ``cron`` is interpreted.
         sort: ``task`` for a separate run, ``heartbeat`` for a pulse that resumes the current run.
         catch_up: What to do about missed due times: one run for all of them, one for each, or none.
@@ -23,6 +23,7 @@ class ScheduleSet(Payload, frozen=True):
         resume: Whether an interrupted run is resumed.
         directed: Whether a director writes the prompt.
         agent: The agent's role.
+        whole: The complete instructions if they are long; empty if ``task`` is complete.
     """
 
     id: str
@@ -36,6 +37,7 @@ class ScheduleSet(Payload, frozen=True):
     resume: bool = True
     directed: bool = False
     agent: str = "main"
+    whole: Body = Body("")
 
     def _line(self, _event: Event, /) -> str:
         return f"Schedule {self.id} ({self.cron}): {shorten(self.task or 'heartbeat', WORDS)}"

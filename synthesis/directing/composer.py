@@ -18,6 +18,7 @@ from agentx.synthesis.directing.acts import Declaration
 from agentx.synthesis.directing.director_answer import Directive
 from agentx.synthesis.directing.foreign_texts import quoted, without_fields, without_sources
 from agentx.synthesis.directing.instructions import Instruction, without
+from agentx.synthesis.directing.instructions import parts as parts_of
 from agentx.synthesis.directing.past import Call, Past
 from agentx.synthesis.memory.items import CheckpointDetail, MemoryItem, sort_of
 from agentx.synthesis.model.port import ToolSchema
@@ -138,13 +139,14 @@ def _prompt(
 ) -> str:
     mission = [one_line(item.text) for item in state.active("north_star")]
     avoided = [one.order for one in learned[-MAX_LINES:]]
-    known = [one_line(item.text) for item in _facts(state)]
-    facts = [shorten(text, _LINE_WORDS) for text in known if text not in avoided][-MAX_LINES:]
     asked = list(_asked(state, instructions))
+    stated = {*avoided, *(line for text in (*asked, *instructions) for line in parts_of(text))}
+    facts = [one_line(item.text) for item in _facts(state) if not stated.issuperset(parts_of(item.text))]
+    known = [shorten(text, _LINE_WORDS) for text in facts if text not in avoided][-MAX_LINES:]
     parts = (
         ("Your mission:", mission),
         ("Carry this out now, the later words before the earlier where they differ:", asked),
-        ("What is known:", facts),
+        ("What is known:", known),
         ("Keep away from:", avoided),
     )
     text = "\n\n".join("\n- ".join((title, *lines)) for title, lines in parts if lines)

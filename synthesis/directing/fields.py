@@ -442,8 +442,8 @@ def today(past: Past) -> str:
 
 @resolver("due")
 def due(past: Past) -> str:
-    """When the run that is about to begin is due: weekday, date and time in the zone of the schedule."""
-    return past.moment(past.due) if past.due else _none("the run has no due time")
+    """When the run is due, or the present if you start it: weekday, date and time in the schedule's zone."""
+    return past.moment(past.due or past.at)
 
 
 def _hours(past: Past, since: str) -> float:

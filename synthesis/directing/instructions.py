@@ -43,6 +43,9 @@ _LIMITS = re.compile(
     re.IGNORECASE,
 )
 
+_HARMLESS = frozenset(("only", "unless", "until", "till", "before", "after", "except", "without", "instead"))
+"""Limits that a prompt may add to a sentence; a "not" would turn it round."""
+
 
 class Instruction(msgspec.Struct, frozen=True):
     """A message of the user, whole.
@@ -132,20 +135,22 @@ def without(instructions: Iterable[Instruction], demanded: Iterable[str]) -> Ite
 def missing(instructions: Iterable[Instruction], prompt: str) -> Iterator[Instruction]:
     """Yield what a prompt leaves out of the instructions, sentence by sentence.
 
-    A sentence is covered if the prompt has most of its words, and all of its numbers, names and limits
-    ("not", "until", "only"). In doubt it is missing: stating it twice does less harm than losing it.
+    A sentence is covered if the prompt has most of its words, all of its numbers and names, and in one
+    sentence its limits ("not", "until", "only") without another "not". In doubt it is missing: stating it
+    twice does less harm than losing it.
     """
     lines = [(content_words(line), _limits(line)) for line in parts(prompt)]
     everything = frozenset[str]().union(*(words for words, _ in lines))
-    exact, text = _exact(prompt), one_line(prompt).casefold()
+    exact, verbatim = _exact(prompt), set(map(bare, parts(prompt)))
 
     def covers(sentence: str) -> bool:
-        if bare(sentence) in text or is_thanks(sentence):
+        if bare(sentence) in verbatim or is_thanks(sentence):
             return True
         words, limits = content_words(sentence), _limits(sentence)
         if not words or not _exact(sentence) <= exact or _share(words, everything) < COVERED:
             return False
-        return not limits or any(_share(words, line) >= COVERED and limits <= had for line, had in lines)
+        near = [had for line, had in lines if _share(words, line) >= COVERED]
+        return any(limits <= had and had - limits <= _HARMLESS for had in near) if near else not limits
 
     for one in instructions:
         if left := [sentence for sentence in parts(one.text) if not covers(sentence)]:

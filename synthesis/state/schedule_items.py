@@ -14,19 +14,21 @@ def concerns(state: State, item: MemoryItem, schedule: str) -> bool:
     """
     if isinstance(item.detail, CheckpointDetail):
         return item.detail.schedule == schedule
-    tasks = [state.tasks.get(one.seq) for one in item.evidence]
-    if None in tasks or not tasks:
+    seqs = {one.seq for one in item.evidence}
+    if not seqs or not seqs.issubset(seq for told in state.tasks.values() for seq in told):
         return True
     known = state.schedules.get(schedule)
-    return known is not None and any(one.seq == known.told for one in item.evidence)
+    return known is not None and known.told in seqs
 
 
 def of_schedule(state: State, schedule: str) -> State:
-    """Return the state without the items and the pending calls that concern other schedules only."""
+    """Return the state without the items, pending calls and messages that concern other schedules only."""
     items = {name: item for name, item in state.items.items() if concerns(state, item, schedule)}
     others = {run.run for run in state.runs if run.schedule != schedule}
     pending = {name: call for name, call in state.pending.items() if call.run not in others}
-    return msgspec.structs.replace(state, items=items, pending=pending)
+    told = {seq for name, seqs in state.tasks.items() if name != schedule for seq in seqs}
+    messages = [message for message in state.messages if message.seq not in told]
+    return msgspec.structs.replace(state, items=items, pending=pending, messages=messages)
 
 
 def stated_by(state: State, schedule: str) -> State:
@@ -34,9 +36,10 @@ def stated_by(state: State, schedule: str) -> State:
 
     A new task is compared with these alone: it changes neither other schedules' demands nor those for all.
     """
+    told = set(state.tasks.get(schedule, ()))
     items = {
         name: item
         for name, item in state.items.items()
-        if any(state.tasks.get(one.seq) == schedule for one in item.evidence)
+        if item.evidence and told.issuperset(one.seq for one in item.evidence)
     }
     return msgspec.structs.replace(state, items=items)

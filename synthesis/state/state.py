@@ -215,7 +215,7 @@ class State(msgspec.Struct, kw_only=True):
         directives: The current directive of each schedule; under the empty id, that of runs without one.
         directed: By schedule, sequence numbers of the latest directives, including failed ones.
         schedules: Recurring tasks, by id.
-        tasks: The schedule of each message that stated the task of one, by sequence number.
+        tasks: By schedule, the sequence numbers of the messages that stated its tasks, also former ones.
         files: Files whose class is enforced, by the pipeline that declares it.
         leases: Exclusive write locks, by path.
         minds: Memory buffers of cognitive agents, by session.
@@ -242,7 +242,7 @@ class State(msgspec.Struct, kw_only=True):
     directives: dict[str, DirectiveRecord] = msgspec.field(default_factory=dict)
     directed: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
     schedules: dict[str, ScheduleRecord] = msgspec.field(default_factory=dict)
-    tasks: dict[int, str] = msgspec.field(default_factory=dict)
+    tasks: dict[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
     files: dict[str, tuple[FileRule, ...]] = msgspec.field(default_factory=dict)
     leases: dict[str, Lease] = msgspec.field(default_factory=dict)
     minds: dict[str, Mind] = msgspec.field(default_factory=dict)
@@ -439,7 +439,7 @@ def _hear(state: State, event: Event, said: UserMessageSent) -> None:
 def _take_task(state: State, event: Event, said: UserMessageSent) -> None:
     known = state.schedules.get(said.schedule)
     if said.schedule:
-        state.tasks[event.seq] = said.schedule
+        state.tasks[said.schedule] = (*state.tasks.get(said.schedule, ()), event.seq)
     if known is not None:
         state.schedules[said.schedule] = msgspec.structs.replace(known, told=event.seq)
 
@@ -576,7 +576,12 @@ def _schedule(state: State, event: Event, rule: ScheduleSet) -> None:
         state.schedules[rule.id] = ScheduleRecord(rule, event.at)
         return
     since = before.since if before.rule.cron == rule.cron else event.at
-    told = before.told if (before.rule.task, before.rule.directed) == (rule.task, rule.directed) else 0
+    same = (before.rule.task, before.rule.whole, before.rule.directed) == (
+        rule.task,
+        rule.whole,
+        rule.directed,
+    )
+    told = before.told if same else 0
     state.schedules[rule.id] = msgspec.structs.replace(before, rule=rule, since=since, told=told)
 
 
