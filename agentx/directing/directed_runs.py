@@ -147,7 +147,7 @@ class _RunInProgress:
             declarations=self.tools.declarations,
         )
         try:
-            with self.engine.serving(due.schedule):
+            with self.engine.serving(self.due.schedule):
                 outcome = carry_out(self.executor, assignment)
         except KeyboardInterrupt:
             self.end(Outcome(status="INTERRUPTED", reason="It was interrupted."))
