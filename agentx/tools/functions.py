@@ -134,7 +134,9 @@ class FunctionTools(ToolSet):
                 # The same call: its result settles the earlier one, whose outcome was unknown.
                 job.call_id = began.call_id
             refuse_repeat(self.engine, name, job.acts, call_id=job.call_id)
-            job.announce(whole)
+            pending = self.engine.log.state.pending.get(job.call_id)
+            # Once approved it is announced again: from here on, it is not waiting but may have been done.
+            job.announce(whole, again=bool(job.acts) and pending is not None and pending.awaits_approval)
         self._announced.add(job.call_id)
         return key_of(began.run if began else self.run, job.call_id, name)
 
@@ -154,9 +156,21 @@ class FunctionTools(ToolSet):
             values = self.checked(job.tool, arguments).model_dump(mode="json", fallback=str)
             job.acts = acts_of(job.tool, declared, values, self._occasion)
         if job.acts:
+            job.call_id = self._waiting(job) or job.call_id
             began = self._cut_off(job.tool, "", job)
             refuse_repeat(self.engine, job.tool, job.acts, call_id=(began or job).call_id)
         return super()._look(job, arguments)
+
+    def _waiting(self, job: Job) -> str:
+        """Return the id of a call of the same act that waits for approval, in whatever run it was made."""
+        wanted = [act.id for act in job.acts]
+        calls = self.engine.log.state.pending.values()
+        same = (
+            call.call_id
+            for call in calls
+            if call.awaits_approval and [act.id for act in self.engine.acts.begun_by(call)] == wanted
+        )
+        return next(same, "")
 
     def _cut_off(self, name: str, whole: str, job: Job) -> PendingCall | None:
         """Find an unfinished call that another process began and that may be made again as the same call.

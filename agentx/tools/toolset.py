@@ -248,10 +248,13 @@ class Job(msgspec.Struct):
             approvals.keep_arguments(self.tools.engine, self.call_id, self.given)
         self.announce(whole, awaits_approval=True)
 
-    def announce(self, whole: str = "", *, awaits_approval: bool = False) -> None:
-        """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome."""
+    def announce(self, whole: str = "", *, awaits_approval: bool = False, again: bool = False) -> None:
+        """Record the call before it runs, so that a crash leaves a trace: a call with unknown outcome.
+
+        With ``again``, a call that is on record as pending is recorded anew.
+        """
         tools = self.tools
-        if self.call_id in tools.engine.log.state.pending:
+        if self.call_id in tools.engine.log.state.pending and not again:
             return
         request = ToolCallRequested(
             call_id=self.call_id,

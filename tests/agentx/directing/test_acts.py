@@ -308,6 +308,21 @@ def test_of_two_processes_one_does_it(ws):
     assert tools[1].call("send", {"patient": "Ann"}).output.startswith("Already done")
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_act_that_needs_approval_waits_once_and_is_done_by_the_run_after_it(ws, allowed):
+    ws.configure("tools.approve", '["send"]')
+    with Workspace.open(ws.root) as again:
+        world = World(again)
+        functions = world.function(key=PAIR)
+        assert world.statuses(functions, ANN, ANN) == ["DENIED", "DENIED"]
+        assert world.statuses(functions, {**ANN, "titles": ["x"]}) == ["DENIED"]
+        [call] = again.state.pending.values()
+        again.approve(call.call_id, approved=allowed)
+        assert world.statuses(functions, ANN, ANN) == (["SUCCEEDED", "DENIED"] if allowed else ["DENIED"] * 2)
+        assert len(world.done) == allowed
+        assert unknown(again.engine) == []
+
+
 RIVAL = """
 import sys
 from pathlib import Path
