@@ -116,3 +116,18 @@ class ActReports:
         """Return the answer to ``agentx done``, as it goes over the socket."""
         status, text = self.command(words)
         return f"{status} {text}".encode()
+
+
+def how_to_report(acts: Mapping[str, Sequence[str]]) -> str:
+    """Return what a program that reads only a prompt is told about reporting.
+
+    Args:
+        acts: The acts that ``agentx.toml`` declares for it, with their keys.
+    """
+    names = [f"- {name} {' '.join(f'{path}=…' for path in key)}".rstrip() for name, key in acts.items()]
+    about = (
+        "Report each thing right after you have done it, so that it is never done twice: run "
+        "`agentx done NAME KEY=VALUE…` with what identifies it, such as `agentx done offer id=4711`. "
+        "`agentx done --check NAME KEY=VALUE…` only asks; its exit status is 3 for what was done before."
+    )
+    return "\n".join([about, *(["Names and keys:", *names] if names else [])])

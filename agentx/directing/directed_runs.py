@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agentx.agents.turn import DueTime, alone
-from agentx.directing.act_reports import ActReports
+from agentx.directing.act_reports import ActReports, how_to_report
 from agentx.directing.director import Director
 from agentx.directing.executor_tools import Hands
 from agentx.directing.executors import SUMMARY_CHARACTERS, Assignment, Executor, Outcome, carry_out
@@ -132,11 +132,12 @@ class _RunInProgress:
             if self.start("", 0):
                 self.end(Outcome(status="FAILED", reason=str(error)))
             raise
-        if not self.start(filled.text, filled.directive):
+        prompt = self.prompt(filled.text)
+        if not self.start(prompt, filled.directive):
             return None
         due = self.occasion.due
         assignment = Assignment(
-            prompt=filled.text,
+            prompt=prompt,
             tools=self.tools,
             acts=ActReports(self.engine, self.occasion, self.actor),
             time_limit_s=time_limit_s,
@@ -154,8 +155,16 @@ class _RunInProgress:
             raise
         self.end(outcome)
         return DirectedRun(
-            run=self.id, decision=decision, directive=filled.directive, prompt=filled.text, outcome=outcome
+            run=self.id, decision=decision, directive=filled.directive, prompt=prompt, outcome=outcome
         )
+
+    def prompt(self, text: str) -> str:
+        """Return the whole prompt: a program that only reads it is told how it reports acts."""
+        if getattr(self.executor, "speaks", "") != "text":
+            return text
+        declared = self.engine.config.director.acts
+        own = {name: one.key for name, one in declared.items() if name not in self.tools.declarations}
+        return f"{text}\n\n{how_to_report(own)}"
 
     def start(self, prompt: str, directive: int) -> bool:
         """Record the start, which settles the due time; return whether it was not settled before."""

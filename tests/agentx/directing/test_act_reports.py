@@ -19,6 +19,7 @@ from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Command, Function, outside_environ
 from agentx.directing.report_act import SOCKET, ask, request
 from agentx.storage.events.act_events import ActDone
+from agentx.storage.events.types import AgentMessageSent
 from agentx.synthesis.directing.acts import Occasion
 from agentx.trust.trust import Trust
 
@@ -62,6 +63,14 @@ def test_a_text_program_reports_acts_which_are_recorded_once(ws):
     assert [line for line in second.summary.splitlines() if line.isdigit()] == ["3", "3", "3", "0"]
     assert "(run r-1)" in second.summary
     assert acts(ws) == [("offer", {"id": 4711}, "r-1")]
+
+
+def test_a_text_program_is_told_how_it_reports_and_under_which_names(ws):
+    assert "agentx done" not in run_directed(ws.engine, Function("f", lambda _: "nothing")).prompt
+    run = run_directed(ws.engine, shell("cat"))
+    assert "`agentx done NAME KEY=VALUE…`" in run.outcome.summary
+    assert run.outcome.summary.endswith("Names and keys:\n- offer id=…")
+    assert run.prompt == run.outcome.summary
 
 
 def test_a_program_that_speaks_json_lines_reports_acts_with_any_values(ws, tmp_path):
@@ -181,6 +190,12 @@ def test_what_outlives_the_run_cannot_report_to_it(ws, tmp_path):
     assert "The run has ended; nothing was recorded." in told
     assert told.endswith("2\n")
     assert acts(ws) == []
+
+
+def test_all_that_a_program_prints_is_kept(ws):
+    run_directed(ws.engine, shell("cat >/dev/null; seq 200000"))
+    (said,) = [event.data for event in ws.events() if isinstance(event.data, AgentMessageSent)]
+    assert ws.engine.read_body(said.body) == "\n".join(map(str, range(1, 200_001)))
 
 
 def test_a_due_time_and_a_day_are_windows_of_a_report(ws):
