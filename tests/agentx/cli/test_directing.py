@@ -98,7 +98,7 @@ def test_each_schedule_has_its_own_directive_and_its_fields_show_what_they_give_
     assert "`--schedule` shows that of another schedule: parts." in shown.out
     told = json.loads(call("-C", root, "agent", "direct", "--schedule", "soil", "--json").out)
     assert told["schedule"] == "soil"
-    assert "Measure the soil." in told["values"]["done"]
+    assert "Measure the soil." in told["values"]["reported"]
     assert "there is no directive yet" in call("-C", root, "agent", "direct", "--schedule", "parts").out
     refused = call("-C", root, "agent", "direct", "--schedule", "beds")
     assert (refused.code, "there are: soil, parts" in refused.err) == (2, True)
