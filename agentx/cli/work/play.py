@@ -5,7 +5,6 @@ over, not a conversation. Playing changes nothing in the commands, except that n
 the terminal: the story provides the answer.
 """
 
-import os
 import shlex
 import sys
 import tempfile
@@ -263,7 +262,7 @@ def _play_runs(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) 
     """
     directed, folder, world = sample.directed, Path(sample.folder).resolve(), _world(root)
     assert directed is not None  # validated: a sample with such a step has it
-    program = _program(directed, folder, root)
+    program = _program(terminal, directed, folder, root)
     code = load_code(folder / directed.tools, "tools")
     for _ in range(step.direct):
         with Workspace.open(root, settings=terminal.settings) as ws:
@@ -286,7 +285,7 @@ def _next_run(ws: Workspace, directed: Directed, number: int) -> tuple[DueTime, 
     """Return the due time of the next run, and what its tools are given: that time, or without one a number.
 
     Raises:
-        SampleInvalid: The schedule does not exist, or is never due again.
+        SampleInvalid: No step has added the schedule.
     """
     if directed.since is None:
         return DueTime(), number
@@ -302,12 +301,12 @@ def _next_run(ws: Workspace, directed: Directed, number: int) -> tuple[DueTime, 
     return due, datetime.fromisoformat(due.at).astimezone(ZoneInfo(known.rule.zone))
 
 
-def _program(directed: Directed, folder: Path, root: Path) -> Command:
+def _program(terminal: Terminal, directed: Directed, folder: Path, root: Path) -> Command:
     """Return the executor of a workspace."""
     path = folder / directed.executor
     words = (*(("sh",) if path.suffix == ".sh" else (sys.executable, "-I")), str(path))
     if directed.speaks == "text":
-        return Command((*words, str(_world(root))), "text", outside_environ(os.environ, root))
+        return Command((*words, str(_world(root))), "text", outside_environ(terminal.settings.environ, root))
     return Command(words, "jsonl")
 
 
