@@ -7,12 +7,12 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from agentx.config import ToolSource
 from agentx.directing.configured import program_environ
@@ -26,6 +26,7 @@ from agentx.tools.acts import act, declaration
 from agentx.tools.functions import ToolFailed
 from agentx.tools.toolset import CallCutOff
 
+T = TypeVar("T")
 Functions = dict[str, Callable[..., Any]]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,63}")
@@ -76,11 +77,18 @@ def _functions(engine: Engine, source: ToolSource, stack: ExitStack) -> Function
         tools = stack.enter_context(server).tools()
     except ServerFailed as error:
         raise ToolsUnusable(f"director.tools: {error}") from error
-    return _only(source, source.mcp[0], {tool.name: _of_server(server, tool) for tool in tools})
+    offered = _only(source, source.mcp[0], {tool.name: tool for tool in tools})
+    try:
+        return {name: _of_server(server, tool) for name, tool in offered.items()}
+    except (AttributeError, TypeError, ValueError) as error:  # a server may send anything
+        raise ToolsUnusable(
+            f"director.tools: a tool of {source.mcp[0]} has an inputSchema that is not a JSON schema of an "
+            f"object ({error}); leave it out with `only`."
+        ) from error
 
 
-def _only(source: ToolSource, where: str, found: Functions) -> Functions:
-    """Return the functions that a source offers.
+def _only(source: ToolSource, where: str, found: Mapping[str, T]) -> dict[str, T]:
+    """Return what a source offers of what it has.
 
     Raises:
         ToolsUnusable: It has none, or not one that is named.

@@ -26,6 +26,8 @@ TOOLS = [
     {"name": "die", "inputSchema": {"type": "object"}},
     {"name": "refuse", "inputSchema": {"type": "object"}},
 ]
+if "odd" in sys.argv:
+    TOOLS[4]["inputSchema"] = json.loads(sys.argv[2])
 
 
 def send(message):

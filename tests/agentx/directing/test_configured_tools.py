@@ -215,6 +215,42 @@ def test_a_server_that_falls_silent_leaves_the_call_unknown_and_serves_the_next(
     assert [call.tool for call in recorded] == ["slots"]
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [{"properties": ["a"]}, {"properties": {"a": 1}, "required": 7}, {"properties": {"a": {"type": [{}]}}}],
+)
+def test_a_server_with_a_schema_that_is_none_is_told_and_its_other_tools_can_be_used(tools, schema):
+    odd = (
+        f"[[director.tools]]\nmcp = {json.dumps([sys.executable, str(SERVER), 'odd', json.dumps(schema)])}\n"
+    )
+    with pytest.raises(ToolsUnusable, match="not a JSON schema"):
+        tools(odd)
+    answers, _, _ = tools(odd + 'only = ["slots"]\n', ("slots", {}))
+    assert answers[0][0] == "SUCCEEDED"
+
+
+def test_a_schema_may_name_anything_and_leave_types_open(tools):
+    names = ["from", "model_x", "copy", "_own", "1st", "user-id", "user_id", "self", "job", "ö"]
+    shapes = [{"type": ["string", "null"]}, {"anyOf": [{"type": "integer"}]}, {}, True, {"enum": [1]}]
+    schema = {"properties": {name: shapes[n % 5] for n, name in enumerate(names)}, "required": names[:1]}
+    toml = (
+        f"[[director.tools]]\nmcp = {json.dumps([sys.executable, str(SERVER), 'odd', json.dumps(schema)])}\n"
+    )
+    given = dict.fromkeys(names, "x")
+    answers, schemas, _ = tools(toml, ("refuse", given), ("refuse", {"from": None}))
+    assert list(schemas["refuse"].parameters["properties"]) == names
+    assert {output for _, output in answers} == {"refuse failed: no such slot"}
+
+
+def test_an_act_that_a_module_declares_is_refused_as_a_repeat(tools):
+    (tools.root / "surgery.py").write_text(
+        "from agentx import act\n\n@act(key=('patient',))\ndef remind(patient, text='come'):\n    return text\n"
+    )
+    calls = [("remind", {"patient": "Ann"}), ("remind", {"patient": "Ann", "text": "please"})]
+    answers, _, _ = tools("[director]\ntools = ['surgery.py']\n", *calls)
+    assert [status for status, _ in answers] == ["SUCCEEDED", "DENIED"]
+
+
 def test_only_the_named_tools_are_offered(tools):
     _, schemas, _ = tools(server(only=["slots"]))
     assert list(schemas) == ["slots"]
