@@ -132,12 +132,10 @@ def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: st
 
 def _begun(engine: Engine, call_id: str) -> dict[str, PendingCall]:
     """Return the calls that were started and have no result, by the acts that they do."""
-    state = engine.log.state
-    settled = {call.call_id for call in unsettled(state)}
     return {
         act.id: call
-        for call in state.pending.values()
-        if call.call_id != call_id and (not call.awaits_approval or call.call_id in settled)
+        for call in engine.log.state.pending.values()
+        if call.call_id != call_id and not call.awaits_approval
         for act in engine.acts.begun_by(call)
     }
 

@@ -127,12 +127,14 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
         run: The run.
         schedule: The schedule that caused it, and ``due`` its due time in UTC; empty without one.
         zone: IANA name of the schedule's time zone.
+        by_clock: Whether the day is that of the clock, as for what the user does.
     """
 
     run: str = ""
     schedule: str = ""
     due: str = ""
     zone: str = "UTC"
+    by_clock: bool = False
 
     def local(self, at: str) -> datetime:
         """Return a moment in the time zone; in UTC if this machine does not know the zone."""
@@ -152,7 +154,7 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
             at: The present moment, for a run without a due time.
         """
         if kind == "day":
-            return f"day {self.local(self.due or at).date().isoformat()}"
+            return f"day {self.local(at if self.by_clock else self.due or at).date().isoformat()}"
         if kind == "due":
             return f"due {self.schedule} {self.due}" if self.due else f"run {self.run}"
         return ""

@@ -203,7 +203,8 @@ def audit(events: Iterable[Event], since: str, root: str = "") -> Audit:
 def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     """Yield the calls with unknown outcome: they began, have no result, and their run is not in progress.
 
-    The calls of the caller's run ``me`` do not count as in progress.
+    The calls of the caller's run ``me`` do not count as in progress. A declared act that was approved is
+    announced again when it begins, so it has not begun while it waits.
     """
     last = state.last_run
     at_work = last.run if last is not None and last.status == "RUNNING" and last.run != me else None
@@ -211,7 +212,7 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     return (
         call
         for call in state.pending.values()
-        if (not call.awaits_approval or (call.approved and call.run not in waiting))
+        if (not call.awaits_approval or (call.approved and call.run not in waiting and not call.acts.text))
         and (at_work is None or call.run != at_work)
     )
 

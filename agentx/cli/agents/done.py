@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -57,6 +58,9 @@ def done(
 
 
 def latest_occasion(state: State) -> Occasion:
-    """Return the occasion of the latest run, whose window the user means."""
+    """Return the occasion of the latest run, whose window the user means; a day is today."""
     last = state.last_run
-    return occasion_of(state, last.run, DueTime(last.schedule, last.due)) if last else Occasion()
+    if last is None:
+        return Occasion(by_clock=True)
+    occasion = occasion_of(state, last.run, DueTime(last.schedule, last.due))
+    return msgspec.structs.replace(occasion, by_clock=True)

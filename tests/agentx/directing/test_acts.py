@@ -377,6 +377,16 @@ def test_the_user_takes_back_what_was_done_as_often_as_needed(world):
         say_done(world.ws.engine, "send", ["appointment=4711"], Occasion(), done=False)
 
 
+def test_what_the_user_does_counts_for_today_whatever_the_last_run_was_due(world, capsys):
+    scheduled(world, "Europe/Berlin")
+    functions = world.function(key=["patient"], window="day")
+    assert world.statuses(functions, ANN, due=DueTime("soil", "2026-03-02T07:00:00.000000Z")) == ["SUCCEEDED"]
+    assert main(["-C", str(world.ws.root), "done", "send", "Ann"]) == 0
+    assert main(["-C", str(world.ws.root), "done", "send", "Ann"]) == 3
+    assert world.statuses(functions, ANN) == ["DENIED"]  # without a due time it is today, too
+    capsys.readouterr()
+
+
 def test_words_that_fit_several_acts_name_them(world):
     functions = world.function(key=PAIR)
     world.statuses(functions, ANN, {**ANN, "appointment": 2})
