@@ -127,6 +127,15 @@ def test_each_entry_of_a_list_may_be_an_act_by_itself(world):
     ) == ["SUCCEEDED", "DENIED", "SUCCEEDED"]
 
 
+def test_a_call_of_which_a_part_was_done_is_answered_with_that_part_and_advice(world):
+    functions = world.function(key=["titles[]"])
+    calls = [("send", {"patient": "A", "titles": titles}) for titles in (["x"], ["x", "y"], ["x"])]
+    _, (_, partly), (_, wholly) = world.run(functions, *calls)
+    assert 'titles="x"' in partly
+    assert "The rest was not done: make the call without these." in partly
+    assert "The rest" not in wholly
+
+
 def test_a_failed_act_may_be_done_again(world):
     functions = world.function(key=PAIR, fails=[1])
     assert world.statuses(functions, ANN, ANN, ANN) == ["FAILED", "SUCCEEDED", "DENIED"]
