@@ -159,7 +159,8 @@ def listed(
 ) -> tuple[Listed, ...]:
     """Return the acts done within the windows that are open, by any run, the latest first.
 
-    Calls of tools without a declaration are listed with all their arguments, and are not refused.
+    Calls of tools without a declaration are listed with all their arguments, if they belong to the same
+    schedule, and are not refused.
 
     Args:
         engine: The workspace.
@@ -179,15 +180,23 @@ def listed(
             if declared is None or declared.window != "never":
                 known = acts.within(name, [window])
                 refused = declared is not None
-                found += [(name, window, refused, one) for one in known if bool(one.id) == refused]
+                found += [
+                    (name, window, refused, one)
+                    for one in known
+                    if bool(one.id) == refused and (refused or one.schedule == occasion.schedule)
+                ]
         return found
 
     done = sorted(engine.acts.read(state, read), key=lambda one: -one[3].seq)
     # Nobody knows whether these went through, and nothing refuses them: they count as called.
+    schedules = {run.run: run.schedule for run in state.runs}
     undeclared = [
         Listed(name=call.tool, key=engine.acts.key(call.whole), at=state.at, run=call.run, refused=False)
         for call in unsettled(state)
-        if call.whole.text and not call.acts.text and call.tool not in declarations
+        if call.whole.text
+        and not call.acts.text
+        and call.tool not in declarations
+        and schedules.get(call.run, "") == occasion.schedule
     ]
     return (
         *undeclared,

@@ -5,7 +5,6 @@ once. It is the same for a call of a function, a report of a program and a word 
 """
 
 import json
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ import msgspec
 
 from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone, ActRetracted
-from agentx.storage.events.types import Body, Event, ToolCallExecuted, ToolCallRequested
+from agentx.storage.events.types import Body, Event, RunEnded, RunStarted, ToolCallExecuted, ToolCallRequested
 from agentx.storage.text import clip
 
 Window = Literal["once", "due", "day", "never"]
@@ -213,23 +212,6 @@ def _shown(value: Any) -> str:
     return clip(text, SHOWN_CHARACTERS)
 
 
-def settling(name: str, acts: Body, call_id: str) -> str:
-    """Return the command by which the user says that a call with unknown outcome went through.
-
-    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
-    >>> settling("send_reminder", acts, "r-1-1")
-    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
-    """
-    try:
-        (act,) = msgspec.json.decode(acts.text or "[]", type=list[Act])
-    except ValueError:
-        return f"agentx approve {call_id}"
-    words = (
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
-    )
-    return shlex.join(["agentx", "done", name, *words])
-
-
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """An act that was done, as an executor is shown it.
 
@@ -295,6 +277,7 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         key: The values of its key, as a JSON object.
         id: Its identity; empty for a call of a tool without a declaration, which is never refused.
+        schedule: The schedule of such a call's run.
     """
 
     seq: int
@@ -302,6 +285,7 @@ class Done(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str
     key: Body
     id: str = ""
+    schedule: str = ""
 
 
 class DoneActs(msgspec.Struct):
@@ -310,10 +294,12 @@ class DoneActs(msgspec.Struct):
     Attributes:
         names: The latest acts, oldest first.
         open: Calls without a declaration that have no result yet: their arguments, by call id.
+        runs: The schedules of runs that have not ended.
     """
 
     names: dict[str, dict[str, list[Done]]] = msgspec.field(default_factory=dict)
     open: dict[str, Body] = msgspec.field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold an event in."""
@@ -324,11 +310,16 @@ class DoneActs(msgspec.Struct):
             case ActRetracted(name=name, done=seq):
                 for acts in self.names.get(name, {}).values():
                     acts[:] = [one for one in acts if one.seq != seq]
+            case RunStarted() as run:
+                self.runs[event.run] = run.schedule
+            case RunEnded():
+                self.runs.pop(event.run, None)
             case ToolCallRequested() as call if call.whole.text and not call.acts.text:
                 self.open[call.call_id] = call.whole
             case ToolCallExecuted() as call if (whole := self.open.pop(call.call_id, None)) is not None:
                 if call.status == "SUCCEEDED":
-                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole))
+                    schedule = self.runs.get(event.run, "")
+                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole, schedule=schedule))
 
     def _add(self, name: str, window: str, done: Done) -> None:
         windows = self.names.setdefault(name, {})

@@ -3,9 +3,11 @@
 Costs come from the providers' answers, as recorded; an unknown price counts as 0.
 """
 
+import json
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -13,7 +15,6 @@ from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIss
 from agentx.storage.events.schedule_events import DuePassed
 from agentx.storage.events.types import Event, RunEnded, RunStarted, TaskGraded, ToolCallExecuted
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.directing.acts import settling
 from agentx.synthesis.learning.maintenance_plan import Done, What, became
 from agentx.synthesis.memory.conclusions import MAINTENANCE, Add, Concluded
 from agentx.synthesis.memory.items import CapabilityDetail, HotIssueDetail, MemoryItem, sort_of
@@ -217,6 +218,28 @@ def unsettled(state: State, me: str = "") -> Iterator[PendingCall]:
     )
 
 
+class _Begun(msgspec.Struct):
+    key: dict[str, Any]
+
+
+def settling(call: PendingCall) -> str:
+    """Return the command by which the user says that a call with unknown outcome went through.
+
+    >>> from agentx.storage.events.types import Body
+    >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
+    >>> settling(PendingCall(1, "r-1-1", "send_reminder", acts=acts))
+    "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+    """
+    try:
+        (act,) = msgspec.json.decode(call.acts.text or "[]", type=list[_Begun])
+    except ValueError:
+        return f"agentx approve {call.call_id}"
+    words = (
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
+    )
+    return shlex.join(["agentx", "done", call.tool, *words])
+
+
 def arguments_of(call: PendingCall) -> str:
     """Render the arguments of a call in one line."""
     shown = (f"{name}={one_line(str(value))}" for name, value in call.arguments.items())
@@ -330,7 +353,7 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
             text = f"{call.tool} waits to be settled ({arguments_of(call)})."
             yield Todo(text=text, command=f"agentx approve {call.call_id}")
     for call in unsettled(state):
-        command = settling(call.tool, call.acts, call.call_id)
+        command = settling(call)
         no = "--not" if command.startswith("agentx done") else "--deny"
         text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with {no} it did not."
         yield Todo(text=text, command=command)

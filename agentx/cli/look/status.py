@@ -19,7 +19,7 @@ from agentx.storage.events.facts import FACTS
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.events.types import Event, list_paths
 from agentx.storage.text import one_line, plain, shorten
-from agentx.synthesis.directing.acts import settling
+from agentx.synthesis.learning.auditing import settling
 from agentx.synthesis.memory.checks import MODES
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import HotIssueDetail, Kind, MemoryItem, not_passed
@@ -97,7 +97,7 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
 
 
 def _question(call: PendingCall) -> str:
-    return plain(one_line(f"was it done? {settling(call.tool, call.acts, call.call_id)}"))
+    return plain(one_line(f"was it done? {settling(call)}"))
 
 
 def _calls(calls: Iterable[PendingCall]) -> str:

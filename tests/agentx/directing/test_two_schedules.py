@@ -16,6 +16,7 @@ from agentx.scheduling.schedules import Means, carry_out_due
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.events.types import Draft, UserMessageSent
 from agentx.synthesis.directing import fields
+from agentx.synthesis.directing.acts import Occasion
 from agentx.synthesis.state.state import RECENT_RUNS
 from tests.agentx.directing.test_director import Down, directive, events
 from tests.agentx.test_judging import Model
@@ -60,7 +61,7 @@ def test_words_and_demands_of_a_task_reach_its_own_runs_only(two):
         for sentence in other.task.split(". "):
             assert sentence.rstrip(".") not in prompt
     assert "Hold to this:\n- Never water the cactus" in soil
-    shown = Director(two.engine, schedule="parts").question(two.state, "x")[1].content
+    shown = Director(two.engine, occasion=Occasion(schedule="parts")).question(two.state, "x")[1].content
     assert "cactus" not in shown
     assert "in German" in shown
 
@@ -87,10 +88,18 @@ def test_runs_results_and_checkpoints_are_counted_for_the_own_schedule(two):
     assert run(two, "soil", model=model).startswith('2 "Did it." 0')
     state = two.state
     assert (state.directives["soil"].runs, state.directives["parts"].runs) == (2, 1)
-    assert not Director(two.engine, schedule="soil").decide().direct
-    assert Director(two.engine, schedule="parts").decide().why.startswith("executor_failed")
-    assert "Soil is wet" in Director(two.engine, schedule="soil").question(state, "x")[1].content
-    assert "Soil is wet" not in Director(two.engine, schedule="parts").question(state, "x")[1].content
+    assert not Director(two.engine, occasion=Occasion(schedule="soil")).decide().direct
+    assert (
+        Director(two.engine, occasion=Occasion(schedule="parts")).decide().why.startswith("executor_failed")
+    )
+    assert (
+        "Soil is wet"
+        in Director(two.engine, occasion=Occasion(schedule="soil")).question(state, "x")[1].content
+    )
+    assert (
+        "Soil is wet"
+        not in Director(two.engine, occasion=Occasion(schedule="parts")).question(state, "x")[1].content
+    )
 
 
 def test_what_one_did_and_left_open_is_not_listed_for_the_other(two):
@@ -110,15 +119,15 @@ def test_a_rare_schedule_keeps_its_runs_beside_a_frequent_one(two):
     run(two, "soil", work=lambda _: "Measured 7 beds.")
     for _ in range(RECENT_RUNS + 3):
         run(two, "parts")
-    past = Director(two.engine, schedule="soil").past()
+    past = Director(two.engine, occasion=Occasion(schedule="soil")).past()
     assert [one.summary for one in past.runs] == ["Measured 7 beds."]
-    assert len(Director(two.engine, schedule="parts").past().runs) == RECENT_RUNS
+    assert len(Director(two.engine, occasion=Occasion(schedule="parts")).past().runs) == RECENT_RUNS
 
 
 def test_the_prompt_states_the_due_time_in_the_zone_of_the_schedule(two):
     prompt = run(two, "soil", "2026-03-02T02:30:00.000000Z")
     assert "This run is due Sunday 2026-03-01 21:30 (America/New_York)." in prompt
-    director = Director(two.engine, schedule="soil", due="2026-03-02T02:30:00.000000Z")
+    director = Director(two.engine, occasion=Occasion(schedule="soil", due="2026-03-02T02:30:00.000000Z"))
     past = msgspec.structs.replace(director.past(), at="2026-03-02T02:31:00.000000Z")
     assert fields.resolve(fields.parse("today"), past) == "2026-03-01"
     assert fields.resolve(fields.parse("due"), past) == "Sunday 2026-03-01 21:30 (America/New_York)"
@@ -129,8 +138,16 @@ def test_a_task_that_is_set_again_adds_nothing_and_another_one_replaces_it(two):
     assert len(events(two, UserMessageSent)) == 2
     run(two, "soil")
     schedules.add(two, msgspec.structs.replace(SOIL, task="Count the snails. Never step on one."))
-    assert Director(two.engine, schedule="soil").decide().why.startswith("user_instructions_changed")
-    assert not Director(two.engine, schedule="parts").decide().why.startswith("user_instructions_changed")
+    assert (
+        Director(two.engine, occasion=Occasion(schedule="soil"))
+        .decide()
+        .why.startswith("user_instructions_changed")
+    )
+    assert (
+        not Director(two.engine, occasion=Occasion(schedule="parts"))
+        .decide()
+        .why.startswith("user_instructions_changed")
+    )
     prompt = run(two, "soil")
     assert "Count the snails" in prompt
     assert "Never step on one" in prompt
@@ -170,14 +187,16 @@ def test_a_replay_gives_the_same_state_and_decisions(two, lexical):
     run(two, "soil", model=Down())
     run(two, "parts")
     digest = two.status().digest
-    decisions = [Director(two.engine, schedule=one).decide() for one in ("soil", "parts")]
+    decisions = [Director(two.engine, occasion=Occasion(schedule=one)).decide() for one in ("soil", "parts")]
     assert [one.direct for one in decisions] == [True, False]
     root = two.root
     two.close()
     shutil.rmtree(root / ".agentx")
     with Workspace.open(root, settings=lexical) as again:
         assert again.status().digest == digest
-        assert [Director(again.engine, schedule=one).decide() for one in ("soil", "parts")] == decisions
+        assert [
+            Director(again.engine, occasion=Occasion(schedule=one)).decide() for one in ("soil", "parts")
+        ] == decisions
 
 
 def test_the_scheduler_gives_each_due_time_its_own_prompt(two):
