@@ -302,6 +302,25 @@ def test_a_function_with_an_idempotency_key_is_called_again_with_the_same_key(ws
     assert unknown(ws.engine) == []
 
 
+@pytest.mark.parametrize(
+    ("window", "asked"), [("once", [True, True]), ("day", [True, False]), ("due", [True, False])]
+)
+def test_a_prompt_names_an_act_without_result_as_long_as_its_window_is_open(ws, window, asked):
+    def cut_off(patient: str) -> str:
+        raise KeyboardInterrupt
+
+    ws.record(Draft(data=ScheduleSet(id="s", cron="0 8 * * *", task="Send.", directed=True), actor="user"))
+    declared = {"send": act(cut_off, key=["patient"], window=window)}
+    send = Function("f", lambda one: one.tools.call("send", {"patient": "Ann"}).output)
+    first, second = "2030-03-02T08:00:00.000000Z", "2030-03-03T08:00:00.000000Z"
+    with pytest.raises(KeyboardInterrupt):
+        run_directed(ws.engine, send, declared, due=DueTime("s", first))
+    idle = Function("f", lambda one: "")
+    again = run_directed(ws.engine, idle, declared, due=DueTime("s", first, resumes="r-1"))
+    later = run_directed(ws.engine, idle, declared, due=DueTime("s", second))
+    assert ["Nobody knows whether" in one.prompt for one in (again, later)] == asked
+
+
 def test_of_two_processes_one_does_it(ws):
     declared = {"send": act(lambda patient: "sent", key=["patient"])}
     tools = [FunctionTools(ws.engine, declared, run=f"r-{number}") for number in (1, 2)]
