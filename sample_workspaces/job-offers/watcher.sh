@@ -3,16 +3,17 @@
 #
 #   watcher.sh DIRECTORY < PROMPT
 #
-# Its memory is the command `agentx done`: status 0 where the offer is new, 3 where it was printed before.
+# Its memory is the command `agentx done`. With --check the status is 0 for what is new, 3 for what was done.
 
 prompt=$(cat)
 tab=$(printf '\t')
 
 while IFS="$tab" read -r number company title starts; do
     case $prompt in *"Nothing from $company"*) continue ;; esac
-    agentx done offer "company=$company" "title=$title" "starts=$starts" > /dev/null
+    set -- "company=$company" "title=$title" "starts=$starts"
+    agentx done --check offer "$@" > /dev/null
     case $? in
-        0) echo "$company: $title, from $starts (no. $number)" ;;
+        0) echo "$company: $title, from $starts (no. $number)" && agentx done offer "$@" > /dev/null || exit 1 ;;
         3) ;;
         *) exit 1 ;;
     esac
