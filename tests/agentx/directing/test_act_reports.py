@@ -192,6 +192,15 @@ def test_what_outlives_the_run_cannot_report_to_it(ws, tmp_path):
     assert acts(ws) == []
 
 
+def test_of_many_processes_that_report_the_same_act_at_once_one_is_the_first(ws):
+    code = (
+        "cat >/dev/null; for n in 1 2 3 4 5 6 7 8; do (agentx done offer 5 >/dev/null; echo $?) & done; wait"
+    )
+    run = run_directed(ws.engine, shell(code))
+    assert sorted(run.outcome.summary.split()) == ["0", *["3"] * 7]
+    assert acts(ws) == [("offer", {"id": 5}, "r-1")]
+
+
 def test_all_that_a_program_prints_is_kept(ws):
     run_directed(ws.engine, shell("cat >/dev/null; seq 200000"))
     (said,) = [event.data for event in ws.events() if isinstance(event.data, AgentMessageSent)]
