@@ -136,6 +136,13 @@ def test_a_call_of_which_a_part_was_done_is_answered_with_that_part_and_advice(w
     assert "The rest" not in wholly
 
 
+def test_a_refused_repeat_is_described_as_one_and_gives_no_commit_its_subject(world):
+    world.run(world.function(key=PAIR), ("send", ANN), ("send", ANN))
+    *_, repeat = (one for one in world.ws.events() if isinstance(one.data, ToolCallExecuted))
+    assert repeat.describe().startswith("Deny send: Already done: send patient=")
+    assert not [info for info in world.ws.engine.git.repo.log() if info.subject.startswith("Deny")]
+
+
 def test_a_failed_act_may_be_done_again(world):
     functions = world.function(key=PAIR, fails=[1])
     assert world.statuses(functions, ANN, ANN, ANN) == ["FAILED", "SUCCEEDED", "DENIED"]
