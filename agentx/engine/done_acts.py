@@ -20,7 +20,7 @@ from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.directing import acts
 from agentx.synthesis.state.state import PendingCall, State
 
-VERSION = 1
+VERSION = 3
 """Increase it if the same events would be read differently; a cache with another version is ignored."""
 
 KEY_BYTES = 1_000

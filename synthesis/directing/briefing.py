@@ -7,6 +7,7 @@ left out of them for length is stated.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
 from agentx.storage.events.types import Event
@@ -46,11 +47,11 @@ words are cut shorter."""
 WHOLE_CHARACTERS = 20_000
 """Maximum length of the mission and of the demands; the oldest are left out, which is stated."""
 
-PROMPT_CHARACTERS = 8_000
+PROMPT_CHARACTERS = 4_000
 """Characters shown of the last prompt: its beginning and its end."""
 
-SAMPLE_CHARACTERS = 600
-"""Characters shown of a tool's output, and four times as many of its schema."""
+SAMPLE_CHARACTERS = 300
+"""Characters shown of a tool's output, and eight times as many of its schema."""
 
 TEXT_ONLY = (
     "A program that reads the prompt as text and prints its result. It has no tools and cannot call any: "
@@ -159,9 +160,16 @@ def _within(items: Iterable[MemoryItem]) -> list[str]:
     return [f"({more:,} older ones are left out here for length.)", *kept] if more else kept
 
 
+def _untitled(schema: Any) -> Any:
+    """Return a schema without the titles that only repeat its names."""
+    if isinstance(schema, dict):
+        return {key: _untitled(one) for key, one in schema.items() if (key, type(one)) != ("title", str)}
+    return [_untitled(one) for one in schema] if isinstance(schema, list) else schema
+
+
 def _tool(tool: ToolSchema) -> str:
-    schema = json.dumps(tool.parameters, ensure_ascii=False)
-    return f"{tool.name}: {one_line(tool.description)} Arguments: {clip(schema, 4 * SAMPLE_CHARACTERS)}"
+    schema = json.dumps(_untitled(tool.parameters), ensure_ascii=False, separators=(",", ":"))
+    return f"{tool.name}: {one_line(tool.description)} Arguments: {clip(schema, 8 * SAMPLE_CHARACTERS)}"
 
 
 def _samples(past: Past) -> Iterator[str]:
@@ -194,7 +202,9 @@ def _directive(event: Event, past: Past) -> str:
                 2 * _WORDS,
             )
             served = [run for run in past.runs if run.directive == event.seq]
-            came = ", ".join(f"{run.run} {run.status}" for run in served[-SHOWN:]) or "no run yet"
+            others = [f"{run.run} {run.status}" for run in served if run.status != "COMPLETED"]
+            completed = len(served) - len(others)
+            came = ", ".join([f"{completed} completed", *others[-FAILED:]]) if served else "no run yet"
             return f"{about} Serves up to {issued.policy.valid_for_runs} runs; came of it: {came}."
         case DirectiveFailed() as failure:
             return shorten(f"{event.at[:16]}: you could not be asked: {failure.error}", _WORDS)

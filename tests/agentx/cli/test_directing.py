@@ -43,6 +43,30 @@ def test_where_nobody_can_carry_out_a_run_it_is_said_who_could_be_named(call, ro
     assert "model.name" in done.err
 
 
+def test_each_schedule_has_its_own_directive_and_its_fields_show_what_they_give_now(call, root):
+    call("-C", root, "config", "set", "director.executor", json.dumps(["sh", "-c", "cat"]))
+    for name, task in (("soil", "Measure the soil."), ("parts", "Order the parts.")):
+        call("-C", root, "schedule", "add", "0 7 * * *", task, "--id", name, "--directed")
+    assert "parts" not in call("-C", root, "agent", "direct", "--schedule", "soil", "--run").out.lower()
+    shown = call("-C", root, "agent", "direct", "--schedule", "soil")
+    assert "serves 1 of" in " ".join(shown.out.split())
+    assert 'summaries(runs=10) gives now: - "Carry this out now' in " ".join(shown.out.split())
+    assert "`--schedule` shows that of another schedule: parts." in shown.out
+    told = json.loads(call("-C", root, "agent", "direct", "--schedule", "soil", "--json").out)
+    assert told["schedule"] == "soil"
+    assert any("Measure the soil." in value for value in told["values"].values())
+    assert "there is no directive yet" in call("-C", root, "agent", "direct", "--schedule", "parts").out
+    refused = call("-C", root, "agent", "direct", "--schedule", "beds")
+    assert (refused.code, "there are: soil, parts" in refused.err) == (2, True)
+
+
+def test_without_a_schedule_the_only_directed_one_is_meant(call, root):
+    call("-C", root, "config", "set", "director.executor", json.dumps(["sh", "-c", "cat"]))
+    call("-C", root, "schedule", "add", "0 7 * * *", "Measure the soil.", "--id", "soil", "--directed")
+    assert "Measure the soil." in call("-C", root, "agent", "direct", "--run").out
+    assert "schedule soil" in " ".join(call("-C", root, "agent", "direct").out.split())
+
+
 SPEAKER = """
 import json, sys
 tools = [tool["name"] for tool in json.loads(sys.stdin.readline())["tools"]]
@@ -85,27 +109,3 @@ def test_tools_that_cannot_be_made_fail_the_due_run_with_the_reason(speaker, cal
         [carried] = carry_out_due(ws, datetime.now(UTC) + timedelta(minutes=2))
     assert carried.status == "FAILED"
     assert "tools.py cannot be imported" in carried.reason
-
-
-def test_each_schedule_has_its_own_directive_and_its_fields_show_what_they_give_now(call, root):
-    call("-C", root, "config", "set", "director.executor", json.dumps(["sh", "-c", "cat"]))
-    for name, task in (("soil", "Measure the soil."), ("parts", "Order the parts.")):
-        call("-C", root, "schedule", "add", "0 7 * * *", task, "--id", name, "--directed")
-    assert "parts" not in call("-C", root, "agent", "direct", "--schedule", "soil", "--run").out.lower()
-    shown = call("-C", root, "agent", "direct", "--schedule", "soil")
-    assert "serves 1 of" in " ".join(shown.out.split())
-    assert 'summaries(runs=10) gives now: - "Carry this out now' in " ".join(shown.out.split())
-    assert "`--schedule` shows that of another schedule: parts." in shown.out
-    told = json.loads(call("-C", root, "agent", "direct", "--schedule", "soil", "--json").out)
-    assert told["schedule"] == "soil"
-    assert "Measure the soil." in told["values"]["reported"]
-    assert "there is no directive yet" in call("-C", root, "agent", "direct", "--schedule", "parts").out
-    refused = call("-C", root, "agent", "direct", "--schedule", "beds")
-    assert (refused.code, "there are: soil, parts" in refused.err) == (2, True)
-
-
-def test_without_a_schedule_the_only_directed_one_is_meant(call, root):
-    call("-C", root, "config", "set", "director.executor", json.dumps(["sh", "-c", "cat"]))
-    call("-C", root, "schedule", "add", "0 7 * * *", "Measure the soil.", "--id", "soil", "--directed")
-    assert "Measure the soil." in call("-C", root, "agent", "direct", "--run").out
-    assert "schedule soil" in " ".join(call("-C", root, "agent", "direct").out.split())
