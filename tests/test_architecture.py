@@ -166,7 +166,7 @@ GATES = {"require", "require_commands", "require_item", "sandbox_policy", "trust
 
 UNGATED = {
     "agentx/cli/setup/doctor.py:_model": "the doctor looks at the model of a workspace that is trusted",
-    "agentx/cli/work/play.py:_play_runs": "a sample runs in a workspace that it has just made",
+    "agentx/cli/work/play.py:_program": "a sample runs in a workspace that it has just made",
 }
 """Functions that start something without asking themselves, and why."""
 

@@ -38,7 +38,7 @@ from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.directing import briefing, explaining, fields
-from agentx.synthesis.directing.acts import Declaration, Listed, Occasion
+from agentx.synthesis.directing.acts import WINDOWS, Declaration, Listed, Occasion
 from agentx.synthesis.directing.composer import compose
 from agentx.synthesis.directing.director_answer import Directive, read
 from agentx.synthesis.directing.field_check import checker
@@ -52,7 +52,7 @@ from agentx.synthesis.model.port import ChatMessage, ModelClient, ModelError, To
 from agentx.synthesis.model.structured import ask, prompt
 from agentx.synthesis.state.missions import seen_by
 from agentx.synthesis.state.schedule_items import concerns, of_schedule
-from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, State, is_instruction
+from agentx.synthesis.state.state import RECENT_INSTRUCTIONS, PendingCall, State, is_instruction
 
 ACTOR = "agent:director"
 DETERMINISTIC = "deterministic"
@@ -200,7 +200,8 @@ class Director:
                 values[name] = lookup if isinstance(lookup, str) else fields.answer(lookup, past)
             except UsageError as error:
                 raise fields.FieldUnresolved(name, str(error)) from error
-        held = hold_to(self._seen(self._engine.snapshot()))
+        state = self._seen(self._engine.snapshot())
+        held = hold_to(state, self._cut_off(state))
         shown = {
             name: str(value) if isinstance(lookups[name], str) else fields.shown(value)
             for name, value in values.items()
@@ -237,6 +238,16 @@ class Director:
     def _seen(self, state: State) -> State:
         """Return the state with the memory that concerns these runs."""
         return of_schedule(seen_by(state, self._agent), self._schedule)
+
+    def _cut_off(self, state: State) -> list[PendingCall]:
+        """Return the calls without a result whose acts could be done again now: their windows are open."""
+        now = stamp()
+        opened = {self._occasion.window(kind, now) for kind in WINDOWS}
+        return [
+            call
+            for call in unsettled(state)
+            if not (acts := self._engine.acts.begun_by(call)) or any(one.window in opened for one in acts)
+        ]
 
     def _times(self, past: Past) -> str:
         """Return the present and the due time of a schedule's run, for its executor."""
@@ -426,14 +437,14 @@ class Director:
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
 
-def hold_to(state: State) -> str:
+def hold_to(state: State, calls: Sequence[PendingCall]) -> str:
     """Return what the user demands and has ruled out, and the calls that were cut off, for an executor.
 
     Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a
     rule holds even where the directive is older.
     """
     demands = list(dict.fromkeys(rule(item) for item in state.active("constraint", "rejection")))
-    cut_off = [f"{call.tool}({arguments_of(call)})" for call in unsettled(state)][-CUT_OFF:]
+    cut_off = [f"{call.tool}({arguments_of(call)})" for call in calls][-CUT_OFF:]
     parts = (("Hold to this:", demands), (LOOK_FIRST, cut_off))
     return "\n\n".join(
         "\n".join([title, *(f"- {line}" for line in lines)]) for title, lines in parts if lines

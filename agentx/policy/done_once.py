@@ -44,12 +44,17 @@ _NAMED = 10
 class AlreadyDone(AgentXError):
     """Acts that were done before.
 
+    Args:
+        acts: Those that were done.
+        rest: Whether the call would do others, too.
+
     Attributes:
         seq: The event that did the first of them.
     """
 
-    def __init__(self, acts: Sequence[tuple[str, Event]]) -> None:
-        super().__init__(f"Already done: {_listed(acts)}.")
+    def __init__(self, acts: Sequence[tuple[str, Event]], *, rest: bool = False) -> None:
+        advice = " The rest was not done: make the call without these." if rest else ""
+        super().__init__(f"Already done: {_listed(acts)}.{advice}")
         self.seq = acts[0][1].seq
 
 
@@ -116,7 +121,7 @@ def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: st
     with engine.write_path.exclusive():
         done: list[tuple[str, Event]] = []
         unknown: list[tuple[str, Event]] = []
-        begun = _begun(engine, call_id)
+        begun, rest = _begun(engine, call_id), False
         for act in acts:
             before, _ = engine.acts.find(act.id)
             told = described(name, clean_value(act.key))
@@ -124,8 +129,10 @@ def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: st
                 done.append((told, before))
             elif act.id in begun and (asked := event_at(engine.log, begun[act.id].seq)) is not None:
                 unknown.append((told, asked))
+            else:
+                rest = True
         if done:
-            raise AlreadyDone(done)
+            raise AlreadyDone(done, rest=rest)
         if unknown:
             raise OutcomeUnknown(unknown)
 

@@ -275,9 +275,9 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
 
     def _line(self, _event: "Event", /) -> str:
         if self.status == "DENIED":
-            rules = ", ".join(self.denied_by) or "the settings"
+            rules = "" if self.repeats else f", against {', '.join(self.denied_by) or 'the settings'}"
             reason = shorten(self.output.text.removeprefix("Denied. "), WORDS)
-            return f"Deny {f'{self.tool} {self._target()}'.rstrip()}, against {rules}: {reason}"
+            return f"Deny {f'{self.tool} {self._target()}'.rstrip()}{rules}: {reason}"
         if self.tool == "move_file" and self.changes:
             return f"Move {self.arguments.get('path')} to {self.arguments.get('to')}"
         if self.changes:
@@ -300,7 +300,7 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
         if self.changes:
             return 8
         if self.status == "DENIED":
-            return 7
+            return 1 if self.repeats else 7
         return 5 if self.exit_code is not None else 2
 
 

@@ -268,7 +268,7 @@ class _Day:
                 self.runs[event.run] = began(event, run, self.runs.get(event.run))
             case RunEnded() as end:
                 self._end(event, end, before)
-            case ToolCallExecuted(status="FAILED" | "DENIED") as call:
+            case ToolCallExecuted(status="FAILED" | "DENIED", repeats=0) as call:
                 what, why = f"{call.tool} {call.status}", shorten(one_line(call.output.text), _WORDS)
                 times = self.tools[what].times + 1 if what in self.tools else 1
                 self.tools[what] = AuditedFailure(at=event.at, what=what, why=why, times=times)

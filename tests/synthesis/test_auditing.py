@@ -221,3 +221,9 @@ def test_a_silenced_test_is_to_be_run_again():
     silenced = HotIssueDetail("pytest", "tests/test_a.py::test_b", silenced="skipped")
     told = audit(history((SINCE, "", added(item("h-1", "hot_issue", detail=silenced)))), SINCE, "/news")
     assert [todo.text for todo in told.todo] == ["Run tests/test_a.py::test_b again."]
+
+
+def test_a_repeat_that_was_refused_is_not_a_failure():
+    calls = [ToolCallExecuted(call_id=f"c-{n}", tool="send", status="DENIED", repeats=n) for n in (0, 1)]
+    told = audit(history(*((TODAY, "r-1", call) for call in calls)), SINCE)
+    assert [(one.what, one.times) for one in told.failed] == [("send DENIED", 1)]

@@ -10,12 +10,15 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import msgspec
 import typer
 from rich.text import Text
 
+from agentx.agents.turn import DueTime
 from agentx.cli.app import execute
 from agentx.cli.setup.config import flat
 from agentx.cli.terminal import Terminal, counted, facts, panel, table
@@ -33,11 +36,13 @@ from agentx.cli.work.samples import (
 )
 from agentx.cognition.agent import Answer, CognitiveAgent
 from agentx.directing.directed_runs import DirectedRun, run_directed
-from agentx.directing.executors import Command
+from agentx.directing.executors import Command, outside_environ
+from agentx.storage.clock import stamp
 from agentx.storage.events.types import AgentMessageSent, ContextProvided, Draft, UserMessageSent
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.items import FlowDetail, MemoryItem, checks_of
 from agentx.synthesis.model.open import SCRIPT
+from agentx.synthesis.scheduling.schedule_times import times
 from agentx.synthesis.state.flows import told
 from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
@@ -57,6 +62,9 @@ _COMMITS = 40
 
 _WHOLE_LOG = 10_000_000
 """A token budget that fits any log."""
+
+_INTERRUPTED = 130
+"""Exit status of an interrupted run, as of the command."""
 
 _ANSWER_CHARACTERS = 150
 """Characters shown of an answer."""
@@ -245,24 +253,61 @@ def _play_runs(terminal: Terminal, sample: Sample, step: StoryStep, root: Path) 
     """Direct and carry out the runs of a step, until one does not complete.
 
     Returns:
-        Exit status: 0 if all runs completed, otherwise 1.
+        Exit status: 0 if all runs completed, 1 if one did not, 130 if one was interrupted and the story
+        expects it.
 
     Raises:
-        SampleInvalid: The tools cannot be imported, or there are none.
+        KeyboardInterrupt: A run was interrupted, and the story does not expect it.
+        SampleInvalid: The tools cannot be imported, or there are none, or the schedule does not exist.
     """
-    assert sample.directed is not None  # validated: a sample with such a step has it
-    folder, world = Path(sample.folder).resolve(), _world(root)
-    program = Command((sys.executable, "-I", str(folder / sample.directed.executor)), "jsonl")
-    code = load_code(folder / sample.directed.tools, "tools")
+    directed, folder, world = sample.directed, Path(sample.folder).resolve(), _world(root)
+    assert directed is not None  # validated: a sample with such a step has it
+    program = _program(terminal, directed, folder, root)
+    code = load_code(folder / directed.tools, "tools")
     for _ in range(step.direct):
         with Workspace.open(root, settings=terminal.settings) as ws:
             number = ws.state.counts.get("RunStarted", 0) + 1
-            made = run_directed(ws.engine, program, code.tools(world, number))
+            due, run = _next_run(ws, directed, number)
+            try:
+                made = run_directed(ws.engine, program, code.tools(world, run), due=due)
+            except KeyboardInterrupt:
+                if step.ends != _INTERRUPTED:
+                    raise
+                return _INTERRUPTED
         assert made is not None  # None only for a due time that was already run
         _show_run(terminal, number, made)
         if made.outcome.status != "COMPLETED":
             return 1
     return 0
+
+
+def _next_run(ws: Workspace, directed: Directed, number: int) -> tuple[DueTime, int | datetime]:
+    """Return the due time of the next run, and what its tools are given: that time, or without one a number.
+
+    Raises:
+        SampleInvalid: No step has added the schedule.
+    """
+    if directed.since is None:
+        return DueTime(), number
+    state = ws.state
+    known, last = state.schedules.get(directed.schedule), state.last_run
+    if known is None:
+        raise SampleInvalid(f"No step has added the schedule {directed.schedule!r}.")
+    if last is not None and last.status == "INTERRUPTED":
+        due = DueTime(directed.schedule, last.due, resumes=last.run)
+    else:
+        after = datetime.fromisoformat(known.settled) if known.settled else directed.since
+        due = DueTime(directed.schedule, stamp(next(times(known.rule, after))))
+    return due, datetime.fromisoformat(due.at).astimezone(ZoneInfo(known.rule.zone))
+
+
+def _program(terminal: Terminal, directed: Directed, folder: Path, root: Path) -> Command:
+    """Return the executor of a workspace."""
+    path = folder / directed.executor
+    words = (*(("sh",) if path.suffix == ".sh" else (sys.executable, "-I")), str(path))
+    if directed.speaks == "text":
+        return Command((*words, str(_world(root))), "text", outside_environ(terminal.settings.environ, root))
+    return Command(words, "jsonl")
 
 
 def _compared(directed: Directed, folder: Path, ws: Workspace) -> list[TableRow]:

@@ -24,11 +24,14 @@ A sample is a directory ``sample_workspaces/NAME`` with a ``sample.toml``. Each 
     talk = "conversation.jsonl"                   # one message per line, with the expected content of answers
 
     [directed]                                    # who carries out directed runs
-    executor = "reader.py"                        # a program that speaks JSON Lines
+    executor = "reader.py"                        # a program
     tools = "newsroom.py"                         # defines `tools(world, run)`: functions by name
     compare = "compare.py"                        # defines `compare(ws, world)`: rows of the final table
+    speaks = "jsonl"                              # or "text"
+    schedule = "news"                             # each run is one of its due times, after a made-up moment
+    since = 2026-03-02T00:00:00Z
 
-    [[steps]]                                     # the clock starts runs, one after the other
+    [[steps]]                                     # runs start, one after the other
     direct = 29
 """
 
@@ -38,6 +41,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, TypeVar
@@ -111,19 +115,35 @@ class StoryStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Directed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who carries out directed runs: Python files, relative to the sample.
+    """Who carries out directed runs: files relative to the sample, and when.
 
     Attributes:
-        executor: A program that speaks JSON Lines.
+        executor: A Python program, or with the ending ``.sh`` a shell script.
         tools: Its function ``tools(world, run)`` returns the tools of a run: functions by name. ``world`` is
-            a directory that persists between runs, ``run`` the number of the run.
+            a directory that persists between runs; ``run`` is the number of the run or, with a schedule, its
+            due time in the schedule's time zone.
         compare: Its function ``compare(ws, world)`` returns the rows of a table that ends the story; empty
             for none.
+        speaks: ``jsonl``, or ``text``: a program that calls no tools, and has ``world`` as its argument.
+        schedule: A schedule whose due times are the runs, one after the other; a step adds it before.
+        since: The moment behind which the first due time is taken. The clock is made up.
     """
 
     executor: str
     tools: str
     compare: str = ""
+    speaks: Literal["jsonl", "text"] = "jsonl"
+    schedule: str = ""
+    since: datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Reject a schedule without a beginning, and a beginning without a schedule.
+
+        Raises:
+            ValueError: The section is invalid; the message names the reason.
+        """
+        if bool(self.schedule) != (self.since is not None and self.since.tzinfo is not None):
+            raise ValueError("`schedule` and `since`, a time with its offset, go together")
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -156,7 +176,8 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def files(self) -> list[str]:
         """The files and directories that the sample names."""
-        directed = msgspec.structs.astuple(self.directed) if self.directed else ()
+        code = self.directed
+        directed = (code.executor, code.tools, code.compare) if code else ()
         return [name for name in (self.start, *directed, *(step.file for step in self.steps)) if name]
 
 

@@ -221,6 +221,9 @@ def test_a_sample_that_is_none_is_named(call, sample, tmp_path):
         SAMPLE + "[[steps]]\ndirect = 3",
         SAMPLE + DIRECTED.replace("3", "-1"),
         SAMPLE + DIRECTED.replace("turns", "lost"),
+        SAMPLE + DIRECTED.replace("[[", "schedule = 'x'\n[["),
+        SAMPLE + DIRECTED.replace("[[", "since = 2026-03-02T00:00:00Z\n[["),
+        SAMPLE + DIRECTED.replace("[[", "schedule = 'x'\nsince = 2026-03-02T00:00:00\n[["),
     ],
 )
 def test_a_sample_that_is_not_well_formed_is_one_sentence(call, sample, text):
@@ -229,6 +232,15 @@ def test_a_sample_that_is_not_well_formed_is_one_sentence(call, sample, text):
     assert done.code == 2, done
     assert "sample.toml" in done.err
     assert done.err.count("\n") == 1
+
+
+def test_a_schedule_that_no_step_adds_is_named(call, sample):
+    code = 'tools = "t.py"\nschedule = "x"\nsince = 2026-03-02T00:00:00Z'
+    folder = sample('title = "x"' + DIRECTED.replace('tools = "turns.jsonl"', code))
+    (folder / "t.py").write_text("def tools(world, run): return {}\n")
+    done = call("run", "--sample", "report")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "No step has added the schedule 'x'" in done.err
 
 
 LONGER = (

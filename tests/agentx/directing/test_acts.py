@@ -127,6 +127,22 @@ def test_each_entry_of_a_list_may_be_an_act_by_itself(world):
     ) == ["SUCCEEDED", "DENIED", "SUCCEEDED"]
 
 
+def test_a_call_of_which_a_part_was_done_is_answered_with_that_part_and_advice(world):
+    functions = world.function(key=["titles[]"])
+    calls = [("send", {"patient": "A", "titles": titles}) for titles in (["x"], ["x", "y"], ["x"])]
+    _, (_, partly), (_, wholly) = world.run(functions, *calls)
+    assert 'titles="x"' in partly
+    assert "The rest was not done: make the call without these." in partly
+    assert "The rest" not in wholly
+
+
+def test_a_refused_repeat_is_described_as_one_and_gives_no_commit_its_subject(world):
+    world.run(world.function(key=PAIR), ("send", ANN), ("send", ANN))
+    *_, repeat = (one for one in world.ws.events() if isinstance(one.data, ToolCallExecuted))
+    assert repeat.describe().startswith("Deny send: Already done: send patient=")
+    assert not [info for info in world.ws.engine.git.repo.log() if info.subject.startswith("Deny")]
+
+
 def test_a_failed_act_may_be_done_again(world):
     functions = world.function(key=PAIR, fails=[1])
     assert world.statuses(functions, ANN, ANN, ANN) == ["FAILED", "SUCCEEDED", "DENIED"]
@@ -291,6 +307,25 @@ def test_a_function_with_an_idempotency_key_is_called_again_with_the_same_key(ws
     assert made.stdout.splitlines() == ["SUCCEEDED sent"] * 2
     assert sent[0] == sent[1]
     assert unknown(ws.engine) == []
+
+
+@pytest.mark.parametrize(
+    ("window", "asked"), [("once", [True, True]), ("day", [True, False]), ("due", [True, False])]
+)
+def test_a_prompt_names_an_act_without_result_as_long_as_its_window_is_open(ws, window, asked):
+    def cut_off(patient: str) -> str:
+        raise KeyboardInterrupt
+
+    ws.record(Draft(data=ScheduleSet(id="s", cron="0 8 * * *", task="Send.", directed=True), actor="user"))
+    declared = {"send": act(cut_off, key=["patient"], window=window)}
+    send = Function("f", lambda one: one.tools.call("send", {"patient": "Ann"}).output)
+    first, second = "2030-03-02T08:00:00.000000Z", "2030-03-03T08:00:00.000000Z"
+    with pytest.raises(KeyboardInterrupt):
+        run_directed(ws.engine, send, declared, due=DueTime("s", first))
+    idle = Function("f", lambda one: "")
+    again = run_directed(ws.engine, idle, declared, due=DueTime("s", first, resumes="r-1"))
+    later = run_directed(ws.engine, idle, declared, due=DueTime("s", second))
+    assert ["Nobody knows whether" in one.prompt for one in (again, later)] == asked
 
 
 def test_of_two_processes_one_does_it(ws):
