@@ -74,7 +74,10 @@ def with_outdated(engine: Engine, state: State, found: Recognition, message: Mes
     known = [
         Known(item.id, item.text, item.evidence[0].seq, over=not is_true(item, state.at))
         for item in state.items.values()
-        if sort_of(item) in ("knowledge", "episode") and item.evidence and said_by(item.links) == by
+        if sort_of(item) in ("knowledge", "episode")
+        and item.evidence
+        and item.evidence[0].seq < message.seq
+        and said_by(item.links) == by
     ]
 
     def like(one: str, other: str) -> float | None:

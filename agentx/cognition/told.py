@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition.evidence import Sentence
+from agentx.synthesis.cognition.recognizer import asks
 from agentx.synthesis.facts.validity import chain_of, is_true
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.memory.items import MemoryItem, sort_of
@@ -38,10 +39,11 @@ def _is_told(item: MemoryItem) -> bool:
 
 def _sentences(found: list[MemoryItem]) -> list[tuple[MemoryItem, str]]:
     """Return the sentences of the memories of one message, in the order in which they were told."""
-    each: dict[str, tuple[int, MemoryItem]] = {}
+    each: dict[str, tuple[int, str, MemoryItem]] = {}
     for item in found:
         for span in sentences(item.text):
             text = one_line(item.text[span.start : span.end])
-            each.setdefault(text, (item.evidence[0].start + span.start, item))
-    ordered = sorted(each.items(), key=lambda one: one[1][0])
-    return [(item, text) for text, (_, item) in ordered]
+            if not asks(text):  # a rule may have been taken from a question
+                each.setdefault(text.casefold(), (item.evidence[0].start + span.start, text, item))
+    parts = (one for said, one in each.items() if not any(said in other and said != other for other in each))
+    return [(item, text) for _, text, item in sorted(parts, key=lambda one: one[0])]

@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.storage.index.analysis import analyse
 from agentx.storage.index.port import Vector
-from agentx.synthesis.language.values import Wanted, fit, names, values, wanted
+from agentx.synthesis.language.values import Wanted, names, values, wanted
 from agentx.synthesis.language.verbs import base_of
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary, words_of
 
@@ -35,7 +35,7 @@ common words."""
 FAINT = 0.4
 """A message with less than this share of the best score is left out."""
 
-LEAST, SURE = 0.7, 1.1
+LEAST, SURE = 0.6, 1.1
 """Minimum score of the best message, time aside, for an answer, and for one without reserve."""
 
 LEAST_WORDS, SURE_WORDS = 0.3, 0.8
@@ -206,7 +206,7 @@ def answering(
     best = sorted(messages, key=lambda one: -one.rank)[:MOST_MESSAGES]
     score = max((one.score for one in best), default=0.0)
     least, sure = (LEAST, SURE) if question.text in vectors else (LEAST_WORDS, SURE_WORDS)
-    if score < least or not any(fit(question.wanted, one.text, question.text) for one in best):
+    if score < least:
         return []
     kept: list[_Message] = []
     for one in sorted(best, key=lambda one: -one.best.order):

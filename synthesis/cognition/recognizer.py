@@ -38,12 +38,13 @@ _AUXILIARY = (
     r"(?:do|does|did|is|are|am|was|were|can|could|will|would|should|shall|has|have|had|may|might)(?:n['’]?t)?"
 )
 _QUESTION = re.compile(
-    r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|who['’]s"
-    r"|what(?! (?:an?|i|we|you|he|she|it|they)\b)|which(?! (?:is|was|means|reminds)\b)"
-    r"|(?:when|where|why|how)(?:['’]s| (?:come"
+    r"^(?:(?:so|and|but|well|ok(?:ay)?|hey|hi|please)[,\s]+)*(?:who|whom|whose|who['’]?s"
+    r"|what['’]?s|what(?! (?:an?|i|we|you|he|she|it|they)\b)|which(?! (?:is|was|means|reminds)\b)"
+    r"|(?:when|where|why|how)(?:['’]?s| (?:come"
     rf"|(?:(?:much|many|old|long|far|often|big|\w+ly)\b[\w ]{{0,30}}?)?{_AUXILIARY}))"
-    rf"|{_AUXILIARY}\s+"
-    r"(?:i|you|we|he|she|it|they|this|that|there|the|my|your|our|anyone|anybody|[A-Z]\w+)"
+    rf"|(?!ha[ds]|have){_AUXILIARY}\s+"
+    r"(?:i|you|we|he|she|it|they|this|that|there|the|my|your|our|anyone|anybody|(?-i:[A-Z])\w+)"
+    r"|(?:have|has|had)(?:n['’]t)?\s+(?:i|you|we|he|she|it|they)"  # "Had the boiler mended" tells
     r"|(?:tell|remind) me(?! to\b)|do you (?:know|remember)|list|show me|any idea"
     r"|summari[sz]e|explain|describe|recap|give me|write|draft|find|look up|compare|help me"
     r"|suggest|recommend)\b",
@@ -132,9 +133,12 @@ def input_type(text: str, *, answered: bool) -> InputType:
     plain = text.strip()
     if answered and (_BLAME.match(plain) or (_praises(plain) and "?" not in plain)):
         return "feedback"
-    if plain.endswith("?") or _QUESTION.match(plain):
-        return "question"
-    return "statement"
+    return "question" if asks(plain) else "statement"
+
+
+def asks(text: str) -> bool:
+    """Return whether a text asks for something, by its form."""
+    return text.endswith("?") or bool(_QUESTION.match(text))
 
 
 def reward(text: str) -> float:
@@ -202,7 +206,7 @@ def extract(text: str) -> tuple[Extracted, ...]:
 
 def _states(sentence: str) -> bool:
     fact = sentence[_introduction(sentence) :]
-    if fact.endswith("?") or _QUESTION.match(fact) or _judges(sentence):
+    if asks(fact) or _judges(sentence):
         return False
     return not _POLITE.match(fact) and len(content_words(fact)) >= _FEWEST_WORDS
 
