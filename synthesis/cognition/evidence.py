@@ -15,7 +15,7 @@ import msgspec
 
 from agentx.storage.index.analysis import analyse
 from agentx.storage.index.port import Vector
-from agentx.synthesis.language.values import Wanted, names, values, wanted
+from agentx.synthesis.language.values import Wanted, fit, names, values, wanted
 from agentx.synthesis.language.verbs import base_of
 from agentx.synthesis.language.words import STOP_WORDS, vocabulary, words_of
 
@@ -26,7 +26,7 @@ MOST_MESSAGES = 4
 """Maximum number of messages for an answer, before those that a later one replaces are left out."""
 
 SHARED, NEWER = 0.3, 0.5
-"""Weights of the shared words, and of time: 0 for the oldest message, 1 for the latest. Each cosine weighs 1."""
+"""Weights of the shared words, and of time: 0 for the oldest message, 1 for the latest. A cosine weighs 1."""
 
 ALIKE, ALIKE_WORDS = 0.35, 0.3
 """The later of two messages replaces the earlier one from this cosine, or without vectors from this share of
@@ -73,7 +73,8 @@ class Evidence(msgspec.Struct, frozen=True):
         text: Its sentences, as many as there is room for, the best one among them.
         memory: Id of the memory of the best one.
         support: How well it supports an answer, from 0 to 1.
-        sure: Whether the best message is near enough to the question for an answer without reserve.
+        sure: Whether an answer needs no reserve: the best message is near enough to the question, and has a
+            value of the type asked for.
     """
 
     text: str
@@ -210,9 +211,13 @@ def answering(
         return []
     kept: list[_Message] = []
     for one in sorted(best, key=lambda one: -one.best.order):
-        if one.score >= FAINT * score and (past or not any(one.alike(later, vectors) for later in kept)):
+        named = question.anchors & one.words
+        # What is told of Hannah does not replace what is told of Dennis
+        newer = [later for later in kept if named <= later.words and one.alike(later, vectors)]
+        if one.score >= FAINT * score and (past or not newer):
             kept.append(one)
-    return [one.evidence(sure=score >= sure) for one in reversed(kept)]
+    fits = any(fit(question.wanted, one.text, question.text) for one in kept)
+    return [one.evidence(sure=fits and score >= sure) for one in reversed(kept)]
 
 
 def _messages(told: Sequence[Sentence]) -> list[_Message]:

@@ -148,7 +148,7 @@ def claims(sentence: str) -> tuple[Claim, ...]:
     """Return the values of a sentence that may be those of a fact; cached, as memories recur.
 
     >>> [(one.key, one.kind) for one in claims("They pay 8,400 euros a month since May.")]
-    [('8400', 'amount')]
+    [('8400', 'amount month')]
     """
     found = [
         Claim(sentence, value, kind, _segment(sentence, value))
