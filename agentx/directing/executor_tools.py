@@ -110,7 +110,7 @@ class Hands:
                 value, notes=tuple(note.partition(". ")[0] for note in value.notes)
             )
         if value is not None:
-            return clean(str(value.render()))
+            return "\n".join(filter(None, (clean(str(value.render())), result.left_out)))
         if result.approval_needed:
             return "Denied. This call is waiting for approval."
         if not result.denied_by:

@@ -105,36 +105,74 @@ def acts_of(
     return tuple(found.values())
 
 
-def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "") -> None:
-    """Refuse a call whose act was done, or was begun and has no result.
+class Standing(msgspec.Struct, frozen=True):
+    """What is known of the acts of a call, each with the event that did or announced it.
+
+    Attributes:
+        name: Name of the tool or act.
+        done: Those that were done.
+        unknown: Those that were begun and have no result.
+        new: The others.
+    """
+
+    name: str
+    done: tuple[tuple[Act, Event], ...]
+    unknown: tuple[tuple[Act, Event], ...]
+    new: tuple[Act, ...]
+
+    def refuse(self) -> None:
+        """Refuse all of them if one was done, or was begun and has no result.
+
+        Raises:
+            AlreadyDone: One of the acts was done.
+            OutcomeUnknown: One of them was begun, and has no result.
+        """
+        if self.done and (self.new or not self.unknown):
+            raise AlreadyDone(self._told(self.done), rest=bool(self.new))
+        if self.unknown:
+            raise OutcomeUnknown(self._told(self.unknown))
+
+    @property
+    def left_out(self) -> str:
+        """What a call leaves out that does the new ones only; empty for nothing."""
+        parts = (
+            (self.done, "Left out, done already: {}."),
+            (self.unknown, "Left out, begun before and without a result: {}. The user is asked."),
+        )
+        return " ".join(words.format(_listed(self._told(acts))) for acts, words in parts if acts)
+
+    def _told(self, acts: Sequence[tuple[Act, Event]]) -> list[tuple[str, Event]]:
+        return [(described(self.name, clean_value(act.key)), event) for act, event in acts]
+
+
+def standing(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "") -> Standing:
+    """Return which acts were done, and which were begun and have no result.
 
     Args:
         engine: The workspace.
         name: Name of the tool or act.
-        acts: What the call does.
+        acts: What a call does.
         call_id: The call itself, which may be announced already.
-
-    Raises:
-        AlreadyDone: One of the acts was done.
-        OutcomeUnknown: One of them was begun, and has no result.
     """
     with engine.write_path.exclusive():
-        done: list[tuple[str, Event]] = []
-        unknown: list[tuple[str, Event]] = []
-        begun, rest = _begun(engine, call_id), False
+        done: list[tuple[Act, Event]] = []
+        unknown: list[tuple[Act, Event]] = []
+        new: list[Act] = []
+        begun = _begun(engine, call_id)
         for act in acts:
             before, _ = engine.acts.find(act.id)
-            told = described(name, clean_value(act.key))
             if before is not None:
-                done.append((told, before))
+                done.append((act, before))
             elif act.id in begun and (asked := event_at(engine.log, begun[act.id].seq)) is not None:
-                unknown.append((told, asked))
+                unknown.append((act, asked))
             else:
-                rest = True
-        if done:
-            raise AlreadyDone(done, rest=rest)
-        if unknown:
-            raise OutcomeUnknown(unknown)
+                new.append(act)
+        return Standing(name, tuple(done), tuple(unknown), tuple(new))
+
+
+def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "") -> None:
+    """Refuse a call whose act was done, or was begun and has no result; see :meth:`Standing.refuse`."""
+    standing(engine, name, acts, call_id=call_id).refuse()
 
 
 def _begun(engine: Engine, call_id: str) -> dict[str, PendingCall]:
@@ -245,6 +283,8 @@ def report(
 ) -> tuple[Event, ...]:
     """Record that an act was done, as a program or the user says; it is durable on return.
 
+    Of several, those that are not on record yet are recorded.
+
     Args:
         engine: The workspace.
         name: Name of the act; ``[director.acts.NAME]`` of ``agentx.toml`` may declare it.
@@ -258,13 +298,24 @@ def report(
         UsageError: The act is declared, and the key lacks one of its values.
     """
     with engine.write_path.exclusive():
-        acts = acts_of(name, known(engine, name), key, occasion)
-        if not acts:
-            raise UsageError(f'{name} only looks (window = "never"), so there is nothing to report.')
-        refuse_repeat(engine, name, acts)
-        run = "" if Actor.parse(actor).is_user else occasion.run
-        events = engine.write_path.record(engine.acts.drafts(name, acts, actor=actor, run=run))
+        acts = _reported(engine, name, key, occasion)
+        found = standing(engine, name, acts)
+        drafts = engine.acts.drafts(name, found.new, actor=actor, run=_run_of(actor, occasion))
+        events = engine.write_path.record(drafts) if drafts else []
+        if found.unknown or not events:
+            msgspec.structs.replace(found, new=()).refuse()
     return tuple(events)
+
+
+def _reported(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion) -> tuple[Act, ...]:
+    acts = acts_of(name, known(engine, name), key, occasion)
+    if not acts:
+        raise UsageError(f'{name} only looks (window = "never"), so there is nothing to report.')
+    return acts
+
+
+def _run_of(actor: str, occasion: Occasion) -> str:
+    return "" if Actor.parse(actor).is_user else occasion.run
 
 
 def check(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion) -> None:

@@ -2,18 +2,19 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from pydantic import ValidationError
 
 from agentx.engine.engine import Engine
-from agentx.policy.done_once import acts_of, declared_in, refuse_repeat
+from agentx.policy.done_once import acts_of, declared_in, refuse_repeat, standing
 from agentx.policy.workspace_gates import Gates, Look
 from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value
-from agentx.synthesis.directing.acts import Declaration, Occasion
+from agentx.synthesis.directing.acts import Act, Declaration, Occasion, identity
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
 from agentx.tools.acts import declaration
@@ -43,7 +44,8 @@ class FunctionTools(ToolSet):
     outcome is unknown counts as that call, in whatever run it is retried. Without a declaration of the act
     (:func:`agentx.act`), that is one with the same arguments.
 
-    A function with a declaration does an act once in its window; a repeat is refused before it runs.
+    A function with a declaration does an act once in its window; a repeat is refused before it runs. If each
+    entry of a list is an act (``titles[]``), it runs with the entries that were not done.
 
     Args:
         engine: The workspace's engine.
@@ -105,7 +107,9 @@ class FunctionTools(ToolSet):
 
         def run(_tools: ToolSet, job: Job, **arguments: Any) -> Answered:
             if not self._only_looks(name):
-                key = self._announce(name, job, arguments)
+                with self.engine.write_path.exclusive():
+                    self._leave_out_since(job, arguments)
+                    key = self._announce(name, job, arguments)
                 if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
                     arguments[IDEMPOTENCY_KEY] = key
             elif IDEMPOTENCY_KEY in inspect.signature(function).parameters:
@@ -129,7 +133,7 @@ class FunctionTools(ToolSet):
         """Record the call before it runs, unless its act is refused as a repeat; return its key."""
         whole = json.dumps(clean_value(arguments), default=str)
         with self.engine.write_path.exclusive():
-            began = self._cut_off(name, whole, job)
+            began = self._cut_off(name, whole, job.acts)
             if began is not None:
                 # The same call: its result settles the earlier one, whose outcome was unknown.
                 job.call_id = began.call_id
@@ -140,8 +144,16 @@ class FunctionTools(ToolSet):
         self._announced.add(job.call_id)
         return key_of(began.run if began else self.run, job.call_id, name)
 
+    def _leave_out_since(self, job: Job, arguments: dict[str, Any]) -> None:
+        """Leave out what another process has done since the call was checked."""
+        if job.call_id in self.engine.log.state.pending:
+            return  # the user approved exactly this call
+        changed = self._leave_out(job)
+        checked = self.checked(job.tool, job.given) if changed else None
+        arguments.update({name: getattr(checked, name) for name in changed})
+
     def _look(self, job: Job, arguments: dict[str, Any]) -> Look:
-        """Refuse a repeat, then check the gate before the call.
+        """Refuse a repeat, or leave out what was done of several acts; then check the gate before the call.
 
         Raises:
             AlreadyDone: The act was done.
@@ -157,9 +169,53 @@ class FunctionTools(ToolSet):
             job.acts = acts_of(job.tool, declared, values, self._occasion)
         if job.acts:
             job.call_id = self._waiting(job) or job.call_id
-            began = self._cut_off(job.tool, "", job)
+            if job.call_id not in self.engine.log.state.pending:
+                arguments.update(self._leave_out(job))
+                job.call_id = self._waiting(job) or job.call_id
+            began = self._cut_off(job.tool, "", job.acts)
             refuse_repeat(self.engine, job.tool, job.acts, call_id=(began or job).call_id)
         return super()._look(job, arguments)
+
+    def _leave_out(self, job: Job) -> dict[str, Any]:
+        """Leave out of a call the entries of a list that were done, have no result, or are named twice.
+
+        Those of a call that was cut off and may be made again as the same call stay. A call that the function
+        does not take without the entries is left as it is.
+
+        Returns:
+            The argument that changes.
+        """
+        declared = self.declarations.get(job.tool)
+        if declared is None or not declared.each or not job.acts:
+            return {}
+        given = self.checked(job.tool, job.given).model_dump(mode="json", fallback=str)
+        named = len(declared.keys(job.tool, given))
+        found = standing(self.engine, job.tool, job.acts, call_id=job.call_id)
+        done = {act.id for act, _ in found.done}
+        undone = tuple(act for act in job.acts if act.id not in done)
+        if self._cut_off(job.tool, "", undone) is not None:
+            found = msgspec.structs.replace(found, unknown=(), new=undone)
+        wanted = {act.id for act in found.new}
+        if len(wanted) in (0, named):
+            return {}
+
+        def kept(key: dict[str, Any]) -> bool:
+            own = identity(job.tool, key, job.acts[0].window)
+            is_first = own in wanted
+            wanted.discard(own)
+            return is_first
+
+        changed = declared.only(job.tool, given, kept)
+        try:
+            self.checked(job.tool, {**job.given, **changed})
+        except ValidationError:
+            return {}
+        twice = named - len(job.acts)
+        repeated = f"Left out, named twice: {twice}." if twice else ""
+        job.left_out = " ".join(filter(None, (job.left_out, found.left_out, repeated)))
+        job.acts = found.new
+        job.restate({**job.given, **changed})
+        return changed
 
     def _waiting(self, job: Job) -> str:
         """Return the id of a call of the same act that waits for approval, in whatever run it was made."""
@@ -172,7 +228,7 @@ class FunctionTools(ToolSet):
         )
         return next(same, "")
 
-    def _cut_off(self, name: str, whole: str, job: Job) -> PendingCall | None:
+    def _cut_off(self, name: str, whole: str, acts: Sequence[Act]) -> PendingCall | None:
         """Find an unfinished call that another process began and that may be made again as the same call.
 
         It is the same act or, without a declaration, has the same arguments. A declared function is called
@@ -181,7 +237,7 @@ class FunctionTools(ToolSet):
         takes_key = IDEMPOTENCY_KEY in inspect.signature(self._functions[name]).parameters
         if name in self.declarations and not takes_key:
             return None
-        wanted = [act.id for act in job.acts]
+        wanted = [act.id for act in acts]
         return next(
             (
                 call

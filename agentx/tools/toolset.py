@@ -109,6 +109,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
         value: The typed result, if any.
         approval_needed: The call waits for approval; it was not run.
         denied_by: IDs of the rules that denied it.
+        left_out: Which acts were left out as repeats; part of the output, too.
     """
 
     call_id: str
@@ -118,6 +119,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     value: Any = None
     approval_needed: bool = False
     denied_by: tuple[str, ...] = ()
+    left_out: str = ""
 
 
 _NOTED_RULES = 32
@@ -143,6 +145,7 @@ class Job(msgspec.Struct):
         broke: IDs of the rules that it broke without being stopped.
         acts: What it does, if its tool declares what makes two calls the same act.
         repeats: The event that did the same act, or began it, where the call was refused as a repeat.
+        left_out: Which of the acts that it was to do were left out as repeats.
     """
 
     tools: "ToolSet"
@@ -165,6 +168,12 @@ class Job(msgspec.Struct):
     broke: tuple[str, ...] = ()
     acts: tuple[Act, ...] = ()
     repeats: int = 0
+    left_out: str = ""
+
+    def restate(self, arguments: Mapping[str, Any]) -> None:
+        """Run and record the call with other arguments than it was made with."""
+        self.given = dict(arguments)
+        self.arguments = _bounded(self.given)
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: check the gate, then record this call and the files in one commit.
@@ -281,7 +290,7 @@ class Job(msgspec.Struct):
             command=_cut(self.command, _COMMAND_CHARACTERS),
             exit_code=self.exit_code,
             denied_by=self.denied_by,
-            noted=self.noted,
+            noted="\n".join(filter(None, (self.left_out, self.noted))),
             kept=self.kept,
             broke=self.broke,
             report=self.tools.engine.write_path.body(self.report),
@@ -385,8 +394,10 @@ class ToolSet:
             return ToolResult(call_id=call_id, tool=name, status="FAILED", output=str(error))
         status: ToolStatus = "FAILED" if getattr(value, "failed", False) else "SUCCEEDED"
         output = clean(value.render())  # a model reads the same text as the record holds
-        output = f"{output}\n{job.noted}" if job.noted else output
-        return ToolResult(call_id=call_id, tool=name, status=status, output=output, value=value)
+        output = "\n".join(filter(None, (output, job.left_out, job.noted)))
+        return ToolResult(
+            call_id=call_id, tool=name, status=status, output=output, value=value, left_out=job.left_out
+        )
 
     def run_tool(self, name: str, arguments: dict[str, Any], call_id: str) -> Any:
         """Run a tool, record the call, and return the typed result.
@@ -493,8 +504,7 @@ class ToolSet:
             rules = ", ".join(look.evaluation.broken)
             told = f"[Corrected by rule{'s' * (',' in rules)} {rules}: `{arguments['command']}` → `{fixed}`]"
             arguments["command"] = fixed
-            job.given = dict(arguments)
-            job.arguments = _bounded(job.given)
+            job.restate(arguments)
             look = self.gates.before_call(job.tool, arguments, run=self.run, agent=agent)
             job.noted = "\n".join(filter(None, (told, job.noted, look.note)))
         job.evaluated(look.evaluation)

@@ -4,9 +4,10 @@ Pure: the identity of an act depends on the tool, the values of its key, and the
 once. It is the same for a call of a function, a report of a program and a word of the user.
 """
 
+import copy
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Literal
@@ -82,11 +83,35 @@ class Declaration(msgspec.Struct, frozen=True):
             UsageError: A path leads nowhere.
         """
         values = {path.removesuffix(_EACH): _at(tool, path, arguments) for path in self.key or arguments}
-        each = next((path.removesuffix(_EACH) for path in self.key if path.endswith(_EACH)), "")
+        each = self.each
         if not each:
             return [values]
         entries = values[each] if isinstance(values[each], list) else [values[each]]
         return [values | {each: one} for one in entries]
+
+    @property
+    def each(self) -> str:
+        """The path to the list of which each entry is an act by itself; empty for none."""
+        return next((path.removesuffix(_EACH) for path in self.key if path.endswith(_EACH)), "")
+
+    def only(
+        self, tool: str, arguments: Mapping[str, Any], kept: Callable[[dict[str, Any]], bool]
+    ) -> dict[str, Any]:
+        """Return the argument that holds the list of acts, with some entries of it.
+
+        Args:
+            tool: Name of the tool.
+            arguments: The whole arguments of a call, as JSON values.
+            kept: Whether to keep the entry with this key.
+        """
+        entries = [key[self.each] for key in self.keys(tool, arguments) if kept(key)]
+        first, *path = _parts(self.each)
+        changed = copy.deepcopy({first: arguments[first]})
+        within, last = changed, first
+        for part in path:
+            within, last = within[last], part
+        within[last] = entries
+        return changed
 
 
 def _parts(path: str) -> list[str]:

@@ -117,23 +117,151 @@ def test_a_key_may_be_a_path_into_an_object(world):
     assert (status, output) == ("FAILED", "send: the call has no order.id, which is part of its key.")
 
 
-def test_each_entry_of_a_list_may_be_an_act_by_itself(world):
-    functions = world.function(key=["titles[]"])
-    assert world.statuses(
-        functions,
-        {"patient": "A", "titles": ["x", "y"]},
-        {"patient": "A", "titles": ["z", "y"]},
-        {"patient": "A", "titles": ["z"]},
-    ) == ["SUCCEEDED", "DENIED", "SUCCEEDED"]
+def executed(ws):
+    return [event.data for event in ws.events() if isinstance(event.data, ToolCallExecuted)]
 
 
-def test_a_call_of_which_a_part_was_done_is_answered_with_that_part_and_advice(world):
+def test_of_a_list_whose_entries_are_acts_those_that_were_done_are_left_out(world):
     functions = world.function(key=["titles[]"])
-    calls = [("send", {"patient": "A", "titles": titles}) for titles in (["x"], ["x", "y"], ["x"])]
-    _, (_, partly), (_, wholly) = world.run(functions, *calls)
-    assert 'titles="x"' in partly
-    assert "The rest was not done: make the call without these." in partly
-    assert "The rest" not in wholly
+    lists = (["x", "y"], ["z", "y", "x"], ["x", "y", "z"], ["z", "v", "v"])
+    results = world.run(functions, *(("send", {"patient": "A", "titles": titles}) for titles in lists))
+    assert [titles for *_, titles in world.done] == [["x", "y"], ["z"], ["v"]]
+    assert [status for status, _ in results] == ["SUCCEEDED", "SUCCEEDED", "DENIED", "SUCCEEDED"]
+    (_, plain), (_, partly), (_, refused), (_, twice) = results
+    assert plain == "sent"
+    assert partly.startswith('sent\nLeft out, done already: send titles="x" on 20') or partly.startswith(
+        'sent\nLeft out, done already: send titles="y" on 20'
+    )
+    assert refused.startswith("Already done: ")
+    assert refused.count("titles=") == 3
+    assert "The rest" not in refused
+    assert twice.endswith("Left out, named twice: 1.")
+    first, second, *_ = executed(world.ws)
+    assert (first.noted, second.arguments["titles"]) == ("", ["z"])
+    assert second.noted == partly.partition("\n")[2]
+    assert world.ws.engine.read_body(second.output) == "sent"
+
+
+def test_a_careless_executor_that_sends_the_whole_list_every_day_misses_nothing(world):
+    functions = world.function(key=["order.titles[]"], window="once")
+    for day in range(1, 6):
+        order = {"id": day, "titles": [f"title {number}" for number in range(day * 2)]}
+        assert world.statuses(functions, {"patient": "A", "order": order}) == ["SUCCEEDED"]
+    assert [order["titles"] for *_, order, _ in world.done] == [
+        [f"title {day * 2}", f"title {day * 2 + 1}"] for day in range(5)
+    ]
+    assert [order["id"] for *_, order, _ in world.done] == [1, 2, 3, 4, 5]
+
+
+def test_what_another_process_does_after_the_check_is_left_out_too(ws):
+    sent = []
+
+    def send(titles: list[str]) -> str:
+        sent.append(titles)
+        return "sent"
+
+    tools = FunctionTools(ws.engine, {"send": act(send, key=["titles[]"])}, run="r-1")
+    before_call = tools.gates.before_call
+
+    def meanwhile(*given, **named):
+        report(ws.engine, "send", {"titles": "x"}, Occasion(), actor="user")
+        return before_call(*given, **named)
+
+    tools.gates.before_call = meanwhile
+    result = tools.call("send", {"titles": ["x", "y"]})
+    assert (result.status, sent) == ("SUCCEEDED", [["y"]])
+    assert 'Left out, done already: send titles="x"' in result.output
+
+
+def test_a_list_that_the_function_takes_whole_only_is_refused_with_advice(ws):
+    sent = []
+
+    def send(pair: tuple[str, str]) -> str:
+        sent.append(pair)
+        return "sent"
+
+    world = World(ws)
+    functions = {"send": act(send, key=["pair[]"])}
+    _, (status, output) = world.run(
+        functions, *(("send", {"pair": pair}) for pair in (["a", "b"], ["b", "c"]))
+    )
+    assert status == "DENIED"
+    assert 'pair="b"' in output
+    assert output.endswith("The rest was not done: make the call without these.")
+    assert sent == [("a", "b")]
+
+
+def test_of_a_call_that_needs_approval_the_user_sees_what_is_not_left_out(ws):
+    ws.configure("tools.approve", '["send"]')
+    with Workspace.open(ws.root) as again:
+        world = World(again)
+        functions = world.function(key=["titles[]"])
+        report(again.engine, "send", {"titles": "x"}, Occasion(), actor="user")
+        both = {"patient": "A", "titles": ["x", "y"]}
+        assert world.statuses(functions, both, both) == ["DENIED", "DENIED"]
+        [call] = again.state.pending.values()
+        assert call.arguments["titles"] == ["y"]
+        again.approve(call.call_id)
+        assert world.statuses(functions, both) == ["SUCCEEDED"]
+        assert [titles for *_, titles in world.done] == [["y"]]
+
+
+LISTS = """
+import os, signal, sys
+from pathlib import Path
+from agentx import Workspace, act
+from agentx.directing.directed_runs import run_directed
+from agentx.directing.executors import Function
+
+@act(key=("titles[]",))
+def send(titles: list[str]{parameter}) -> str:
+    with open(sys.argv[2], "a") as file:
+        file.write(f"{{','.join(titles)}} {value}\\n")
+    if sys.argv[3] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "sent"
+
+def work(assignment):
+    result = assignment.tools.call("send", {{"titles": sys.argv[4].split(",")}})
+    print(result.status, result.output, flush=True)
+
+with Workspace.open(Path(sys.argv[1])) as ws:
+    run_directed(ws.engine, Function("f", work), {{"send": send}})
+"""
+
+
+def sent_lists(ws, tmp_path, how, titles, *, key=False):
+    code = LISTS.format(
+        parameter=", *, idempotency_key: str" if key else "", value="{idempotency_key}" if key else ""
+    )
+    words = [sys.executable, "-c", code, ws.root, tmp_path / "sent", how, titles]
+    made = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    return made.stdout.strip(), (tmp_path / "sent").read_text().splitlines()
+
+
+def test_entries_without_a_result_are_left_out_and_asked_about(ws, tmp_path):
+    sent_lists(ws, tmp_path, "go", "a")
+    sent_lists(ws, tmp_path, "kill", "a,b,c")
+    told, sent = sent_lists(ws, tmp_path, "go", "a,b,c,d")
+    assert [line.strip() for line in sent] == ["a", "b,c", "d"]
+    assert told.startswith('SUCCEEDED sent\nLeft out, done already: send titles="a" on ')
+    assert 'Left out, begun before and without a result: send titles="b" on ' in told
+    assert told.endswith("The user is asked.")
+    refused, _ = sent_lists(ws, tmp_path, "go", "a,b,c,d")
+    assert refused.startswith("DENIED This began and has no result")
+    assert len(unknown(ws.engine)) == 1
+    say_done(ws.engine, "send", ["b"], Occasion(), done=False)
+    told, sent = sent_lists(ws, tmp_path, "go", "a,b,c,d")
+    assert sent[-1].strip() == "b,c"
+
+
+def test_entries_of_a_call_that_may_be_made_again_are_not_left_out(ws, tmp_path):
+    sent_lists(ws, tmp_path, "go", "a", key=True)
+    sent_lists(ws, tmp_path, "kill", "b,c", key=True)
+    _, sent = sent_lists(ws, tmp_path, "go", "a,b,c", key=True)
+    assert len(sent) == 3
+    assert sent[1] == sent[2]
+    assert unknown(ws.engine) == []
 
 
 def test_a_refused_repeat_is_described_as_one_and_gives_no_commit_its_subject(world):
