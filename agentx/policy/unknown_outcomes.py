@@ -26,20 +26,27 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
         if call is None:
             raise UsageError(f"No call {call_id!r} has an unknown outcome; `agentx status` lists them.")
         said = " ".join(filter(None, (WENT_THROUGH if succeeded else DID_NOT, reason)))
-        done = ToolCallExecuted(
-            call_id=call_id,
-            tool=call.tool,
-            status="SUCCEEDED" if succeeded else "FAILED",
-            arguments=call.arguments,
-            output=engine.write_path.body(said),
-        )
-        actor = engine.settings.actor
-        acts = engine.acts.drafts(
-            call.tool,
-            engine.acts.begun_by(call) if succeeded else (),
-            actor=actor,
-            run=call.run,
-            call_id=call_id,
-        )
-        draft = Draft(data=done, actor=actor, run=call.run, cause=call.seq)
-        return engine.write_path.record([*acts, draft])[-1]
+        return end_call(engine, call, said, succeeded=succeeded, actor=engine.settings.actor)
+
+
+def end_call(engine: Engine, call: PendingCall, said: str, *, succeeded: bool, actor: str) -> Event:
+    """Record the outcome of an announced call with what it has done; the caller holds the workspace's lock.
+
+    Args:
+        engine: The workspace.
+        call: The call.
+        said: Its output.
+        succeeded: Whether it has done its acts.
+        actor: Who says so.
+    """
+    done = ToolCallExecuted(
+        call_id=call.call_id,
+        tool=call.tool,
+        status="SUCCEEDED" if succeeded else "FAILED",
+        arguments=call.arguments,
+        output=engine.write_path.body(said),
+    )
+    begun = engine.acts.begun_by(call) if succeeded else ()
+    acts = engine.acts.drafts(call.tool, begun, actor=actor, run=call.run, call_id=call.call_id)
+    draft = Draft(data=done, actor=actor, run=call.run, cause=call.seq)
+    return engine.write_path.record([*acts, draft])[-1]

@@ -237,6 +237,12 @@ def _shown(value: Any) -> str:
     return clip(text, SHOWN_CHARACTERS)
 
 
+def clipped(value: Any) -> Any:
+    """Return a value; a long one as the beginning of its JSON."""
+    shown = _shown(value)
+    return value if len(shown) < SHOWN_CHARACTERS else shown
+
+
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """An act that was done, as an executor is shown it.
 
