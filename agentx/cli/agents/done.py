@@ -29,7 +29,7 @@ def done(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[KEY=VALUE]… [-- COMMAND…]",
+            metavar="[KEY=VALUE]… [-- COMMAND]",
             help="The values that make it this act (JSON, else a text), and the command that does it.",
         ),
     ] = None,
@@ -45,7 +45,7 @@ def done(
     If a call with these values was cut off and its outcome is unknown, this settles it. The exit status is 3
     where the act was done already.
 
-    With a command behind ``--``, the act is announced, the command is run, and the act is recorded as done if
+    With a command behind --, the act is announced, the command is run, and the act is recorded as done if
     it ends with 0. The exit status is that of the command; 3, or 4 if the outcome of an earlier call is
     unknown, where it was not run.
     """

@@ -20,7 +20,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.events.types import Draft, ToolCallExecuted
-from agentx.synthesis.directing.acts import Occasion
+from agentx.synthesis.directing.acts import Listed, Occasion, listing
 from agentx.tools.functions import FunctionTools
 
 
@@ -451,8 +451,26 @@ def test_a_prompt_names_an_act_without_result_as_long_as_its_window_is_open(ws, 
         run_directed(ws.engine, send, declared, due=DueTime("s", first))
     idle = Function("f", lambda one: "")
     again = run_directed(ws.engine, idle, declared, due=DueTime("s", first, resumes="r-1"))
+    assert "The user is asked: leave them, and go on with the rest:\n- send(" in again.prompt
+    assert "Look before you make one" not in again.prompt
     later = run_directed(ws.engine, idle, declared, due=DueTime("s", second))
     assert ["Nobody knows whether" in one.prompt for one in (again, later)] == asked
+
+
+def test_a_call_that_may_be_made_again_is_to_be_looked_at_first(ws):
+    def cut_off(patient: str, *, idempotency_key: str = "") -> str:
+        raise KeyboardInterrupt
+
+    functions = {"send": act(cut_off, key=["patient"]), "call": cut_off}
+    for name in functions:
+        work = Function("f", lambda one, name=name: one.tools.call(name, {"patient": "Ann"}).output)
+        with pytest.raises(KeyboardInterrupt):
+            run_directed(ws.engine, work, functions)
+    prompt = run_directed(ws.engine, Function("f", lambda one: ""), functions).prompt
+    assert "The user is asked" not in prompt
+    assert all(
+        f"\n- {name}(" in prompt.partition("Look before you make one of them")[2] for name in functions
+    )
 
 
 def test_of_two_processes_one_does_it(ws):
@@ -675,8 +693,12 @@ def test_a_list_is_bounded_and_the_gate_knows_more_than_it_shows(world):
     names = [f"A title that is rather long and has the number {number}" for number in range(900)]
     assert world.statuses(functions, {"patient": "A", "titles": names}) == ["SUCCEEDED"]
     given = assigned(world, functions)
-    assert len(given.prompt) < 35_000
-    assert "(more are not shown)" in given.prompt
+    shown = given.prompt.partition("Done already; the engine refuses these:\n")[2]
+    assert len(shown) <= 6_000
+    listed = [line for line in shown.splitlines() if line.startswith("- ")]
+    assert listed[0] == f'- "{names[-1]}"'
+    assert len(listed) > 80
+    assert shown.endswith(f"({900 - len(listed)} more are not shown)")
     assert len(given.done["send"]) == 900
     assert world.statuses(functions, {"patient": "A", "titles": names[:1]}) == ["DENIED"]
     assert world.statuses(functions, {"patient": "A", "titles": [f"{one} b" for one in names] * 2}) == [
@@ -688,6 +710,32 @@ def test_a_list_is_bounded_and_the_gate_knows_more_than_it_shows(world):
         "FAILED",
         "send would do 1,001 acts at once; make several calls, each of fewer.",
     )
+
+
+def test_a_list_of_many_names_is_as_short_and_calls_that_nothing_refuses_are_listed_at_length():
+    def acts(count, *, refused):
+        return [
+            Listed(name=f"act_{n % 200}", key={"x": "y" * 280}, at="2026-03-02", refused=refused)
+            for n in range(count)
+        ]
+
+    told = listing(acts(1_000, refused=True))
+    assert 2_000 < len(told) <= 6_000
+    assert told.splitlines()[-1].endswith("more are not shown)")
+    assert 8_000 < len(listing(acts(1_000, refused=False))) <= 30_000
+
+
+def test_a_text_program_is_not_told_that_the_engine_refuses_what_it_cannot(world):
+    functions = world.function(key=PAIR)
+    world.statuses(functions, ANN)
+    assert "Done already; the engine refuses these:" in assigned(world, functions).prompt
+    world.ws.say("Go on.")
+    words = ("sh", "-c", "cat")
+    told = run_directed(
+        world.ws.engine, Command(words, "text", {"PATH": os.environ["PATH"]}), functions
+    ).prompt
+    assert "Done already; do not do these again:\nsend patient, appointment:" in told
+    assert "refuses" not in told
 
 
 def test_what_was_done_before_a_tool_declared_its_acts_is_not_done_again(world):
