@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,6 +65,7 @@ def world(ws):
     return World(ws)
 
 
+LIVE = "history.jsonl"
 PAIR = ("patient", "appointment")
 ANN = {"patient": "Ann", "appointment": 4711}
 
@@ -603,6 +605,49 @@ def test_a_text_that_looks_like_a_number_stays_a_text(world):
     world.statuses(functions, {"patient": "12"})
     say_done(world.ws.engine, "send", ["34"], Occasion(), done=True)
     assert world.statuses(functions, {"patient": "34"}) == ["DENIED"]
+
+
+@pytest.mark.parametrize(("torn_after", "known"), [(0, []), (1, ["a"]), (2, ["a", "b"])])
+def test_a_write_that_is_torn_before_the_result_loses_no_act_and_does_none_twice(
+    ws, tmp_path, torn_after, known
+):
+    """The acts of a call are recorded before its result: the write ends after some of them."""
+    whole = ws.root / LIVE
+    sent = []
+
+    def send(titles: list[str]) -> str:
+        sent.append(titles)
+        return "sent"
+
+    functions = {"send": act(send, key=["titles[]"])}
+    FunctionTools(ws.engine, functions, run="r-1").call("send", {"titles": ["a", "b"]})
+    lines = whole.read_bytes().splitlines(keepends=True)
+    kinds = [json.loads(line)["type"] for line in lines]
+    first = kinds.index("ActDone")
+    assert kinds[first - 1 : first + 3] == ["ToolCallRequested", "ActDone", "ActDone", "ToolCallExecuted"]
+    torn = tmp_path / "torn"
+    shutil.copytree(ws.root, torn)
+    (torn / LIVE).write_bytes(b"".join(lines[: first + torn_after]) + lines[first + torn_after][:40])
+    with Workspace.open(torn) as again:
+        tools = FunctionTools(again.engine, functions, run="r-2")
+        result = tools.call("send", {"titles": ["a", "b", "c"]})
+        assert (result.status, sent) == ("SUCCEEDED", [["a", "b"], ["c"]])
+        assert result.output.count("Left out, done already:") == bool(known)
+        assert result.output.count("begun before and without a result") == (len(known) < 2)
+        assert len(unknown(again.engine)) == 1
+        before = again.state.encode()
+        again.rebuild()
+        assert again.state.encode() == before
+        said = Workspace.open(shutil.copytree(torn, tmp_path / "said"))
+        with said:  # the user says that it was done
+            say_done(said.engine, "send", ["b"], Occasion(), done=True)
+            told = FunctionTools(said.engine, functions, run="r-3").call("send", {"titles": ["a", "b"]})
+            assert told.output.startswith("Already done: ")
+        say_done(again.engine, "send", ["b"], Occasion(), done=False)
+        assert unknown(again.engine) == []
+        tools.call("send", {"titles": ["a", "b", "c"]})
+        assert sent == [["a", "b"], ["c"], ["a", "b"]]
+        assert tools.call("send", {"titles": ["b", "a"]}).status == "DENIED"
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
