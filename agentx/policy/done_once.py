@@ -263,24 +263,34 @@ def listed(
 
 
 def adopt(engine: Engine, declarations: Mapping[str, Declaration]) -> None:
-    """Record what was done before a tool declared its acts, so that it is not done again.
+    """Record what was done before a tool declared its acts as it does now, so that it is not done again.
 
-    It is done once for each tool, and only for acts that are done once for ever.
+    That is, calls before its first declared act, and reports whose values are not those of its key, such as
+    ``order={"id": 7}`` for the key ``order.id``. Only acts that are done once for ever are adopted.
     """
+    once = {name: declared for name, declared in declarations.items() if declared.window == "once"}
 
     def read(acts: DoneActs) -> list[tuple[str, Done]]:
-        new = (name for name in declarations if not any(one.id for one in acts.within(name, [""])))
-        return [(name, one) for name in new for one in reversed(list(acts.within(name, [""])))]
+        known = {name: list(acts.within(name, [""]))[::-1] for name in once}
+        return [
+            (name, one)
+            for name, before in known.items()
+            for is_new in [not any(one.id for one in before)]
+            for one in before
+            if is_new or (one.id and once[name].key)
+        ]
 
     with engine.write_path.exclusive():
         drafts: list[Draft] = []
         for name, one in engine.acts.read(engine.log.state, read):
-            declared = declarations[name]
-            if declared.window != "once":
+            key = engine.acts.key(one.key)
+            if one.id and key.keys() == set(once[name].names):
                 continue
             with suppress(UsageError):
-                acts = acts_of(name, declared, engine.acts.key(one.key), Occasion())
-                drafts += engine.acts.drafts(name, acts, actor="engine:acts", run=one.run)
+                acts = acts_of(name, once[name], key, Occasion())
+                # What the user took back is not adopted again.
+                new = [act for act in acts if engine.acts.find(act.id) == (None, f"act:{act.id}")]
+                drafts += engine.acts.drafts(name, new, actor="engine:acts", run=one.run)
         if drafts:
             engine.write_path.record(drafts)
 
@@ -494,7 +504,7 @@ def values_of(engine: Engine, name: str, words: Sequence[str]) -> dict[str, Any]
     """
     declared = declared_in(engine, name)
     before = _looks_like(engine, name)
-    names = [path.removesuffix("[]") for path in declared.key] if declared and declared.key else list(before)
+    names = list(declared.names) if declared and declared.key else list(before)
     each = declared.each if declared else ""
     given: dict[str, Any] = {}
     bare: list[str] = []

@@ -97,6 +97,11 @@ class Declaration(msgspec.Struct, frozen=True):
         return [values | {each: one} for one in entries]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the values in a key of such an act."""
+        return tuple(path.removesuffix(_EACH) for path in self.key)
+
+    @property
     def each(self) -> str:
         """The path to the list of which each entry is an act by itself; empty for none."""
         return next((path.removesuffix(_EACH) for path in self.key if path.endswith(_EACH)), "")

@@ -593,6 +593,18 @@ def test_the_user_gives_an_object_for_a_key_that_leads_into_it(world, capsys):
         assert main([*call, "mail", f"titles={titles}"]) == status
 
 
+def test_an_object_that_was_reported_before_the_first_run_is_the_act_of_the_code(world):
+    """The command line does not know what the code declares: the run that does adopts the report."""
+    functions = world.function(key=["order.id"])
+    for number in (7, 8):
+        say_done(world.ws.engine, "send", [f'order={{"id": {number}}}'], Occasion(), done=True)
+    calls = [{"patient": "A", "order": {"id": number, "sum": 1}} for number in (7, 8, 9)]
+    assert world.statuses(functions, *calls) == ["DENIED", "DENIED", "SUCCEEDED"]
+    say_done(world.ws.engine, "send", ["order.id=7"], Occasion(), done=False)
+    assert world.statuses(functions, *calls) == ["SUCCEEDED", "DENIED", "DENIED"]
+    assert world.ws.state.counts["ActDone"] == 6  # two reports, both adopted, and two calls
+
+
 def test_what_follows_an_equals_sign_in_a_bare_word_is_part_of_it(world):
     (world.ws.root / "agentx.toml").write_text('[director.acts.fetch]\nkey = ["url"]\n')
     with Workspace.open(world.ws.root) as again:
