@@ -98,12 +98,15 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
                 f"`agentx {acts[0]}` acts as you or changes the workspace, so it is refused inside an "
                 "agent's run: call it in a terminal of your own."
             )
+    if own[:1] == ["done"] and "--" in asked:
+        asked.insert(asked.index("--"), "--")  # the parser takes one, and the command gets the other
     status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
-    return any(option in arguments for option in _HELP_OPTIONS)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return any(option in arguments[:end] for option in _HELP_OPTIONS)
 
 
 def build(own: Sequence[str]) -> typer.Typer:

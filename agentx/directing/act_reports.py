@@ -1,20 +1,21 @@
 """Acts that the program of a run reports: recorded before they are answered, each once."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from agentx.directing import report_act
 from agentx.engine.engine import Engine
-from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, check, report, values_of
+from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, begin, check, end, report, values_of
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.acts import Occasion, described
 
 Status = Literal["RECORDED", "ALREADY_DONE", "NOT_DONE", "UNKNOWN", "FAILED"]
 
-USAGE = "agentx done [--check] NAME [KEY=VALUE]…"
+USAGE = "agentx done [--check] NAME [KEY=VALUE]… [-- COMMAND…]"
 
 _NAME = re.compile(r"[^\s=\0-\x1f-][^\s=\0-\x1f]{0,99}")
 _KEY_BYTES = 100_000
@@ -76,8 +77,48 @@ class ActReports:
             key: The values that make it this act, or the words of a command that state them.
             only_check: Record nothing.
         """
+
+        def recorded(values: Mapping[str, Any]) -> Reported:
+            act = described(name, values)
+            if only_check:
+                check(self._engine, name, values, self._occasion)
+                return Reported("NOT_DONE", f"Not done: {act}")
+            report(self._engine, name, values, self._occasion, actor=self._actor)
+            return Reported("RECORDED", f"Done: {act}")
+
+        return self._answered(name, key, recorded)
+
+    def begin(self, name: str, key: Sequence[str]) -> Reported:
+        """Announce an act that a command is about to do; the output is the id of the call."""
+
+        def begun(values: Mapping[str, Any]) -> Reported:
+            call = begin(self._engine, name, values, self._occasion, actor=self._actor)
+            return Reported("RECORDED", call)
+
+        return self._answered(name, key, begun)
+
+    def end(self, call: str, exit_status: int, name: str, key: Sequence[str]) -> Reported:
+        """Record how the command of an announced act ended."""
+
+        def ended(values: Mapping[str, Any]) -> Reported:
+            end(self._engine, call, exit_status, name, values, self._occasion, actor=self._actor)
+            return Reported("RECORDED", "")
+
+        return self._answered(name, key, ended)
+
+    def _answered(
+        self,
+        name: str,
+        key: Mapping[str, Any] | Sequence[str],
+        answer: Callable[[Mapping[str, Any]], Reported],
+    ) -> Reported:
         try:
-            return self._report(name, key, only_check=only_check)
+            if not _NAME.fullmatch(name):
+                raise UsageError(f"{one_line(name)[:80]!r} cannot be the name of an act; write one word.")
+            if len(msgspec.json.encode(key)) > _KEY_BYTES:
+                raise UsageError(f"The key of {name} is longer than {_KEY_BYTES:,} bytes; report an id.")
+            self._engine.write_path.refresh()
+            return answer(key if isinstance(key, Mapping) else values_of(self._engine, name, key))
         except AlreadyDone as error:
             return Reported("ALREADY_DONE", str(error))
         except OutcomeUnknown as error:
@@ -85,31 +126,22 @@ class ActReports:
         except (AgentXError, RecursionError, ValueError, OSError) as error:
             return Reported("FAILED", one_line(str(error)))
 
-    def _report(self, name: str, key: Mapping[str, Any] | Sequence[str], *, only_check: bool) -> Reported:
-        if not _NAME.fullmatch(name):
-            raise UsageError(f"{one_line(name)[:80]!r} cannot be the name of an act; write one word.")
-        if len(msgspec.json.encode(key)) > _KEY_BYTES:
-            raise UsageError(f"The key of {name} is longer than {_KEY_BYTES:,} bytes; report an id.")
-        self._engine.write_path.refresh()
-        values = key if isinstance(key, Mapping) else values_of(self._engine, name, key)
-        act = described(name, values)
-        if only_check:
-            check(self._engine, name, values, self._occasion)
-            return Reported("NOT_DONE", f"Not done: {act}")
-        report(self._engine, name, values, self._occasion, actor=self._actor)
-        return Reported("RECORDED", f"Done: {act}")
-
     def command(self, words: Sequence[bytes]) -> tuple[int, str]:
         """Carry out ``agentx done`` with these words; return the exit status and the sentence to print."""
         try:
             told = [word.decode() for word in words]
         except UnicodeDecodeError:
             return WRONG, "A report is UTF-8 text."
-        options = {word for word in told if word.startswith("--")}
-        name, *key = [word for word in told if word not in options] or [""]
-        if not name or options - {"--check"}:
+        match told:
+            case [report_act.END, call, ended, name, *key] if ended.isdecimal():
+                reported = self.end(call, int(ended), name, key)
+                return _EXIT[reported.status], reported.output
+        begins = told[:1] == [report_act.BEGIN]
+        options = {word for word in told[begins:] if word.startswith("--")}
+        name, *key = [word for word in told[begins:] if word not in options] or [""]
+        if not name or options - (set() if begins else {"--check"}):
             return WRONG, f"A program reports what it has done: {USAGE}"
-        reported = self.report(name, key, only_check="--check" in options)
+        reported = self.begin(name, key) if begins else self.report(name, key, only_check=bool(options))
         return _EXIT[reported.status], reported.output
 
     def answer(self, words: Sequence[bytes]) -> bytes:
@@ -126,8 +158,11 @@ def how_to_report(acts: Mapping[str, Sequence[str]]) -> str:
     """
     names = [f"- {name} {' '.join(f'{path}=…' for path in key)}".rstrip() for name, key in acts.items()]
     about = (
-        "Report each thing right after you have done it, so that it is never done twice: run "
-        "`agentx done NAME KEY=VALUE…` with what identifies it, such as `agentx done offer id=4711`. "
+        "Do each thing that must not be done twice by `agentx done NAME KEY=VALUE… -- COMMAND…`, with what "
+        "identifies it, such as `agentx done offer id=4711 -- sh offer.sh 4711`: it runs the command unless "
+        "that was done before (exit status 3) or nobody knows whether it was (4; go on with the rest), and "
+        "records what came of it. "
+        "Report what no command does right after you have done it: `agentx done NAME KEY=VALUE…`. "
         "`agentx done --check NAME KEY=VALUE…` only asks; its exit status is 3 for what was done before."
     )
     return "\n".join([about, *(["Names and keys:", *names] if names else [])])

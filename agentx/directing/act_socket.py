@@ -28,10 +28,7 @@ _COMMAND = """#!/bin/sh
 {acts}={place}; export {acts}
 if [ "$1" = done ]; then
     shift
-    {python} -I -S {client} {place} "$@"
-    status=$?
-    [ $status = {nobody} ] || exit $status
-    set -- done "$@"
+    exec {python} -I -S {client} {place} "$@"
 fi
 exec {python} -P -m agentx "$@"
 """
@@ -136,7 +133,6 @@ def listening(answer: Answer, about: bytes, assignment: bytes = b"{}") -> Iterat
                     place=shlex.quote(name),
                     python=shlex.quote(sys.executable),
                     client=shlex.quote(str(Path(report_act.__file__).resolve())),
-                    nobody=report_act.NOBODY,
                 ),
                 "utf-8",
             )

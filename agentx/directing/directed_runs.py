@@ -116,6 +116,7 @@ class _RunInProgress:
             occasion=self.occasion,
             text_only=getattr(executor, "speaks", "") == "text",
             declarations=self.tools.declarations,
+            repeatable=self.tools.repeatable,
         )
 
     def work(self, time_limit_s: float) -> DirectedRun | None:

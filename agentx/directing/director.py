@@ -7,7 +7,7 @@ is composed.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -63,8 +63,9 @@ LOOK_FIRST = (
     "Nobody knows whether these calls went through. "
     "Look before you make one of them again, and make it with the same arguments:"
 )
+ASKED = "Nobody knows whether these were done. The user is asked: leave them, and go on with the rest:"
 CUT_OFF = 10
-"""Maximum number of such calls in a prompt; the latest are kept."""
+"""Maximum number of calls of each kind without a result in a prompt; the latest are kept."""
 
 TIMEOUT_S = 120.0
 
@@ -102,9 +103,11 @@ class Director:
         occasion: The schedule of the next run and its due time; each schedule has its own directive.
         text_only: Whether the executor reads text and has no tools.
         declarations: What makes two calls of a tool the same act, by name.
+        repeatable: Tools of which a call without a result may be made again. Of others, a declared act is
+            refused until the user says what came of it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of what is directed
         self,
         engine: Engine,
         model: ModelClient | None = None,
@@ -115,7 +118,9 @@ class Director:
         occasion: Occasion = Occasion(),  # noqa: B008 - a value
         text_only: bool = False,
         declarations: Mapping[str, Declaration] | None = None,
+        repeatable: Collection[str] = (),
     ) -> None:
+        self._repeatable = repeatable
         self._outside = () if text_only else outside
         self._agent = agent
         self._engine = engine
@@ -201,7 +206,7 @@ class Director:
             except UsageError as error:
                 raise fields.FieldUnresolved(name, str(error)) from error
         state = self._seen(self._engine.snapshot())
-        held = hold_to(state, self._cut_off(state))
+        held = hold_to(state, self._cut_off(state), self._repeatable)
         shown = {
             name: str(value) if isinstance(lookups[name], str) else fields.shown(value)
             for name, value in values.items()
@@ -437,15 +442,19 @@ class Director:
         return self._issue(directive, why, state.seq, DETERMINISTIC, Usage())
 
 
-def hold_to(state: State, calls: Sequence[PendingCall]) -> str:
+def hold_to(state: State, calls: Sequence[PendingCall], repeatable: Collection[str]) -> str:
     """Return what the user demands and has ruled out, and the calls that were cut off, for an executor.
 
     Ids, sources and reasons are left out. This text follows every prompt, whatever a director wrote. So a
     rule holds even where the directive is older.
     """
     demands = list(dict.fromkeys(rule(item) for item in state.active("constraint", "rejection")))
-    cut_off = [f"{call.tool}({arguments_of(call)})" for call in calls][-CUT_OFF:]
-    parts = (("Hold to this:", demands), (LOOK_FIRST, cut_off))
+    asked: list[str] = []
+    cut_off: list[str] = []
+    for call in calls:
+        is_refused = call.acts.text and call.tool not in repeatable
+        (asked if is_refused else cut_off).append(f"{call.tool}({arguments_of(call)})")
+    parts = (("Hold to this:", demands), (LOOK_FIRST, cut_off[-CUT_OFF:]), (ASKED, asked[-CUT_OFF:]))
     return "\n\n".join(
         "\n".join([title, *(f"- {line}" for line in lines)]) for title, lines in parts if lines
     )

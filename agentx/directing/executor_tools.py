@@ -75,6 +75,11 @@ class Hands:
         """What makes two calls of a function the same act, by name; functions that declare it only."""
         return self._functions.declarations
 
+    @property
+    def repeatable(self) -> list[str]:
+        """The functions of which a call without a result may be made again."""
+        return self._functions.repeatable
+
     def schemas(self) -> list[ToolSchema]:
         """Return the schemas of the tools for a model."""
         return [

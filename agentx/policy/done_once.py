@@ -4,6 +4,9 @@ A check and the announcement that follows it run under the workspace's lock, so 
 refused. The identity of an act is that of :mod:`agentx.synthesis.directing.acts`, whoever does it.
 """
 
+import json
+import re
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,12 +15,12 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
-from agentx.policy.unknown_outcomes import settle
+from agentx.policy.unknown_outcomes import end_call, settle
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.act_events import ActRetracted
 from agentx.storage.events.actor import Actor
-from agentx.storage.events.types import Body, Draft, Event
+from agentx.storage.events.types import Body, Draft, Event, ToolCallRequested
 from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.directing.acts import (
     Act,
@@ -27,6 +30,7 @@ from agentx.synthesis.directing.acts import (
     Listed,
     Occasion,
     canonical,
+    clipped,
     declared_before,
     described,
     identity,
@@ -36,6 +40,12 @@ from agentx.synthesis.state.state import PendingCall, State
 
 MAX_ACTS = 1_000
 """Maximum number of acts of one call."""
+
+_NAME = re.compile(r"[^\W\d][\w.-]*")
+"""A word before ``=`` that names a value; in ``https://example.org?id=4`` there is none."""
+
+_BY_COMMAND = "act-"
+"""How the ids of calls begin that commands make."""
 
 _NAMED = 10
 """Maximum number of acts that an error names."""
@@ -253,24 +263,34 @@ def listed(
 
 
 def adopt(engine: Engine, declarations: Mapping[str, Declaration]) -> None:
-    """Record what was done before a tool declared its acts, so that it is not done again.
+    """Record what was done before a tool declared its acts as it does now, so that it is not done again.
 
-    It is done once for each tool, and only for acts that are done once for ever.
+    That is, calls before its first declared act, and reports whose values are not those of its key, such as
+    ``order={"id": 7}`` for the key ``order.id``. Only acts that are done once for ever are adopted.
     """
+    once = {name: declared for name, declared in declarations.items() if declared.window == "once"}
 
     def read(acts: DoneActs) -> list[tuple[str, Done]]:
-        new = (name for name in declarations if not any(one.id for one in acts.within(name, [""])))
-        return [(name, one) for name in new for one in reversed(list(acts.within(name, [""])))]
+        known = {name: list(acts.within(name, [""]))[::-1] for name in once}
+        return [
+            (name, one)
+            for name, before in known.items()
+            for is_new in [not any(one.id for one in before)]
+            for one in before
+            if is_new or (one.id and once[name].key)
+        ]
 
     with engine.write_path.exclusive():
         drafts: list[Draft] = []
         for name, one in engine.acts.read(engine.log.state, read):
-            declared = declarations[name]
-            if declared.window != "once":
+            key = engine.acts.key(one.key)
+            if one.id and key.keys() == set(once[name].names):
                 continue
             with suppress(UsageError):
-                acts = acts_of(name, declared, engine.acts.key(one.key), Occasion())
-                drafts += engine.acts.drafts(name, acts, actor="engine:acts", run=one.run)
+                acts = acts_of(name, once[name], key, Occasion())
+                # What the user took back is not adopted again.
+                new = [act for act in acts if engine.acts.find(act.id) == (None, f"act:{act.id}")]
+                drafts += engine.acts.drafts(name, new, actor="engine:acts", run=one.run)
         if drafts:
             engine.write_path.record(drafts)
 
@@ -316,6 +336,64 @@ def _reported(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occas
 
 def _run_of(actor: str, occasion: Occasion) -> str:
     return "" if Actor.parse(actor).is_user else occasion.run
+
+
+def begin(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion, *, actor: str) -> str:
+    """Announce what a command is about to do; it is durable on return.
+
+    Until :func:`end`, and for ever if that never comes, the act counts as begun and without a result.
+
+    Returns:
+        The id of the call.
+
+    Raises:
+        AlreadyDone: An act is on record already.
+        OutcomeUnknown: A call that does the same has no result.
+        UsageError: The act is declared, and the key lacks one of its values.
+    """
+    with engine.write_path.exclusive():
+        acts = _reported(engine, name, key, occasion)
+        refuse_repeat(engine, name, acts)
+        values = clean_value(dict(key))
+        request = ToolCallRequested(
+            call_id=f"{_BY_COMMAND}{uuid.uuid4().hex[:12]}",
+            tool=name,
+            arguments={one: clipped(value) for one, value in values.items()},
+            whole=engine.write_path.body(json.dumps(values)),
+            acts=engine.acts.announced(acts),
+        )
+        engine.write_path.record([Draft(data=request, actor=actor, run=_run_of(actor, occasion))])
+    return request.call_id
+
+
+def end(
+    engine: Engine,
+    call_id: str,
+    exit_status: int,
+    name: str,
+    key: Mapping[str, Any],
+    occasion: Occasion,
+    *,
+    actor: str,
+) -> None:
+    """Record how a command ended that :func:`begin` announced: its act is done if it ended with 0.
+
+    If the user has said meanwhile what came of it, nothing but a success is recorded.
+
+    Raises:
+        UsageError: The call is of another kind, or of another run.
+    """
+    with engine.write_path.exclusive():
+        call = engine.log.state.pending.get(call_id)
+        if call is None:
+            if exit_status == 0:
+                with suppress(AlreadyDone):
+                    report(engine, name, key, occasion, actor=actor)
+            return
+        if not call_id.startswith(_BY_COMMAND) or call.run != _run_of(actor, occasion):
+            raise UsageError(f"The call {call_id} was not begun here.")
+        said = f"It ended with exit status {exit_status}."
+        end_call(engine, call, said, succeeded=exit_status == 0, actor=actor)
 
 
 def check(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion) -> None:
@@ -419,26 +497,44 @@ def values_of(engine: Engine, name: str, words: Sequence[str]) -> dict[str, Any]
 
     Bare words are values in the order of the key: as declared, as in the latest act of this name, or else
     they are called ``1``, ``2`` and so on. A value that is not JSON is a text; so is one whose value in the
-    latest act was a text.
+    latest act was a text. An object (``order={"id": 7}``) gives the paths of the key that lead into it.
 
     Raises:
-        UsageError: There are more bare words than the key has values.
+        UsageError: The key has no value of a name, or there are more bare words than it has values.
     """
     declared = declared_in(engine, name)
     before = _looks_like(engine, name)
-    names = [path.removesuffix("[]") for path in declared.key] if declared and declared.key else list(before)
+    names = list(declared.names) if declared and declared.key else list(before)
+    each = declared.each if declared else ""
     given: dict[str, Any] = {}
     bare: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
-        if equals and key and (not names or key in names):
-            given[key] = _value(value, before.get(key))
+        inside = [path for path in names if path.startswith(f"{key}.")]
+        if equals and inside and key not in names:
+            given |= {path: _inside(name, _value(value, None), key, path) for path in inside}
+        elif equals and key and (not names or key in names):
+            is_list = key == each and value.startswith("[")
+            given[key] = _value(value, None if is_list else before.get(key))
+        elif equals and _NAME.fullmatch(key):
+            raise UsageError(
+                f"{name} has no value {key!r} that makes it the same act; its key is: {', '.join(names)}."
+            )
         else:
             bare.append(word)
     free = [one for one in names if one not in given] if names else [str(n + 1) for n in range(len(bare))]
     if len(bare) > len(free):
         raise UsageError(f"{name} has no value for {bare[len(free)]!r}; its key is: {', '.join(names)}.")
     return given | {key: _value(word, before.get(key)) for key, word in zip(free, bare, strict=False)}
+
+
+def _inside(name: str, value: Any, key: str, path: str) -> Any:
+    """Return what a path leads to in the value of its beginning, ``key``."""
+    for part in path.removeprefix(f"{key}.").split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise UsageError(f"{name}: {key} has no {path.removeprefix(f'{key}.')}; its key has {path}.")
+        value = value[part]
+    return value
 
 
 def _looks_like(engine: Engine, name: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Calls whose outcome is unknown because the process ended first; the user checks and settles them."""
 
+from agentx.engine.done_acts import retraction
 from agentx.engine.engine import Engine
 from agentx.storage.errors import UsageError
+from agentx.storage.events.act_events import ActDone, ActRetracted
 from agentx.storage.events.types import Draft, Event, ToolCallExecuted
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
@@ -26,20 +28,46 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
         if call is None:
             raise UsageError(f"No call {call_id!r} has an unknown outcome; `agentx status` lists them.")
         said = " ".join(filter(None, (WENT_THROUGH if succeeded else DID_NOT, reason)))
-        done = ToolCallExecuted(
-            call_id=call_id,
-            tool=call.tool,
-            status="SUCCEEDED" if succeeded else "FAILED",
-            arguments=call.arguments,
-            output=engine.write_path.body(said),
+        if not succeeded:
+            _take_back(engine, call, reason)
+        return end_call(engine, call, said, succeeded=succeeded, actor=engine.settings.actor)
+
+
+def _take_back(engine: Engine, call: PendingCall, reason: str) -> None:
+    """Take back the acts of a call that are on record although its result is not: a torn write."""
+    found = [engine.acts.find(act.id)[0] for act in engine.acts.begun_by(call)]
+    drafts = [
+        Draft(
+            data=ActRetracted(name=call.tool, done=done.seq, reason=reason),
+            actor=engine.settings.actor,
+            cause=done.seq,
+            key=retraction(done.key),
         )
-        actor = engine.settings.actor
-        acts = engine.acts.drafts(
-            call.tool,
-            engine.acts.begun_by(call) if succeeded else (),
-            actor=actor,
-            run=call.run,
-            call_id=call_id,
-        )
-        draft = Draft(data=done, actor=actor, run=call.run, cause=call.seq)
-        return engine.write_path.record([*acts, draft])[-1]
+        for done in found
+        if done is not None and isinstance(done.data, ActDone) and done.data.call_id == call.call_id
+    ]
+    if drafts:
+        engine.write_path.record(drafts)
+
+
+def end_call(engine: Engine, call: PendingCall, said: str, *, succeeded: bool, actor: str) -> Event:
+    """Record the outcome of an announced call with what it has done; the caller holds the workspace's lock.
+
+    Args:
+        engine: The workspace.
+        call: The call.
+        said: Its output.
+        succeeded: Whether it has done its acts.
+        actor: Who says so.
+    """
+    done = ToolCallExecuted(
+        call_id=call.call_id,
+        tool=call.tool,
+        status="SUCCEEDED" if succeeded else "FAILED",
+        arguments=call.arguments,
+        output=engine.write_path.body(said),
+    )
+    begun = engine.acts.begun_by(call) if succeeded else ()
+    acts = engine.acts.drafts(call.tool, begun, actor=actor, run=call.run, call_id=call.call_id)
+    draft = Draft(data=done, actor=actor, run=call.run, cause=call.seq)
+    return engine.write_path.record([*acts, draft])[-1]

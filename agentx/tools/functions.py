@@ -94,6 +94,14 @@ class FunctionTools(ToolSet):
         """Return the tools, in the order in which they were given."""
         return list(self._functions)
 
+    @property
+    def repeatable(self) -> list[str]:
+        """The functions of which a call without a result may be made again."""
+        return [name for name in self._functions if name not in self.declarations or self._takes_key(name)]
+
+    def _takes_key(self, name: str) -> bool:
+        return IDEMPOTENCY_KEY in inspect.signature(self._functions[name]).parameters
+
     def declared(self, name: str) -> Callable[..., Any]:
         """Return the function."""
         return self._functions[name]
@@ -110,9 +118,9 @@ class FunctionTools(ToolSet):
                 with self.engine.write_path.exclusive():
                     self._leave_out_since(job, arguments)
                     key = self._announce(name, job, arguments)
-                if IDEMPOTENCY_KEY in inspect.signature(function).parameters:
+                if self._takes_key(name):
                     arguments[IDEMPOTENCY_KEY] = key
-            elif IDEMPOTENCY_KEY in inspect.signature(function).parameters:
+            elif self._takes_key(name):
                 arguments[IDEMPOTENCY_KEY] = key_of(self.run, job.call_id, name)
             try:
                 answered = Answered(function(**arguments))
@@ -234,8 +242,7 @@ class FunctionTools(ToolSet):
         It is the same act or, without a declaration, has the same arguments. A declared function is called
         again only if it takes an idempotency key.
         """
-        takes_key = IDEMPOTENCY_KEY in inspect.signature(self._functions[name]).parameters
-        if name in self.declarations and not takes_key:
+        if name not in self.repeatable:
             return None
         wanted = [act.id for act in acts]
         return next(

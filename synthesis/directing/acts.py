@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -32,10 +33,16 @@ KEPT_WINDOWS = 8
 SHOWN_CHARACTERS = 300
 """Longer values of an act are cut where it is shown."""
 
-LISTED_CHARACTERS = 30_000
-"""Maximum length of a list of acts in a prompt."""
+LISTED_CHARACTERS = 6_000
+"""Maximum length of a list of acts in a prompt; all of them are in the data, and the gate knows them."""
+
+CALLED_CHARACTERS = 30_000
+"""The same for calls that nothing refuses."""
 
 _EACH = "[]"
+_MORE = "({:,} more are not shown)"
+_MORE_CHARACTERS = 40
+_GROUP_CHARACTERS = 2 * SHOWN_CHARACTERS
 
 
 class Declaration(msgspec.Struct, frozen=True):
@@ -88,6 +95,11 @@ class Declaration(msgspec.Struct, frozen=True):
             return [values]
         entries = values[each] if isinstance(values[each], list) else [values[each]]
         return [values | {each: one} for one in entries]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the values in a key of such an act."""
+        return tuple(path.removesuffix(_EACH) for path in self.key)
 
     @property
     def each(self) -> str:
@@ -237,6 +249,12 @@ def _shown(value: Any) -> str:
     return clip(text, SHOWN_CHARACTERS)
 
 
+def clipped(value: Any) -> Any:
+    """Return a value; a long one as the beginning of its JSON."""
+    shown = _shown(value)
+    return value if len(shown) < SHOWN_CHARACTERS else shown
+
+
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """An act that was done, as an executor is shown it.
 
@@ -268,19 +286,23 @@ def listing(acts: Sequence[Listed]) -> str:
     groups: dict[tuple[str, ...], list[Listed]] = {}
     for act in acts:
         groups.setdefault((act.name, act.window, *act.key), []).append(act)
-    room = LISTED_CHARACTERS // max(1, len(groups))
+    left = LISTED_CHARACTERS if all(act.refused for act in acts) else CALLED_CHARACTERS
     parts: list[str] = []
-    for (name, window, *names), same in groups.items():
+    shown_groups = list(groups.items())[: left // _GROUP_CHARACTERS]
+    hidden = sum(map(len, list(groups.values())[len(shown_groups) :]))
+    left -= _MORE_CHARACTERS
+    for number, ((name, window, *names), same) in enumerate(shown_groups):
         within = {"day": ", today", "due": ", for this due time", "run": ", in this run"}
-        lines = [f"{name} {', '.join(names)}".rstrip() + f"{within.get(window.partition(' ')[0], '')}:"]
-        for line in dict.fromkeys(_line(act) for act in same):
-            room_left = room - sum(map(len, lines))
-            if len(line) > room_left and len(lines) > 1:
-                lines.append("(more are not shown)")
-                break
-            lines.append(line)
-        parts.append("\n".join(lines))
-    return "\n".join(parts) or "(none)"
+        title = f"{name} {', '.join(names)}".rstrip() + f"{within.get(window.partition(' ')[0], '')}:"
+        title = clip(title, SHOWN_CHARACTERS)
+        room = left // (len(shown_groups) - number) - len(title) - _MORE_CHARACTERS
+        lines = list(dict.fromkeys(_line(act) for act in same))
+        sizes = accumulate(len(line) + 1 for line in lines)
+        shown = lines[: sum(size <= room for size in sizes)]
+        more = len(lines) - len(shown)
+        parts.append("\n".join([title, *shown, *([_MORE.format(more)] if more else ())]))
+        left -= len(parts[-1]) + 1
+    return "\n".join([*parts, *([_MORE.format(hidden)] if hidden else ())]) or "(none)"
 
 
 def _line(act: Listed) -> str:

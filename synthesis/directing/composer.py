@@ -36,14 +36,15 @@ PATTERN_RUNS = 10
 MAX_LINES = 20
 """Maximum number of facts, and of failures."""
 
-DONE = ("done", "done()", "Done already; the engine refuses these:")
+DONE = ("done", "done()", "Done already; do not do these again:")
+REFUSED = (*DONE[:2], "Done already; the engine refuses these:")
 CALLED = ("called", "called()", "Called before; call again only what the task makes new:")
 REPORTED = (
     *("reported", "summaries(runs=10)"),
     "What the last runs reported; this run carries out the task anew:",
 )
-"""Fields that say what was done, each with its heading: acts, calls of tools without a declaration, and, if
-no tool acts, what executors wrote."""
+"""Fields that say what was done, each with its heading: acts of programs or of tools, calls of tools without
+a declaration, and, if no tool acts, what executors wrote."""
 
 MAX_TOPIC = 60
 """Maximum length of a fact's topic, in characters."""
@@ -158,11 +159,12 @@ def _done(
     tools: Sequence[ToolSchema], declarations: Mapping[str, Declaration]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the fields that say what was done. They list items; none forbids the task itself."""
-    yield DONE
+    acts = [tool for tool in tools if tool.name in declarations and declarations[tool.name].window != "never"]
+    yield REFUSED if acts else DONE
     undeclared = [tool for tool in tools if tool.name not in declarations]
     if undeclared:
         yield CALLED
-    elif all(declarations[tool.name].window == "never" for tool in tools):
+    elif not acts:
         yield REPORTED
 
 

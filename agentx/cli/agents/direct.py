@@ -127,6 +127,7 @@ def _director(
         occasion=occasion_of(ws.state, "", DueTime(schedule)),
         text_only=bool(section.executor) and section.speaks != "jsonl",
         declarations=hands.declarations,
+        repeatable=hands.repeatable,
     )
 
 

@@ -1,5 +1,6 @@
 """``agentx done``: the user's word that an act was done, or was not."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -9,8 +10,11 @@ from rich.text import Text
 from agentx.agents.turn import DueTime
 from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal
+from agentx.directing.act_reports import ActReports
 from agentx.directing.directed_runs import occasion_of
+from agentx.directing.report_act import carry_out, parted
 from agentx.policy.done_once import AlreadyDone, check, say_done, values_of
+from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.directing.acts import Occasion, described
 from agentx.synthesis.state.state import State
@@ -24,7 +28,10 @@ def done(
     name: Annotated[str, typer.Argument(help="The tool, or the name under which a program reports acts.")],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]…", help="The values that make it this act; JSON, else a text."),
+        typer.Argument(
+            metavar="[KEY=VALUE]… [-- COMMAND]",
+            help="The values that make it this act (JSON, else a text), and the command that does it.",
+        ),
     ] = None,
     *,
     undone: Annotated[bool, typer.Option("--not", help="It was not done: it may be done again.")] = False,
@@ -37,8 +44,17 @@ def done(
 
     If a call with these values was cut off and its outcome is unknown, this settles it. The exit status is 3
     where the act was done already.
+
+    With a command behind --, the act is announced, the command is run, and the act is recorded as done if
+    it ends with 0. The exit status is that of the command; 3, or 4 if the outcome of an earlier call is
+    unknown, where it was not run.
     """
-    given = [encodable(word) for word in words or ()]
+    key, command = parted(words or ())
+    if command is not None:
+        if undone or only_check or reason:
+            raise UsageError("--not, --check and --reason go without a command.")
+        raise typer.Exit(_carried_out(terminal, [name, *key], command))
+    given = [encodable(word) for word in key]
     with opened(terminal) as ws:
         occasion = latest_occasion(ws.state)
         try:
@@ -55,6 +71,21 @@ def done(
             terminal.result({"done": True, "seq": error.seq}, Text(plain(str(error))))
             raise typer.Exit(ALREADY) from error
     terminal.result(document, Text(plain(f"{what}: {act}")))
+
+
+def _carried_out(terminal: Terminal, act: list[str], command: list[str]) -> int:
+    """Run a command that does an act; the workspace is not open meanwhile."""
+
+    def tell(words: Sequence[str]) -> tuple[int, str]:
+        with opened(terminal) as ws:
+            reports = ActReports(ws.engine, latest_occasion(ws.state), ws.engine.settings.actor)
+            return reports.command([word.encode(errors="surrogateescape") for word in words])
+
+    settings = terminal.settings
+    status, text = carry_out(tell, act, command, {**settings.environ, **settings.keys})
+    if text:
+        terminal.fail(text)
+    return status
 
 
 def latest_occasion(state: State) -> Occasion:

@@ -18,8 +18,10 @@ from agentx.directing.act_socket import ActSocket, listening
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Command, Function, outside_environ
 from agentx.directing.report_act import SOCKET, ask, request
+from agentx.policy.done_once import say_done
+from agentx.policy.unknown_outcomes import unknown
 from agentx.storage.events.act_events import ActDone
-from agentx.storage.events.types import AgentMessageSent
+from agentx.storage.events.types import AgentMessageSent, Draft, ToolCallExecuted, ToolCallRequested
 from agentx.synthesis.directing.acts import Occasion
 from agentx.trust.trust import Trust
 
@@ -69,6 +71,7 @@ def test_a_text_program_is_told_how_it_reports_and_under_which_names(ws):
     assert "agentx done" not in run_directed(ws.engine, Function("f", lambda _: "nothing")).prompt
     run = run_directed(ws.engine, shell("cat"))
     assert "`agentx done NAME KEY=VALUE…`" in run.outcome.summary
+    assert "`agentx done NAME KEY=VALUE… -- COMMAND…`" in run.outcome.summary
     assert run.outcome.summary.endswith("Names and keys:\n- offer id=…")
     assert run.prompt == run.outcome.summary
 
@@ -215,6 +218,137 @@ def test_a_due_time_and_a_day_are_windows_of_a_report(ws):
             reports = ActReports(again.engine, Occasion(run="r-1", schedule="g", due=due), "agent:executor")
             told += [reports.report("water", {"bed": 1}).status for _ in range(2)]
     assert told == ["RECORDED", "ALREADY_DONE"] * 2
+
+
+# --- a command that does an act -----------------------------------------------------------------------------
+
+
+def test_a_command_behind_an_act_is_run_once_and_its_act_recorded_as_it_ends(ws, tmp_path):
+    sent = tmp_path / "sent"
+    code = f"""
+    cat > /dev/null
+    agentx done offer 1 -- sh -c 'echo one >> {sent}; echo out; echo err >&2'; echo $?
+    agentx done offer 1 -- sh -c 'echo again >> {sent}' 2>&1; echo $?
+    agentx done offer 2 -- sh -c 'echo two >> {sent}; exit 75'; echo $?
+    agentx done offer id=2 -- sh -c 'echo three >> {sent}'; echo $?
+    agentx done --check offer 2; echo $?
+    agentx done offer 3 -- no-such-command 2>&1; echo $?
+    """
+    summary = run_directed(ws.engine, shell(code)).outcome.summary.splitlines()
+    assert [line for line in summary if line.isdigit()] == ["0", "3", "75", "0", "3", "127"]
+    assert summary[0] == "out"
+    assert summary[2].startswith("Already done: offer id=1 on 20")
+    assert summary[-2] == "no-such-command cannot be run: No such file or directory."
+    assert sent.read_text().split() == ["one", "two", "three"]
+    assert acts(ws) == [("offer", {"id": 1}, "r-1"), ("offer", {"id": 2}, "r-1")]
+    assert not ws.state.pending
+    results = [event.data for event in ws.events() if isinstance(event.data, ToolCallExecuted)]
+    assert [one.status for one in results] == ["SUCCEEDED", "FAILED", "SUCCEEDED", "FAILED"]
+    assert ws.engine.read_body(results[1].output) == "It ended with exit status 75."
+
+
+def test_a_command_has_the_directory_environment_and_files_of_the_program(ws, tmp_path):
+    code = f"""
+    cat > /dev/null
+    mkdir sub; cd sub; export OWN='a b'
+    echo in | agentx done offer 1 -- sh -c 'read line; echo "$line $OWN $#:$1:$2" "$(basename "$PWD")" >&3' x '--help' 'two  words' 3> {tmp_path}/third
+    """
+    run_directed(ws.engine, shell(code))
+    assert (tmp_path / "third").read_text() == "in a b 2:--help:two  words sub\n"
+
+
+@pytest.mark.parametrize("number", ["$PPID", "$$"])
+def test_a_kill_before_the_end_of_a_command_is_a_question_to_the_user(ws, tmp_path, number):
+    """The report is killed, or the command."""
+    code = f"""
+    cat > /dev/null
+    agentx done offer 1 -- sh -c 'echo x >> {tmp_path}/sent; kill -9 {number}; sleep 1'; echo $?
+    agentx done offer 1 -- sh -c 'echo x >> {tmp_path}/sent' 2>&1; echo $?
+    agentx done offer 2 -- true; echo $?
+    """
+    summary = run_directed(ws.engine, shell(code)).outcome.summary
+    assert [line for line in summary.splitlines() if line.isdigit()] == ["137", "4", "0"]
+    assert "This began and has no result" in summary
+    assert (tmp_path / "sent").read_text() == "x\n"
+    again = run_directed(ws.engine, shell("agentx done offer 1 -- touch again 2>&1; echo $?; ls")).outcome
+    assert again.summary.splitlines()[-1] == "4"
+    [call] = unknown(ws.engine)
+    assert say_done(ws.engine, "offer", ["1"], Occasion(), done=True).settled == call.call_id
+    assert acts(ws) == [("offer", {"id": 2}, "r-1"), ("offer", {"id": 1}, "r-1")]
+
+
+def test_a_command_whose_run_was_killed_is_still_recorded(ws, tmp_path):
+    code = """
+    cat > /dev/null
+    agentx done offer 1 -- sh -c 'touch {place}/first; while [ ! -e {place}/go ]; do sleep 0.05; done; exit 7'; echo $? > {place}/late
+    agentx done offer 2 -- sh -c 'echo sent >> {place}/late; exit 75'; echo $? >> {place}/late
+    agentx done offer 3 -- sh -c 'echo sent >> {place}/late'; echo $? >> {place}/late
+    mv {place}/late {place}/over
+    """
+    words = [sys.executable, "-c", KILLED, str(ws.root), code.format(place=tmp_path)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as run:
+        wait_for(tmp_path / "first")
+        run.kill()
+    (tmp_path / "go").touch()
+    assert wait_for(tmp_path / "over").read_text().split() == ["7", "sent", "75", "sent", "0"]
+    assert acts(ws) == [("offer", {"id": 3}, "r-1")]
+    assert not ws.state.pending
+
+
+def test_a_command_is_not_run_where_its_act_cannot_be_announced(ws):
+    code = """
+    cat > /dev/null
+    agentx done offer nope= -- touch ran 2>&1; echo $?
+    agentx done offer -- touch ran 2>&1; echo $?
+    agentx done --check offer 1 -- touch ran 2>&1; echo $?
+    agentx done offer 1 -- 2>&1; echo $?
+    ls
+    """
+    summary = run_directed(ws.engine, shell(code)).outcome.summary.splitlines()
+    assert "ran" not in summary
+    assert [line for line in summary if line.isdigit()] == ["1", "1", "2", "2"]
+
+
+def test_a_program_cannot_end_a_call_that_it_did_not_begin(ws):
+    for call in ("r-1-1", "act-other"):
+        request = ToolCallRequested(call_id=call, tool="offer")
+        ws.record(Draft(data=request, actor="agent:executor", run="r-9"))
+        told = ActReports(ws.engine, Occasion(run="r-1"), "agent:executor").end(call, 0, "offer", ["1"])
+        assert told.status == "FAILED"
+        assert "was not begun here" in told.output
+    assert len(ws.state.pending) == 2
+
+
+def test_what_the_user_says_during_a_command_counts_and_a_success_is_recorded(ws):
+    reports = ActReports(ws.engine, Occasion(run="r-1"), "agent:executor")
+    for status, done in ((1, True), (0, False)):
+        begun = reports.begin("offer", [str(status)])
+        say_done(ws.engine, "offer", [str(status)], Occasion(), done=done)
+        assert reports.end(begun.output, status, "offer", [str(status)]).status == "RECORDED"
+    assert [key for _, key, _ in acts(ws)] == [{"id": 1}, {"id": 0}]
+
+
+def test_the_user_has_a_command_run_outside_a_run(ws):
+    def done(*words):
+        command = [sys.executable, "-m", "agentx", "-C", ws.root, "done", *words]
+        made = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        return made.returncode, made.stdout, made.stderr
+
+    assert done("offer", "1", "--", "sh", "-c", 'echo "$1"; exit $2', "x", "--json", "5") == (
+        5,
+        "--json\n",
+        "",
+    )
+    assert done("offer", "1", "--", "echo", "sent") == (0, "sent\n", "")
+    status, out, err = done("offer", "1", "--", "echo", "sent")
+    assert (status, out) == (3, "")
+    assert "Already done: offer id=1 on 20" in err
+    status, out, err = done("offer", "2", "--", "sh", "-c", "kill -9 $$")
+    assert (status, out) == (137, "")
+    assert "nobody knows whether it was done" in err
+    assert done("offer", "2", "--", "echo", "sent")[0] == 4
+    assert done("--not", "offer", "2", "--", "echo", "sent")[0] == 2
+    assert acts(ws) == [("offer", {"id": 1}, "")]
 
 
 # --- the socket ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.storage.events.types import Draft, ToolCallExecuted
-from agentx.synthesis.directing.acts import Occasion
+from agentx.synthesis.directing.acts import Listed, Occasion, listing
 from agentx.tools.functions import FunctionTools
 
 
@@ -64,6 +65,7 @@ def world(ws):
     return World(ws)
 
 
+LIVE = "history.jsonl"
 PAIR = ("patient", "appointment")
 ANN = {"patient": "Ann", "appointment": 4711}
 
@@ -129,9 +131,8 @@ def test_of_a_list_whose_entries_are_acts_those_that_were_done_are_left_out(worl
     assert [status for status, _ in results] == ["SUCCEEDED", "SUCCEEDED", "DENIED", "SUCCEEDED"]
     (_, plain), (_, partly), (_, refused), (_, twice) = results
     assert plain == "sent"
-    assert partly.startswith('sent\nLeft out, done already: send titles="x" on 20') or partly.startswith(
-        'sent\nLeft out, done already: send titles="y" on 20'
-    )
+    assert partly.startswith("sent\nLeft out, done already: send titles=")
+    assert partly.count("titles=") == 2
     assert refused.startswith("Already done: ")
     assert refused.count("titles=") == 3
     assert "The rest" not in refused
@@ -452,8 +453,26 @@ def test_a_prompt_names_an_act_without_result_as_long_as_its_window_is_open(ws, 
         run_directed(ws.engine, send, declared, due=DueTime("s", first))
     idle = Function("f", lambda one: "")
     again = run_directed(ws.engine, idle, declared, due=DueTime("s", first, resumes="r-1"))
+    assert "The user is asked: leave them, and go on with the rest:\n- send(" in again.prompt
+    assert "Look before you make one" not in again.prompt
     later = run_directed(ws.engine, idle, declared, due=DueTime("s", second))
     assert ["Nobody knows whether" in one.prompt for one in (again, later)] == asked
+
+
+def test_a_call_that_may_be_made_again_is_to_be_looked_at_first(ws):
+    def cut_off(patient: str, *, idempotency_key: str = "") -> str:
+        raise KeyboardInterrupt
+
+    functions = {"send": act(cut_off, key=["patient"]), "call": cut_off}
+    for name in functions:
+        work = Function("f", lambda one, name=name: one.tools.call(name, {"patient": "Ann"}).output)
+        with pytest.raises(KeyboardInterrupt):
+            run_directed(ws.engine, work, functions)
+    prompt = run_directed(ws.engine, Function("f", lambda one: ""), functions).prompt
+    assert "The user is asked" not in prompt
+    assert all(
+        f"\n- {name}(" in prompt.partition("Look before you make one of them")[2] for name in functions
+    )
 
 
 def test_of_two_processes_one_does_it(ws):
@@ -559,11 +578,88 @@ def test_words_that_fit_several_acts_name_them(world):
         say_done(world.ws.engine, "send", ["Ann", "1", "more"], Occasion(), done=True)
 
 
+def test_the_user_gives_an_object_for_a_key_that_leads_into_it(world, capsys):
+    config = '[director.acts.refund]\nkey = ["order.id", "order.at.line"]\n[director.acts.mail]\nkey = ["titles[]"]\n'
+    (world.ws.root / "agentx.toml").write_text(config)
+    call = ["-C", str(world.ws.root), "done"]
+    assert main([*call, "refund", 'order={"id": 7, "at": {"line": 2}, "sum": 3}']) == 0
+    assert capsys.readouterr().out == "Done: refund order.id=7, order.at.line=2\n"
+    assert main([*call, "refund", "order.id=7", 'order.at={"line": 2.0}']) == 3
+    assert main([*call, "refund", "order.id=7", "order.at=2"]) == 2
+    assert "order.at has no line" in capsys.readouterr().err
+    assert main([*call, "refund", "7", "2", "nope=3"]) == 2
+    assert "refund has no value 'nope'" in capsys.readouterr().err
+    for titles, status in (('["a", "b"]', 0), ('["b", "c"]', 0), ('["a", "c"]', 3), ("a", 3)):
+        assert main([*call, "mail", f"titles={titles}"]) == status
+
+
+def test_an_object_that_was_reported_before_the_first_run_is_the_act_of_the_code(world):
+    """The command line does not know what the code declares: the run that does adopts the report."""
+    functions = world.function(key=["order.id"])
+    for number in (7, 8):
+        say_done(world.ws.engine, "send", [f'order={{"id": {number}}}'], Occasion(), done=True)
+    calls = [{"patient": "A", "order": {"id": number, "sum": 1}} for number in (7, 8, 9)]
+    assert world.statuses(functions, *calls) == ["DENIED", "DENIED", "SUCCEEDED"]
+    say_done(world.ws.engine, "send", ["order.id=7"], Occasion(), done=False)
+    assert world.statuses(functions, *calls) == ["SUCCEEDED", "DENIED", "DENIED"]
+    assert world.ws.state.counts["ActDone"] == 6  # two reports, both adopted, and two calls
+
+
+def test_what_follows_an_equals_sign_in_a_bare_word_is_part_of_it(world):
+    (world.ws.root / "agentx.toml").write_text('[director.acts.fetch]\nkey = ["url"]\n')
+    with Workspace.open(world.ws.root) as again:
+        said = say_done(again.engine, "fetch", ["https://example.org/?id=4"], Occasion(), done=True)
+        assert said.act == 'fetch url="https://example.org/?id=4"'
+
+
 def test_a_text_that_looks_like_a_number_stays_a_text(world):
     functions = world.function(key=["patient"])
     world.statuses(functions, {"patient": "12"})
     say_done(world.ws.engine, "send", ["34"], Occasion(), done=True)
     assert world.statuses(functions, {"patient": "34"}) == ["DENIED"]
+
+
+@pytest.mark.parametrize(("torn_after", "known"), [(0, []), (1, ["a"]), (2, ["a", "b"])])
+def test_a_write_that_is_torn_before_the_result_loses_no_act_and_does_none_twice(
+    ws, tmp_path, torn_after, known
+):
+    """The acts of a call are recorded before its result: the write ends after some of them."""
+    whole = ws.root / LIVE
+    sent = []
+
+    def send(titles: list[str]) -> str:
+        sent.append(titles)
+        return "sent"
+
+    functions = {"send": act(send, key=["titles[]"])}
+    FunctionTools(ws.engine, functions, run="r-1").call("send", {"titles": ["a", "b"]})
+    lines = whole.read_bytes().splitlines(keepends=True)
+    kinds = [json.loads(line)["type"] for line in lines]
+    first = kinds.index("ActDone")
+    assert kinds[first - 1 : first + 3] == ["ToolCallRequested", "ActDone", "ActDone", "ToolCallExecuted"]
+    torn = tmp_path / "torn"
+    shutil.copytree(ws.root, torn)
+    (torn / LIVE).write_bytes(b"".join(lines[: first + torn_after]) + lines[first + torn_after][:40])
+    with Workspace.open(torn) as again:
+        tools = FunctionTools(again.engine, functions, run="r-2")
+        result = tools.call("send", {"titles": ["a", "b", "c"]})
+        assert (result.status, sent) == ("SUCCEEDED", [["a", "b"], ["c"]])
+        assert result.output.count("Left out, done already:") == bool(known)
+        assert result.output.count("begun before and without a result") == (len(known) < 2)
+        assert len(unknown(again.engine)) == 1
+        before = again.state.encode()
+        again.rebuild()
+        assert again.state.encode() == before
+        said = Workspace.open(shutil.copytree(torn, tmp_path / "said"))
+        with said:  # the user says that it was done
+            say_done(said.engine, "send", ["b"], Occasion(), done=True)
+            told = FunctionTools(said.engine, functions, run="r-3").call("send", {"titles": ["a", "b"]})
+            assert told.output.startswith("Already done: ")
+        say_done(again.engine, "send", ["b"], Occasion(), done=False)
+        assert unknown(again.engine) == []
+        tools.call("send", {"titles": ["a", "b", "c"]})
+        assert sent == [["a", "b"], ["c"], ["a", "b"]]
+        assert tools.call("send", {"titles": ["b", "a"]}).status == "DENIED"
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -654,8 +750,12 @@ def test_a_list_is_bounded_and_the_gate_knows_more_than_it_shows(world):
     names = [f"A title that is rather long and has the number {number}" for number in range(900)]
     assert world.statuses(functions, {"patient": "A", "titles": names}) == ["SUCCEEDED"]
     given = assigned(world, functions)
-    assert len(given.prompt) < 35_000
-    assert "(more are not shown)" in given.prompt
+    shown = given.prompt.partition("Done already; the engine refuses these:\n")[2]
+    assert len(shown) <= 6_000
+    listed = [line for line in shown.splitlines() if line.startswith("- ")]
+    assert listed[0] == f'- "{names[-1]}"'
+    assert len(listed) > 80
+    assert shown.endswith(f"({900 - len(listed)} more are not shown)")
     assert len(given.done["send"]) == 900
     assert world.statuses(functions, {"patient": "A", "titles": names[:1]}) == ["DENIED"]
     assert world.statuses(functions, {"patient": "A", "titles": [f"{one} b" for one in names] * 2}) == [
@@ -667,6 +767,32 @@ def test_a_list_is_bounded_and_the_gate_knows_more_than_it_shows(world):
         "FAILED",
         "send would do 1,001 acts at once; make several calls, each of fewer.",
     )
+
+
+def test_a_list_of_many_names_is_as_short_and_calls_that_nothing_refuses_are_listed_at_length():
+    def acts(count, *, refused):
+        return [
+            Listed(name=f"act_{n % 200}", key={"x": "y" * 280}, at="2026-03-02", refused=refused)
+            for n in range(count)
+        ]
+
+    told = listing(acts(1_000, refused=True))
+    assert 2_000 < len(told) <= 6_000
+    assert told.splitlines()[-1].endswith("more are not shown)")
+    assert 8_000 < len(listing(acts(1_000, refused=False))) <= 30_000
+
+
+def test_a_text_program_is_not_told_that_the_engine_refuses_what_it_cannot(world):
+    functions = world.function(key=PAIR)
+    world.statuses(functions, ANN)
+    assert "Done already; the engine refuses these:" in assigned(world, functions).prompt
+    world.ws.say("Go on.")
+    words = ("sh", "-c", "cat")
+    told = run_directed(
+        world.ws.engine, Command(words, "text", {"PATH": os.environ["PATH"]}), functions
+    ).prompt
+    assert "Done already; do not do these again:\nsend patient, appointment:" in told
+    assert "refuses" not in told
 
 
 def test_what_was_done_before_a_tool_declared_its_acts_is_not_done_again(world):
