@@ -84,7 +84,8 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
     if own and (new := MOVED.get(own[0])):
         terminal.note(f"`agentx {own[0]}` is now `agentx {new}`. The next release drops the old spelling.")
         words[len(words) - len(own) :] = own = [*new.split(), *own[1:]]
-    helped = _asks_for_help(words)
+    with_command = own[:1] == ["done"] and "--" in words
+    helped = _asks_for_help(words[: words.index("--")] if with_command else words)
     asked = words if own or helped or "--version" in words else [*words, "--help"]
     place = terminal.settings.environ.get(ACTS)
     if place and own[:1] == ["done"] and not helped and "-C" not in words[: len(words) - len(own)]:
@@ -98,15 +99,14 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
                 f"`agentx {acts[0]}` acts as you or changes the workspace, so it is refused inside an "
                 "agent's run: call it in a terminal of your own."
             )
-    if own[:1] == ["done"] and "--" in asked:
+    if with_command and "--" in asked:
         asked.insert(asked.index("--"), "--")  # the parser takes one, and the command gets the other
     status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return any(option in arguments[:end] for option in _HELP_OPTIONS)
+    return any(option in arguments for option in _HELP_OPTIONS)
 
 
 def build(own: Sequence[str]) -> typer.Typer:
