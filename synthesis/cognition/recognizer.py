@@ -15,9 +15,10 @@ from agentx.storage.events.cognition_events import Extracted, InputType, Outdate
 from agentx.storage.text import folded, one_line
 from agentx.synthesis.attribution.material import REPORTED, material, own_words
 from agentx.synthesis.cognition.speakers import heading_length
+from agentx.synthesis.language.requests import PREPOSITIONS
 from agentx.synthesis.language.sentences import Span, sentences
-from agentx.synthesis.language.values import FITS, Wanted, names, values, wanted
-from agentx.synthesis.language.words import content_words, words_of
+from agentx.synthesis.language.values import FITS, Wanted, names, types, values, wanted
+from agentx.synthesis.language.words import STOP_WORDS, content_words, words_of
 
 MOST_MEMORIES = 8
 """Maximum number of semantic memories per message."""
@@ -101,7 +102,11 @@ _HAPPENED = re.compile(
 
 _OWNED = re.compile(r"\b[A-ZÀ-Þ]\w+(?:['’]s|s['’]) [a-zà-ÿ][\w-]+")
 _NAMED = re.compile(r"\bthe (?:[a-zà-ÿ]\w+ )?[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)*")
-_NUMBERED = re.compile(r"\b[A-Za-zÀ-ÿ]{3,} \d{1,4}(?=\s|['’.,]|$)(?!\s?(?:%|[A-ZÀ-Þ][a-z]+day))")
+_NUMBERED = re.compile(
+    r"(?:^|(?i:the|my|our|your|his|her|their|an?|in|on|at|to|from|of|for|by|with) )"
+    r"([A-Za-zÀ-ÿ]{3,} \d{1,4})(?=\s|['’.,]|$)"
+)
+_SMALL = STOP_WORDS | PREPOSITIONS
 _NOUN = re.compile(r"\b(?:my|our|the|his|her|their|a|an) [a-zà-ÿ][\w-]+", re.IGNORECASE)
 
 
@@ -289,20 +294,30 @@ def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, st
 def subject_of(text: str) -> str:
     """Return what a text is about: what somebody owns, a thing with a name, a name, or the first noun.
 
+    Dates, amounts and prepositions are not a subject; of the rest, the first content word is one.
+
     >>> subject_of("I sold the Skoda to Ben."), subject_of("My landlord wants three months' notice.")
     ('the Skoda', 'my landlord')
     """
     first = next((text[one.start : one.end] for one in sentences(text)), text)
-    for form in (_OWNED, _NAMED, _NUMBERED):
+    for one in values(first):
+        if one.kind not in ("label", "large"):
+            first = first[: one.start] + " " * (one.end - one.start) + first[one.end :]
+    for form in (_OWNED, _NAMED):
         if found := form.search(first):
             return one_line(found[0])
+    for found in _NUMBERED.finditer(first):
+        if found[1].split()[0].casefold() not in _SMALL:
+            return found[1]
     if found_names := _spans("person", first, ""):
         return one_line(first[found_names[0].start : found_names[0].end])
     for found in _NOUN.finditer(first):
         words = found[0].split()
-        if content_words(words[-1]):
+        if content_words(words[-1]) and not (types("date", words[-1]) or types("time", words[-1])):
             return f"{words[0].casefold()} {words[-1]}"
-    return max(words_of(first) or [first], key=len).casefold()
+    left = [word for word in words_of(first) if len(word) > 1 and not word.isdigit()]
+    told = left or words_of(text) or [text]
+    return next((word for word in told if word.casefold() not in _SMALL), told[0]).casefold()
 
 
 def recognize(

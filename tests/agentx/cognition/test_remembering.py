@@ -4,7 +4,8 @@ from unittest.mock import patch
 
 import pytest
 
-from agentx.cognition.agent import DECLINED, UNSURE, CognitiveAgent
+from agentx.cognition.agent import CognitiveAgent
+from agentx.cognition.recall import DECLINED, UNSURE
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.memory.items import Link, superseded_by
