@@ -15,7 +15,7 @@ from agentx.synthesis.cognition.evidence import Evidence, Question, answering, p
 from agentx.synthesis.cognition.prompts import ShownMemory
 from agentx.synthesis.facts.validity import Period, asked_period, valid_at
 from agentx.synthesis.language.dates import with_dates
-from agentx.synthesis.memory.items import sort_of
+from agentx.synthesis.memory.items import MemoryItem, sort_of
 
 DECLINED = "I remember nothing of that."
 """The answer without a model where nothing that is remembered answers the question."""
@@ -73,13 +73,21 @@ def recalled(turn: Turn, shown: Sequence[ShownMemory], fetched: Sequence[str]) -
 
 def _evidence(turn: Turn, question: Question, period: Period, names: Sequence[str]) -> list[Evidence]:
     """Return the messages that answer the question; none if nothing that is remembered does."""
-    items, rejected = turn.state.items, list(_rejected(turn, question, names))
+    items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
         one
         for one in told(names, turn.state)
         if turn.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
-        and not any(one.order < seq and one.text[:COMPARED_CHARACTERS] in answer for seq, answer in rejected)
+        and not any(
+            one.order < item.evidence[0].seq and one.text[:COMPARED_CHARACTERS] in lesson.answer
+            for item, lesson in lessons
+        )
     ]
+    for item, lesson in lessons[-1:]:
+        seq = item.evidence[0].seq
+        if lesson.instead and all(one.order != seq for one in sentences):
+            # The correction fits no memory, so its own words are the answer
+            return [Evidence(f"“{lesson.instead}”", item.id, support=1.0, sure=True)]
     return answering(
         question,
         sentences,
@@ -89,15 +97,16 @@ def _evidence(turn: Turn, question: Question, period: Period, names: Sequence[st
     )
 
 
-def _rejected(turn: Turn, question: Question, names: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the answers to the same question that the user rejected, and in which message."""
-    for name in dict.fromkeys(names):
-        item = turn.state.items.get(name)
-        if item is None or sort_of(item) != "learning":
-            continue
-        lesson = recognizer.lesson_of(item.text)
-        if lesson and Question(lesson[0]).words.keys() == question.words.keys():
-            yield item.evidence[0].seq, lesson[1]
+def _lessons(
+    turn: Turn, question: Question, names: Iterable[str]
+) -> Iterator[tuple[MemoryItem, recognizer.Lesson]]:
+    """Yield what the user said of earlier answers to the same question, in that order."""
+    known = (turn.state.items.get(name) for name in dict.fromkeys(names))
+    learned = [item for item in known if item is not None and sort_of(item) == "learning"]
+    for item in sorted(learned, key=lambda item: item.evidence[0].seq if item.evidence else 0):
+        lesson = recognizer.lesson_of(item.text) if item.evidence else None
+        if lesson and Question(lesson.question).words.keys() == question.words.keys():
+            yield item, lesson
 
 
 def _searched(turn: Turn) -> list[str]:

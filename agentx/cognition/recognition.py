@@ -6,6 +6,7 @@ from itertools import takewhile
 import msgspec
 
 from agentx.cognition import memories
+from agentx.cognition.recall import UNSURE
 from agentx.cognition.turn import ACTOR, Turn
 from agentx.storage.events.cognition_events import Outdated, Recognized
 from agentx.storage.events.types import Draft
@@ -42,7 +43,10 @@ def _corrected(turn: Turn, found: Recognition) -> Recognition:
     items, last = turn.state.items, turn.mind.recent[-1:]
     texts = {name: items[name].text for name in last[0].used if name in items}
     before = turn.conversation.exchanges(turn.state, last, (), 1)
-    if not before or (made := recognizer.corrected(before[0].message, texts, turn.message)) is None:
+    if not before or before[0].answer.startswith(UNSURE):  # what was only nearest is not what is corrected
+        return found
+    made = recognizer.corrected(before[0].message, texts, turn.message)
+    if made is None:
         return found
     memory, old = made
     others = tuple(one for one in found.memories if not memory.start <= one.start < memory.end)

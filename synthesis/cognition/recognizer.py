@@ -110,7 +110,7 @@ _SMALL = STOP_WORDS | PREPOSITIONS
 _NOUN = re.compile(r"\b(?:my|our|the|his|her|their|a|an) [a-zà-ÿ][\w-]+", re.IGNORECASE)
 
 
-_LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “")
+_LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “(.*)”$")
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True):
@@ -353,8 +353,8 @@ def recognize(
 def corrected(question: str, told: Mapping[str, str], said: str) -> tuple[Extracted, str] | None:
     """Return the memory that follows from a short correction, and the id of the one that it replaces.
 
-    ``told`` has the memories that the answer rested on, by id. ``None`` where the correction has no value of
-    the type asked for, or no memory has one.
+    ``told`` has the memories that the answer rested on, by id. ``None`` where the correction and the memories
+    do not have one value each of the type asked for.
 
     >>> corrected("Where does Anna live?", {"k-1": "Anna lives in Oslo."}, "No, in Rome.")[0].text
     'Anna lives in Rome.'
@@ -365,14 +365,14 @@ def corrected(question: str, told: Mapping[str, str], said: str) -> tuple[Extrac
     end = next((start + one.end for one in sentences(said[start:])), start)
     kind = wanted(question)
     new = _spans(kind, said[start:end], "")
-    for name, text in told.items():
-        old = _spans(kind, text, question)
-        if new and old:
-            put = (
-                f"{text[: old[0].start]}{said[start + new[0].start : start + new[0].end]}{text[old[0].end :]}"
-            )
-            return Extracted("L2", one_line(put)[:MOST_TEXT], start, end), name
-    return None
+    old = {name: _spans(kind, text, question) for name, text in told.items()}
+    valued = [(name, spans) for name, spans in old.items() if spans]
+    if len(new) != 1 or len(valued) != 1 or len(valued[0][1]) != 1:
+        return None  # of several, nobody says which one is corrected
+    [(name, [span])] = valued
+    value = said[start + new[0].start : start + new[0].end]
+    text = f"{told[name][: span.start]}{value}{told[name][span.end :]}"
+    return Extracted("L2", one_line(text)[:MOST_TEXT], start, end), name
 
 
 def _spans(kind: Wanted, text: str, known: str) -> list[Span]:
@@ -405,10 +405,38 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
     return Extracted("L1", "Asked “{}”, do not answer “{}”: the user said “{}”".format(*shown))
 
 
-def lesson_of(text: str) -> tuple[str, str] | None:
-    """Return the question and the answer that a procedure warns of; ``None`` for another procedure."""
+class Lesson(msgspec.Struct, frozen=True):
+    """What negative feedback taught.
+
+    Attributes:
+        question: The question.
+        answer: The answer that was found wrong; long ones are cut.
+        said: What the user said of it.
+    """
+
+    question: str
+    answer: str
+    said: str
+
+    @property
+    def instead(self) -> str:
+        """What the user said, if it tells more than that the answer is wrong."""
+        rest = self.said
+        while blame := _BLAME.match(rest):
+            rest = rest[blame.end() :].lstrip(" ,;:.!–—-")
+        return self.said if content_words(rest) and not reward(rest) else ""
+
+
+def lesson_of(text: str) -> Lesson | None:
+    """Return the lesson that a procedure holds; ``None`` for another procedure.
+
+    >>> lesson_of(lesson("Where is Anna?", "In Oslo.", "No, in Rome.").text).instead
+    'No, in Rome.'
+    >>> lesson_of(lesson("Where is Anna?", "In Oslo.", "No, that's wrong.").text).instead
+    ''
+    """
     found = _LESSON.match(text)
-    return (found[1], found[2]) if found else None
+    return Lesson(found[1], found[2], found[3]) if found else None
 
 
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:
