@@ -6,6 +6,7 @@ import pytest
 
 from agentx.cognition.agent import CognitiveAgent
 from agentx.cognition.recall import DECLINED, UNSURE
+from agentx.search.background_worker import SearchLate
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.memory.items import Link, superseded_by
@@ -221,3 +222,11 @@ def test_what_is_known_and_what_happened_are_linked_across_messages_on_a_topic(w
     assert Link("happened_in", happened.id) in known.links
     assert agent.last_metrics.memory_link_stats["total"] == 2
     assert ws.rebuild().state_digest == ws.status().digest
+
+
+def test_a_search_that_is_late_is_a_fault_and_the_buffer_still_answers(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(max_thinking_iterations=0))
+    told(agent, "The vet is Doctor Kaya.")
+    with patch.object(ws.engine, "search", side_effect=SearchLate("The search is late.")):
+        assert told(agent, "Who is the vet?") == "I remember: The vet is Doctor Kaya."
+    assert agent.last_metrics.faults == ["The search is late."]
