@@ -124,7 +124,7 @@ def store(
     turn.look()
     items = turn.state.items
     new = list(takewhile(lambda item: item.created_seq > event.seq, reversed(items.values())))
-    return found, [memories.remembered(item, items) for item in reversed(new) if sort_of(item) in LEVELS]
+    return found, [memories.remembered(item) for item in reversed(new) if sort_of(item) in LEVELS]
 
 
 def _measure(turn: Turn, found: Recognition, stored: Sequence[ShownMemory]) -> None:

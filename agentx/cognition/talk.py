@@ -148,7 +148,7 @@ class Talk:
         found = list[ShownMemory]()
         for item in state.items.values():
             if sort_of(item) in LEVELS and (is_true(item, state.at) or until(item)):
-                one = memories.remembered(item, state.items)
+                one = memories.remembered(item)
                 room -= 0 if item.id in told else tokens_of(one)
                 found.append(one)
             if room < 0 or len(found) > MOST_NAMED:

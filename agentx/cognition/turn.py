@@ -81,7 +81,7 @@ class Turn:
 
     def remembered(self, name: str) -> ShownMemory:
         """Return the memory with an id, however faded it is."""
-        return memories.remembered(self.state.items[name], self.state.items)
+        return memories.remembered(self.state.items[name])
 
     def fitting(self, buffer: Sequence[ShownMemory]) -> tuple[tuple[ShownMemory, ...], str]:
         """Return the least faded memories of the configured levels that fit, and a sentence on the others."""

@@ -6,6 +6,7 @@ import pytest
 
 from agentx.cognition.agent import CognitiveAgent
 from agentx.cognition.recall import DECLINED, UNSURE
+from agentx.search.background_worker import SearchLate
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.memory.items import Link, superseded_by
@@ -251,3 +252,11 @@ def test_blame_alone_gives_no_answer(ws):
     agent = CognitiveAgent(ws)
     told(agent, "Jon plays the cello.", "What does Jon play?", "No, that's wrong.")
     assert told(agent, "What does Jon play?") == DECLINED
+
+
+def test_a_search_that_is_late_is_a_fault_and_the_buffer_still_answers(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(max_thinking_iterations=0))
+    told(agent, "The vet is Doctor Kaya.")
+    with patch.object(ws.engine, "search", side_effect=SearchLate("The search is late.")):
+        assert told(agent, "Who is the vet?") == "I remember: The vet is Doctor Kaya."
+    assert agent.last_metrics.faults == ["The search is late."]
