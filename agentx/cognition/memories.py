@@ -19,7 +19,7 @@ from agentx.synthesis.cognition.metrics import BufferedMemory
 from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.cognition.speakers import said_by, speaker
-from agentx.synthesis.facts.supersession import Known, outdated, remaining
+from agentx.synthesis.facts.supersession import MOST_KNOWN, Known, outdated, remaining
 from agentx.synthesis.facts.validity import is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
@@ -70,14 +70,15 @@ def with_outdated(engine: Engine, state: State, found: Recognition, message: Mes
     if found.input_type == "question" or found.outdated:
         return found
     by = speaker(message.actor, message.text)
-    known = [
+    earlier = (
         Known(item.id, item.text, item.evidence[0].seq, over=not is_true(item, state.at))
-        for item in state.items.values()
+        for item in reversed(state.items.values())
         if sort_of(item) in ("knowledge", "episode")
         and item.evidence
         and item.evidence[0].seq < message.seq
         and said_by(item.links) == by
-    ]
+    )
+    known = list(islice(earlier, MOST_KNOWN))[::-1]
 
     def like(one: str, other: str) -> float | None:
         vectors = engine.meanings.of((one, other))

@@ -210,11 +210,11 @@ def outdated(
     Args:
         memories: What was extracted from the message.
         message: The message.
-        known: What is true so far, oldest first.
+        known: What is true so far, oldest first, at most :data:`MOST_KNOWN`.
         like: Compares meanings.
         said: The time of the message.
     """
-    reader = _Reader(message, known[-MOST_KNOWN:], like, said)
+    reader = _Reader(message, known, like, said)
     completed = reader.corrected(memories)
     if completed is not None:
         return completed
@@ -223,6 +223,11 @@ def outdated(
         for each in reader.of(number, one):
             found.setdefault(each.memory, each)
     return Found(tuple(memories), tuple(found.values()))
+
+
+@lru_cache(maxsize=1 << 14)
+def _lower_words(text: str) -> frozenset[str]:
+    return frozenset(word for word in text.split() if word.islower())
 
 
 class _Reader:
@@ -254,7 +259,7 @@ class _Reader:
     @cached_property
     def lower(self) -> frozenset[str]:
         """The words that are known in lower case, which are no names."""
-        return frozenset(word for text in self.texts for word in text.split() if word.islower())
+        return frozenset[str]().union(*map(_lower_words, self.texts))
 
     def of(self, number: int, memory: Extracted) -> Iterator[Outdated]:
         """Yield what one memory of the message outdates."""

@@ -7,6 +7,7 @@ shown later therefore has the date beside the words (:func:`with_dates`).
 import re
 from calendar import monthrange
 from datetime import date, timedelta
+from functools import lru_cache
 
 import msgspec
 
@@ -125,8 +126,9 @@ def dates_in(text: str, said: str) -> list[DateSpan]:
     return sorted(found, key=lambda one: one.start)
 
 
+@lru_cache(maxsize=1 << 14)
 def with_dates(text: str, said: str) -> str:
-    """Return a text with the date beside each relative one.
+    """Return a text with the date beside each relative one; cached, as memories recur.
 
     >>> with_dates("We shipped last Thursday.", "2026-06-01T13:08:00Z")
     'We shipped last Thursday (2026-05-28).'
