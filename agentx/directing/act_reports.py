@@ -8,7 +8,7 @@ import msgspec
 
 from agentx.directing import report_act
 from agentx.engine.engine import Engine
-from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, begin, check, end, report, values_of
+from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, begin, check, end, meant, report
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.acts import Occasion, described
@@ -118,7 +118,10 @@ class ActReports:
             if len(msgspec.json.encode(key)) > _KEY_BYTES:
                 raise UsageError(f"The key of {name} is longer than {_KEY_BYTES:,} bytes; report an id.")
             self._engine.write_path.refresh()
-            return answer(key if isinstance(key, Mapping) else values_of(self._engine, name, key))
+            with self._engine.write_path.exclusive():
+                if isinstance(key, Mapping):
+                    return answer(key)
+                return answer(meant(self._engine, name, key, self._occasion))
         except AlreadyDone as error:
             return Reported("ALREADY_DONE", str(error))
         except OutcomeUnknown as error:
