@@ -42,6 +42,14 @@ class Reported(msgspec.Struct, frozen=True):
     output: str
 
 
+class _Wrong(Reported, frozen=True):
+    """The answer to a report that nothing can be recorded for as it was made."""
+
+
+def _exit_status(reported: Reported) -> int:
+    return WRONG if isinstance(reported, _Wrong) else _EXIT[reported.status]
+
+
 class RunFile(msgspec.Struct, frozen=True):
     """What a report needs to be recorded when the process of the run is gone."""
 
@@ -127,7 +135,8 @@ class ActReports:
         except OutcomeUnknown as error:
             return Reported("UNKNOWN", str(error))
         except (AgentXError, RecursionError, ValueError, OSError) as error:
-            return Reported("FAILED", one_line(str(error)))
+            made = _Wrong if isinstance(error, UsageError) else Reported
+            return made("FAILED", one_line(str(error)))
 
     def command(self, words: Sequence[bytes]) -> tuple[int, str]:
         """Carry out ``agentx done`` with these words; return the exit status and the sentence to print."""
@@ -138,14 +147,14 @@ class ActReports:
         match told:
             case [report_act.END, call, ended, name, *key] if ended.isdecimal():
                 reported = self.end(call, int(ended), name, key)
-                return _EXIT[reported.status], reported.output
+                return _exit_status(reported), reported.output
         begins = told[:1] == [report_act.BEGIN]
         options = {word for word in told[begins:] if word.startswith("--")}
         name, *key = [word for word in told[begins:] if word not in options] or [""]
         if not name or options - (set() if begins else {"--check"}):
             return WRONG, f"A program reports what it has done: {USAGE}"
         reported = self.begin(name, key) if begins else self.report(name, key, only_check=bool(options))
-        return _EXIT[reported.status], reported.output
+        return _exit_status(reported), reported.output
 
     def answer(self, words: Sequence[bytes]) -> bytes:
         """Return the answer to ``agentx done``, as it goes over the socket."""
