@@ -345,6 +345,7 @@ def test_a_function_that_only_looks_is_never_refused_announced_or_done(world):
         ({"window": "week"}, "an unknown window, 'week'. Windows: once, due, day, never"),
         ({"key": ["patient", "order."]}, "has an empty part"),
         ({"key": ["titles[]", "order[]"]}, "Only one part"),
+        ({"key": ["titles[].sku"]}, "'titles[].sku': a path behind [] is not supported. With titles[], each"),
     ],
 )
 def test_a_declaration_that_cannot_be_used_fails_when_the_tools_are_made(ws, world, declared, match):
