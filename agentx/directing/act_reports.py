@@ -8,7 +8,7 @@ import msgspec
 
 from agentx.directing import report_act
 from agentx.engine.engine import Engine
-from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, begin, check, end, report, values_of
+from agentx.policy.done_once import AlreadyDone, OutcomeUnknown, begin, check, end, meant, report
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.acts import Occasion, described
@@ -40,6 +40,14 @@ class Reported(msgspec.Struct, frozen=True):
 
     status: Status
     output: str
+
+
+class _Wrong(Reported, frozen=True):
+    """The answer to a report that nothing can be recorded for as it was made."""
+
+
+def _exit_status(reported: Reported) -> int:
+    return WRONG if isinstance(reported, _Wrong) else _EXIT[reported.status]
 
 
 class RunFile(msgspec.Struct, frozen=True):
@@ -118,13 +126,17 @@ class ActReports:
             if len(msgspec.json.encode(key)) > _KEY_BYTES:
                 raise UsageError(f"The key of {name} is longer than {_KEY_BYTES:,} bytes; report an id.")
             self._engine.write_path.refresh()
-            return answer(key if isinstance(key, Mapping) else values_of(self._engine, name, key))
+            with self._engine.write_path.exclusive():
+                if isinstance(key, Mapping):
+                    return answer(key)
+                return answer(meant(self._engine, name, key, self._occasion))
         except AlreadyDone as error:
             return Reported("ALREADY_DONE", str(error))
         except OutcomeUnknown as error:
             return Reported("UNKNOWN", str(error))
         except (AgentXError, RecursionError, ValueError, OSError) as error:
-            return Reported("FAILED", one_line(str(error)))
+            made = _Wrong if isinstance(error, UsageError) else Reported
+            return made("FAILED", one_line(str(error)))
 
     def command(self, words: Sequence[bytes]) -> tuple[int, str]:
         """Carry out ``agentx done`` with these words; return the exit status and the sentence to print."""
@@ -135,14 +147,14 @@ class ActReports:
         match told:
             case [report_act.END, call, ended, name, *key] if ended.isdecimal():
                 reported = self.end(call, int(ended), name, key)
-                return _EXIT[reported.status], reported.output
+                return _exit_status(reported), reported.output
         begins = told[:1] == [report_act.BEGIN]
         options = {word for word in told[begins:] if word.startswith("--")}
         name, *key = [word for word in told[begins:] if word not in options] or [""]
         if not name or options - (set() if begins else {"--check"}):
             return WRONG, f"A program reports what it has done: {USAGE}"
         reported = self.begin(name, key) if begins else self.report(name, key, only_check=bool(options))
-        return _EXIT[reported.status], reported.output
+        return _exit_status(reported), reported.output
 
     def answer(self, words: Sequence[bytes]) -> bytes:
         """Return the answer to ``agentx done``, as it goes over the socket."""

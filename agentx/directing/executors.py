@@ -419,7 +419,7 @@ def _converse(program: Program, assignment: Assignment) -> Outcome:
     while line := program.line():
         spoken = _heard(line)
         if spoken.done is not None:
-            return spoken.done
+            return Outcome(**{name: getattr(spoken.done, name) for name in Outcome.__struct_fields__})
         if spoken.say:
             said += len(line)
             program.check_length(said)
@@ -433,12 +433,18 @@ def _converse(program: Program, assignment: Assignment) -> Outcome:
     return Outcome(status="FAILED")
 
 
-class _Call(msgspec.Struct):
+_UNKNOWN_FIELD = re.compile(
+    r"Object contains unknown field `(?P<name>.*?)`(?: - at `\$\.(?P<inside>\w+)`)?", re.DOTALL
+)
+"""How the decoder names a field that a line must not have."""
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True):
     tool: str
     arguments: dict[str, Any] = {}
 
 
-class _Act(msgspec.Struct):
+class _Act(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     key: dict[str, Any] = {}
     check: bool = False
@@ -450,13 +456,17 @@ def _report(assignment: Assignment, act: _Act) -> Reported:
     return assignment.acts.report(act.name, act.key, only_check=act.check)
 
 
-class _Spoken(msgspec.Struct):
+class _Done(Outcome, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class _Spoken(msgspec.Struct, forbid_unknown_fields=True):
     """A line of a program."""
 
     call: _Call | None = None
     act: _Act | None = None
     say: str = ""
-    done: Outcome | None = None
+    done: _Done | None = None
 
 
 def _heard(line: bytes) -> _Spoken:
@@ -464,6 +474,13 @@ def _heard(line: bytes) -> _Spoken:
         spoken = msgspec.json.decode(line, type=_Spoken)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         shown = one_line(line[:200].decode("utf-8", "replace"))
+        if unknown := _UNKNOWN_FIELD.fullmatch(str(error)):
+            name, inside = unknown["name"], unknown["inside"]
+            where = f'in "{inside}"' if inside else "in the line"
+            hint = ' It belongs inside "act".' if name in _Act.__struct_fields__ and inside != "act" else ""
+            raise ExecutorFailed(
+                f'The executor wrote {shown!r}: there is no field "{name}" {where}.{hint}'
+            ) from error
         raise ExecutorFailed(
             f"The executor wrote {shown!r}, which is neither a call, an act nor an end ({error})."
         ) from error

@@ -5,7 +5,6 @@ refused. The identity of an act is that of :mod:`agentx.synthesis.directing.acts
 """
 
 import json
-import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,8 +13,8 @@ from typing import Any
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.engine.moment_parser import event_at
-from agentx.policy.unknown_outcomes import end_call, settle
+from agentx.policy.act_words import BY_COMMAND, declared_in, readings
+from agentx.policy.unknown_outcomes import announcement, end_call, settle_acts
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.act_events import ActRetracted
@@ -40,12 +39,6 @@ from agentx.synthesis.state.state import PendingCall, State
 
 MAX_ACTS = 1_000
 """Maximum number of acts of one call."""
-
-_NAME = re.compile(r"[^\W\d][\w.-]*")
-"""A word before ``=`` that names a value; in ``https://example.org?id=4`` there is none."""
-
-_BY_COMMAND = "act-"
-"""How the ids of calls begin that commands make."""
 
 _NAMED = 10
 """Maximum number of acts that an error names."""
@@ -173,7 +166,7 @@ def standing(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "
             before, _ = engine.acts.find(act.id)
             if before is not None:
                 done.append((act, before))
-            elif act.id in begun and (asked := event_at(engine.log, begun[act.id].seq)) is not None:
+            elif act.id in begun and (asked := announcement(engine, begun[act.id])) is not None:
                 unknown.append((act, asked))
             else:
                 new.append(act)
@@ -356,7 +349,7 @@ def begin(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion,
         refuse_repeat(engine, name, acts)
         values = clean_value(dict(key))
         request = ToolCallRequested(
-            call_id=f"{_BY_COMMAND}{uuid.uuid4().hex[:12]}",
+            call_id=f"{BY_COMMAND}{uuid.uuid4().hex[:12]}",
             tool=name,
             arguments={one: clipped(value) for one, value in values.items()},
             whole=engine.write_path.body(json.dumps(values)),
@@ -390,7 +383,7 @@ def end(
                 with suppress(AlreadyDone):
                     report(engine, name, key, occasion, actor=actor)
             return
-        if not call_id.startswith(_BY_COMMAND) or call.run != _run_of(actor, occasion):
+        if not call_id.startswith(BY_COMMAND) or call.run != _run_of(actor, occasion):
             raise UsageError(f"The call {call_id} was not begun here.")
         said = f"It ended with exit status {exit_status}."
         end_call(engine, call, said, succeeded=exit_status == 0, actor=actor)
@@ -400,16 +393,6 @@ def check(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion)
     """Raise what :func:`report` would raise, and record nothing."""
     with engine.write_path.exclusive():
         refuse_repeat(engine, name, acts_of(name, known(engine, name), key, occasion))
-
-
-def declared_in(engine: Engine, name: str) -> Declaration | None:
-    """Return what ``agentx.toml`` declares about a tool or act; ``None`` if it says nothing."""
-    section = engine.config.director.acts.get(name)
-    if section is None:
-        return None
-    declared = Declaration(section.key, section.window)
-    declared.check(name)
-    return declared
 
 
 def known(engine: Engine, name: str) -> Declaration:
@@ -427,7 +410,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         act: The act in one line.
-        settled: The call whose outcome was unknown; empty if there was none.
+        settled: The call whose outcome was unknown, the first of several; empty if there was none.
     """
 
     event: Event
@@ -435,18 +418,37 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     settled: str = ""
 
 
+def meant(engine: Engine, name: str, words: Sequence[str], occasion: Occasion) -> dict[str, Any]:
+    """Return the values that the words of a command mean: those of an act that is known, else the likeliest.
+
+    An act on record as done comes before one without a result. The caller holds the workspace's lock until
+    it has used them.
+
+    Raises:
+        UsageError: The words do not fit the key.
+    """
+
+    def rank(given: Mapping[str, Any]) -> int:
+        found = standing(engine, name, acts_of(name, known(engine, name), given, occasion))
+        return 2 if found.done else bool(found.unknown)
+
+    said = readings(engine, name, words)
+    return max(said, key=rank) if len(said) > 1 else said[0]
+
+
 def say_done(
     engine: Engine, name: str, words: Sequence[str], occasion: Occasion, *, done: bool, reason: str = ""
 ) -> Said:
     """Record the user's word that an act was done, or was not.
 
-    A call with unknown outcome is settled if the words fit one. Otherwise an act is recorded as done, or one
-    that was done is taken back.
+    Acts without a result that the words fit are settled; the other acts of the same call stay unknown. If
+    there are none, an act is recorded as done, or one that was done is taken back.
 
     Args:
         engine: The workspace.
         name: Name of the tool or act.
-        words: ``KEY=VALUE`` each, or values in the order of the key. A value is JSON, else a text.
+        words: ``KEY=VALUE`` each, or values in the order of the key; see :func:`readings`. A list names
+            several acts of a call.
         occasion: The run whose window is meant.
         done: Whether it was done.
         reason: The reason, in the user's words.
@@ -456,103 +458,117 @@ def say_done(
         UsageError: The words fit several calls or acts, or none that could be taken back.
     """
     with engine.write_path.exclusive():
-        given = values_of(engine, name, words)
-        calls = [
-            call
+        open_acts = [
+            (call, act)
             for call in unsettled(engine.log.state)
-            if call.tool == name and any(_fits(act.key, given) for act in engine.acts.begun_by(call))
+            if call.tool == name
+            for act in engine.acts.begun_by(call)
         ]
-        if len(calls) > 1:
-            acts = [act for call in calls for act in engine.acts.begun_by(call)][:_NAMED]
-            listed = "; ".join(described(name, act.key) for act in acts)
-            raise UsageError(f"Several calls fit, give all values of one: {listed}.")
-        if calls:
-            event = settle(engine, calls[0].call_id, succeeded=done, reason=reason)
-            return Said(event=event, act=described(name, given), settled=calls[0].call_id)
-        if not done:
-            return _take_back(engine, name, given, reason)
-        (event, *_) = report(engine, name, given, occasion, actor=engine.settings.actor)
-        return Said(event=event, act=described(name, given))
+        said = readings(engine, name, words)
+        entries = list(zip(*(_entries(engine, name, given, open_acts) for given in said), strict=True))
+        found = [_open(name, entry, open_acts) for entry in entries]
+        rest = [entry for entry, hits in zip(entries, found, strict=True) if not hits]
+        if len(rest) == len(entries):
+            if not done:
+                return _take_back(engine, name, [_fitting(engine, name, entry) for entry in rest], reason)
+            values = meant(engine, name, words, occasion)
+            (event, *_) = report(engine, name, values, occasion, actor=engine.settings.actor)
+            return Said(event=event, act=described(name, values))
+        taken = [] if done else [_fitting(engine, name, entry) for entry in rest]
+        settled = _settle(engine, name, [hit for hits in found for hit in hits], done=done, reason=reason)
+        if taken:
+            _take_back(engine, name, taken, reason)
+        for entry in rest if done else ():
+            with suppress(AlreadyDone):
+                report(engine, name, entry[0], occasion, actor=engine.settings.actor)
+        return settled
 
 
-def _take_back(engine: Engine, name: str, given: Mapping[str, Any], reason: str) -> Said:
+_Open = Sequence[tuple[PendingCall, Act]]
+"""Acts without a result, each with its call."""
+
+
+def _entries(engine: Engine, name: str, given: dict[str, Any], open_acts: _Open) -> list[dict[str, Any]]:
+    """Return the acts that are given: one each for the entries of a list."""
+    declared = declared_in(engine, name)
+    each = [declared.each] if declared and declared.key else list(given)
+    lists = [key for key in each if isinstance(given.get(key), list)]
+    if len(lists) != 1 or any(_fits(act.key, given) for _, act in open_acts):
+        return [given]
+    (key,) = lists
+    entries = [given | {key: one} for one in given[key]]
+    is_list_of_acts = bool(declared and declared.each) or any(
+        _fits(act.key, one) for one in entries for _, act in open_acts
+    )
+    return entries if entries and is_list_of_acts else [given]
+
+
+def _open(name: str, entry: Sequence[Mapping[str, Any]], open_acts: _Open) -> _Open:
+    """Return the acts without a result that an entry fits: one for each way to read it.
+
+    Raises:
+        UsageError: It fits several.
+    """
+    hits = [[one for one in open_acts if _fits(one[1].key, given)] for given in entry]
+    several = next((found for found in hits if len(found) > 1), None)
+    if several:
+        listed = "; ".join(described(name, act.key) for _, act in several[:_NAMED])
+        more = f"; and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
+        raise UsageError(f"Several acts fit, give all values of one, or of each in a list: {listed}{more}.")
+    return [one for found in hits for one in found]
+
+
+def _settle(engine: Engine, name: str, hits: _Open, *, done: bool, reason: str) -> Said:
+    """Settle acts without a result, call by call."""
+    calls = {call.call_id: call for call, _ in hits}
+    events = [
+        settle_acts(
+            engine,
+            call,
+            [act for other, act in hits if other.call_id == call_id],
+            succeeded=done,
+            reason=reason,
+        )
+        for call_id, call in calls.items()
+    ]
+    acts = "; ".join(dict.fromkeys(described(name, act.key) for _, act in hits))
+    return Said(event=events[0], act=acts, settled=next(iter(calls)))
+
+
+def _fitting(engine: Engine, name: str, entry: Sequence[Mapping[str, Any]]) -> list[Done]:
+    """Return the acts on record that an entry fits: one for each way to read it.
+
+    Raises:
+        UsageError: It fits several, or none.
+    """
     listed = engine.acts.read(
         engine.log.state, lambda acts: list(acts.within(name, acts.names.get(name, {})))
     )
-    fitting = [one for one in listed if one.id and _fits(engine.acts.key(one.key), given)]
-    if len(fitting) != 1:
-        shown = "; ".join(_named(engine, name, one.key) for one in fitting[:_NAMED])
-        several = f"Several acts fit, give all values of one: {shown}."
-        none = f"{described(name, given)} is neither on record as done nor without a result."
-        raise UsageError(several if fitting else none)
-    (one,) = fitting
-    data = ActRetracted(name=name, done=one.seq, reason=reason)
-    draft = Draft(data=data, actor=engine.settings.actor, cause=one.seq, key=f"{one.id}:not")
-    (event,) = engine.write_path.record([draft])
-    return Said(event=event, act=_named(engine, name, one.key))
+    known_keys = [(one, engine.acts.key(one.key)) for one in listed if one.id]
+    hits = [[one for one, key in known_keys if _fits(key, given)] for given in entry]
+    several = next((found for found in hits if len(found) > 1), None)
+    if several:
+        shown = "; ".join(_named(engine, name, one.key) for one in several[:_NAMED])
+        raise UsageError(f"Several acts fit, give all values of one: {shown}.")
+    found = [one for found in hits for one in found]
+    if not found:
+        raise UsageError(f"{described(name, entry[0])} is neither on record as done nor without a result.")
+    return found
 
 
-def values_of(engine: Engine, name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Parse the words of a command into the values of a key.
-
-    Bare words are values in the order of the key: as declared, as in the latest act of this name, or else
-    they are called ``1``, ``2`` and so on. A value that is not JSON is a text; so is one whose value in the
-    latest act was a text. An object (``order={"id": 7}``) gives the paths of the key that lead into it.
-
-    Raises:
-        UsageError: The key has no value of a name, or there are more bare words than it has values.
-    """
-    declared = declared_in(engine, name)
-    before = _looks_like(engine, name)
-    names = list(declared.names) if declared and declared.key else list(before)
-    each = declared.each if declared else ""
-    given: dict[str, Any] = {}
-    bare: list[str] = []
-    for word in words:
-        key, equals, value = word.partition("=")
-        inside = [path for path in names if path.startswith(f"{key}.")]
-        if equals and inside and key not in names:
-            given |= {path: _inside(name, _value(value, None), key, path) for path in inside}
-        elif equals and key and (not names or key in names):
-            is_list = key == each and value.startswith("[")
-            given[key] = _value(value, None if is_list else before.get(key))
-        elif equals and _NAME.fullmatch(key):
-            raise UsageError(
-                f"{name} has no value {key!r} that makes it the same act; its key is: {', '.join(names)}."
-            )
-        else:
-            bare.append(word)
-    free = [one for one in names if one not in given] if names else [str(n + 1) for n in range(len(bare))]
-    if len(bare) > len(free):
-        raise UsageError(f"{name} has no value for {bare[len(free)]!r}; its key is: {', '.join(names)}.")
-    return given | {key: _value(word, before.get(key)) for key, word in zip(free, bare, strict=False)}
-
-
-def _inside(name: str, value: Any, key: str, path: str) -> Any:
-    """Return what a path leads to in the value of its beginning, ``key``."""
-    for part in path.removeprefix(f"{key}.").split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            raise UsageError(f"{name}: {key} has no {path.removeprefix(f'{key}.')}; its key has {path}.")
-        value = value[part]
-    return value
-
-
-def _looks_like(engine: Engine, name: str) -> dict[str, Any]:
-    """Return the key of a call with unknown outcome, or of the latest act, of a name."""
-    for call in unsettled(engine.log.state):
-        if call.tool == name and (begun := engine.acts.begun_by(call)):
-            return begun[0].key
-    found: tuple[str, Done] | None = engine.acts.read(engine.log.state, lambda acts: acts.latest(name))
-    return engine.acts.key(found[1].key) if found else {}
-
-
-def _value(word: str, before: Any) -> Any:
-    if isinstance(before, str) and not word.startswith('"'):
-        return word
-    try:
-        return msgspec.json.decode(word)
-    except ValueError:
-        return word
+def _take_back(engine: Engine, name: str, found: Sequence[Sequence[Done]], reason: str) -> Said:
+    acts = list({one.seq: one for some in found for one in some}.values())
+    drafts = [
+        Draft(
+            data=ActRetracted(name=name, done=one.seq, reason=reason),
+            actor=engine.settings.actor,
+            cause=one.seq,
+            key=f"{one.id}:not",
+        )
+        for one in acts
+    ]
+    (event, *_) = engine.write_path.record(drafts)
+    return Said(event=event, act="; ".join(_named(engine, name, one.key) for one in acts))
 
 
 def _fits(key: Mapping[str, Any], given: Mapping[str, Any]) -> bool:

@@ -10,7 +10,8 @@ import msgspec
 from pydantic import ValidationError
 
 from agentx.engine.engine import Engine
-from agentx.policy.done_once import acts_of, declared_in, refuse_repeat, standing
+from agentx.policy.act_words import declared_in
+from agentx.policy.done_once import acts_of, refuse_repeat, standing
 from agentx.policy.workspace_gates import Gates, Look
 from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value

@@ -45,7 +45,7 @@ class Restricted(AgentXError):
     """
 
     def __init__(self, what: str, why: str) -> None:
-        super().__init__(f"Refused: {what}. {why}. {ADVICE}")
+        super().__init__(f"Refused: {what.rstrip('.')}. {why}. {ADVICE}")
         self.what = what
 
 

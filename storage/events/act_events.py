@@ -31,7 +31,8 @@ class ActRetracted(Payload, frozen=True):
 
     Attributes:
         name: Name of the act.
-        done: Seq of the ``ActDone`` that it takes back.
+        done: Seq of the ``ActDone`` that it takes back, or of the ``ToolCallRequested`` that announced it
+            with other acts whose outcome stays unknown.
         reason: The reason, in the user's words.
     """
 

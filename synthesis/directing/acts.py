@@ -66,11 +66,18 @@ class Declaration(msgspec.Struct, frozen=True):
             arguments: Its arguments; empty where they are not known.
 
         Raises:
-            UsageError: The window is unknown, the key names no argument, or two parts of it end in ``[]``.
+            UsageError: The window is unknown, the key names no argument, two parts of it end in ``[]``, or a
+                path goes on behind ``[]``.
         """
         if self.window not in WINDOWS:
             raise UsageError(
                 f"The act {tool} has an unknown window, {self.window!r}. Windows: {', '.join(WINDOWS)}."
+            )
+        behind = next((path for path in self.key if _EACH in path.removesuffix(_EACH)), None)
+        if behind is not None:
+            raise UsageError(
+                f"The key of the act {tool} has the path {behind!r}: a path behind {_EACH} is not supported. "
+                f"With {behind[: behind.index(_EACH)]}{_EACH}, each whole entry is an act."
             )
         unknown = [path for path in self.key if arguments and _parts(path)[0] not in arguments]
         if unknown:

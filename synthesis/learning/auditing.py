@@ -224,21 +224,35 @@ class _Begun(msgspec.Struct):
 
 
 def settling(call: PendingCall) -> str:
-    """Return the command by which the user says that a call with unknown outcome went through.
+    r"""Return the command by which the user says that a call with unknown outcome went through.
 
     >>> from agentx.storage.events.types import Body
     >>> acts = Body('[{"id":"x","key":{"patient":"Ann Lee","appointment":4711}}]')
     >>> settling(PendingCall(1, "r-1-1", "send_reminder", acts=acts))
     "agentx done send_reminder 'patient=Ann Lee' appointment=4711"
+
+    Of a list whose entries are acts, it names all, so that some can be left out.
+
+    >>> acts = Body('[{"id":"x","key":{"titles":"a"}},{"id":"y","key":{"titles":"b"}}]')
+    >>> settling(PendingCall(1, "r-1-1", "send", acts=acts))
+    'agentx done send \'titles=["a", "b"]\''
     """
     try:
-        (act,) = msgspec.json.decode(call.acts.text or "[]", type=list[_Begun])
+        keys = [act.key for act in msgspec.json.decode(call.acts.text or "[]", type=list[_Begun])]
     except ValueError:
+        keys = []
+    names = list(keys[0]) if keys else []
+    differ = [name for name in names if any(key.get(name) != keys[0][name] for key in keys)]
+    if not keys or len(differ) > 1 or any(list(key) != names for key in keys):
         return f"agentx approve {call.call_id}"
-    words = (
-        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in act.key.items()
-    )
-    return shlex.join(["agentx", "done", call.tool, *words])
+    given = keys[0] | {name: [key[name] for key in keys] for name in differ}
+    return shlex.join(["agentx", "done", call.tool, *(f"{key}={_word(one)}" for key, one in given.items())])
+
+
+def _word(value: Any) -> str:
+    """Return a value as a word of a command."""
+    is_bare = isinstance(value, str) and not value.startswith(('"', "[", "{"))
+    return str(value) if is_bare else json.dumps(value, ensure_ascii=False)
 
 
 def arguments_of(call: PendingCall) -> str:

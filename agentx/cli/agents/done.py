@@ -13,7 +13,7 @@ from agentx.cli.terminal import Terminal
 from agentx.directing.act_reports import ActReports
 from agentx.directing.directed_runs import occasion_of
 from agentx.directing.report_act import carry_out, parted
-from agentx.policy.done_once import AlreadyDone, check, say_done, values_of
+from agentx.policy.done_once import AlreadyDone, check, meant, say_done
 from agentx.storage.errors import UsageError
 from agentx.storage.text import encodable, plain
 from agentx.synthesis.directing.acts import Occasion, described
@@ -30,7 +30,7 @@ def done(
         list[str] | None,
         typer.Argument(
             metavar="[KEY=VALUE]… [-- COMMAND]",
-            help="The values that make it this act (JSON, else a text), and the command that does it.",
+            help="The values that make it this act, and the command that does it.",
         ),
     ] = None,
     *,
@@ -42,8 +42,10 @@ def done(
 ) -> None:
     """Record that an act was done, so that the engine refuses to do it again.
 
-    If a call with these values was cut off and its outcome is unknown, this settles it. The exit status is 3
-    where the act was done already.
+    If a call with these values was cut off and its outcome is unknown, this settles it. Of a call with
+    several acts, only those that are named are settled, several as a list: 'titles=["a", "b"]'. Objects,
+    lists and quoted strings are JSON; an integer may mean a number or a text. The exit status is 3 where the
+    act was done already.
 
     With a command behind --, the act is announced, the command is run, and the act is recorded as done if
     it ends with 0. The exit status is that of the command; 3, or 4 if the outcome of an earlier call is
@@ -59,7 +61,7 @@ def done(
         occasion = latest_occasion(ws.state)
         try:
             if only_check:
-                values = values_of(ws.engine, name, given)
+                values = meant(ws.engine, name, given, occasion)
                 check(ws.engine, name, values, occasion)
                 act, what = described(name, values), "Not done"
                 document: object = {"done": False}

@@ -13,10 +13,11 @@ import pytest
 from agentx import Workspace, act
 from agentx.agents.turn import DueTime
 from agentx.cli.main import main
+from agentx.directing.act_reports import ActReports
 from agentx.directing.directed_runs import run_directed
 from agentx.directing.executors import Command, Function
 from agentx.policy.done_once import AlreadyDone, check, report, say_done
-from agentx.policy.unknown_outcomes import unknown
+from agentx.policy.unknown_outcomes import settle, unknown
 from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone
 from agentx.storage.events.schedule_events import ScheduleSet
@@ -251,9 +252,56 @@ def test_entries_without_a_result_are_left_out_and_asked_about(ws, tmp_path):
     refused, _ = sent_lists(ws, tmp_path, "go", "a,b,c,d")
     assert refused.startswith("DENIED This began and has no result")
     assert len(unknown(ws.engine)) == 1
-    say_done(ws.engine, "send", ["b"], Occasion(), done=False)
+    say_done(ws.engine, "send", ['["b","c"]'], Occasion(), done=False)
     told, sent = sent_lists(ws, tmp_path, "go", "a,b,c,d")
     assert sent[-1].strip() == "b,c"
+
+
+def asked(ws, capsys):
+    capsys.readouterr()
+    assert main(["-C", str(ws.root), "status"]) == 0
+    return capsys.readouterr().out
+
+
+def test_each_entry_without_a_result_is_settled_by_itself(ws, tmp_path, capsys):
+    sent_lists(ws, tmp_path, "kill", "a,b,c")
+    sent_lists(ws, tmp_path, "go", "x")
+    assert """agentx done send 'titles=["a", "b", "c"]'""" in asked(ws, capsys)
+    done = ["-C", str(ws.root), "done"]
+    assert main([*done, "--not", "send", "titles=b"]) == 0
+    assert capsys.readouterr().out == 'Not done: send titles="b"\n'
+    assert """agentx done send 'titles=["a", "c"]'""" in asked(ws, capsys)
+    ws.engine.write_path.refresh()
+    said, sent = sent_lists(ws, tmp_path, "go", "a,b,c")
+    assert sent[-1].strip() == "b"
+    assert 'begun before and without a result: send titles="a" on ' in said
+    assert "(run r-1); send titles" in said
+    assert main([*done, "send", "titles=a"]) == 0
+    assert main([*done, "--check", "send", "titles=a"]) == 3
+    assert main([*done, "--check", "send", "titles=c"]) == 1
+    assert "agentx done send titles=c" in asked(ws, capsys)
+    assert main([*done, "--not", "send", "c"]) == 0
+    assert "was it done" not in asked(ws, capsys)
+    assert main([*done, "--check", "send", "titles=c"]) == 0
+    assert main([*done, "--check", "send", "titles=a"]) == 3
+    _, sent = sent_lists(ws, tmp_path, "go", "a,b,c")
+    assert sent[-1].strip() == "c"
+
+
+def test_a_list_of_entries_settles_those_and_the_whole_call_can_be_settled_by_its_id(ws, tmp_path):
+    sent_lists(ws, tmp_path, "kill", "a,b,c,d")
+    sent_lists(ws, tmp_path, "go", "x")
+    with pytest.raises(UsageError, match="Several acts fit, give all values of one, or of each in a list"):
+        say_done(ws.engine, "send", [], Occasion(), done=True)
+    with pytest.raises(UsageError, match='send titles="z" is neither on record'):
+        say_done(ws.engine, "send", ['titles=["a","z"]'], Occasion(), done=False)
+    said = say_done(ws.engine, "send", ['titles=["a","b","z"]'], Occasion(), done=True)
+    assert said.act == 'send titles="a"; send titles="b"'
+    [call] = unknown(ws.engine)
+    assert [act.key["titles"] for act in ws.engine.acts.begun_by(call)] == ["c", "d"]
+    settle(ws.engine, call.call_id, succeeded=False)
+    _, sent = sent_lists(ws, tmp_path, "go", "a,b,c,d,z")
+    assert sent[-1].strip() == "c,d"
 
 
 def test_entries_of_a_call_that_may_be_made_again_are_not_left_out(ws, tmp_path):
@@ -297,6 +345,7 @@ def test_a_function_that_only_looks_is_never_refused_announced_or_done(world):
         ({"window": "week"}, "an unknown window, 'week'. Windows: once, due, day, never"),
         ({"key": ["patient", "order."]}, "has an empty part"),
         ({"key": ["titles[]", "order[]"]}, "Only one part"),
+        ({"key": ["titles[].sku"]}, "'titles[].sku': a path behind [] is not supported. With titles[], each"),
     ],
 )
 def test_a_declaration_that_cannot_be_used_fails_when_the_tools_are_made(ws, world, declared, match):
@@ -619,6 +668,55 @@ def test_a_text_that_looks_like_a_number_stays_a_text(world):
     assert world.statuses(functions, {"patient": "34"}) == ["DENIED"]
 
 
+def test_ids_of_mixed_form_are_done_once_each(ws, capsys):
+    def done(*words):
+        return main(["-C", str(ws.root), "done", *words])
+
+    ids = ("4711", "A-12", "1e3", "1000", "007", "7", "1.5", "true", "-0", "9" * 16, "9" * 15)
+    for words in (f"id={one}" for one in ids):
+        assert done("--check", "offer", words) == 0
+        assert done("offer", words) == 0
+        assert done("offer", words) == 3
+    for words in (f"id={one}" for one in ids):
+        assert done("--check", "offer", words) == 3
+        assert done("--check", "offer", words.removeprefix("id=").lstrip("-")) == 3
+        assert done("--not", "offer", words) == 0
+        assert done("--check", "offer", words) == 0
+    keys = [json.loads(ws.engine.read_body(event.data.key))["id"] for event in read_again(ws)]
+    assert keys == [4711, "A-12", "1e3", 1000, "007", 7, "1.5", "true", 0, "9" * 16, int("9" * 15)]
+
+
+def read_again(ws):
+    ws.engine.write_path.refresh()
+    return [event for event in ws.events() if isinstance(event.data, ActDone)]
+
+
+def test_a_word_is_the_number_or_the_text_that_is_on_record(ws):
+    reports = ActReports(ws.engine, Occasion(run="r-1"), "agent:executor")
+    reports.report("offer", {"id": "12"})
+    reports.report("offer", {"id": 13})
+    for word in ("id=12", "id=13", 'id="12"'):
+        assert reports.report("offer", [word], only_check=True).status == "ALREADY_DONE"
+    assert reports.report("offer", ['id="13"'], only_check=True).status == "NOT_DONE"
+    reports.begin("offer", ['id="14"'])
+    assert reports.report("offer", ["id=14"], only_check=True).status == "UNKNOWN"
+    reports.report("offer", {"id": 12})
+    said = say_done(ws.engine, "offer", ["id=12"], Occasion(), done=False)
+    assert sorted(said.act.split("; ")) == ['offer id="12"', "offer id=12"]
+    for one in ("12", 12):
+        assert reports.report("offer", {"id": one}, only_check=True).status == "NOT_DONE"
+    with pytest.raises(UsageError, match="too many of these values may be numbers or texts"):
+        say_done(ws.engine, "many", [f"v{n}={n}" for n in range(7)], Occasion(), done=True)
+
+
+def test_a_new_act_has_the_type_that_its_tool_declares(ws):
+    tool = '[[director.tools]]\ncommand = ["true"]\nname = "mail"\nparameters = {id = "string", n = "integer", all = "boolean"}\n'
+    (ws.root / "agentx.toml").write_text(tool)
+    with Workspace.open(ws.root) as again:
+        said = say_done(again.engine, "mail", ["id=7", "n=8", "all=true"], Occasion(), done=True)
+        assert said.act == 'mail id="7", n=8, all=true'
+
+
 @pytest.mark.parametrize(("torn_after", "known"), [(0, []), (1, ["a"]), (2, ["a", "b"])])
 def test_a_write_that_is_torn_before_the_result_loses_no_act_and_does_none_twice(
     ws, tmp_path, torn_after, known
@@ -652,10 +750,10 @@ def test_a_write_that_is_torn_before_the_result_loses_no_act_and_does_none_twice
         assert again.state.encode() == before
         said = Workspace.open(shutil.copytree(torn, tmp_path / "said"))
         with said:  # the user says that it was done
-            say_done(said.engine, "send", ["b"], Occasion(), done=True)
+            say_done(said.engine, "send", ['["a","b"]'], Occasion(), done=True)
             told = FunctionTools(said.engine, functions, run="r-3").call("send", {"titles": ["a", "b"]})
             assert told.output.startswith("Already done: ")
-        say_done(again.engine, "send", ["b"], Occasion(), done=False)
+        say_done(again.engine, "send", ['["a","b"]'], Occasion(), done=False)
         assert unknown(again.engine) == []
         tools.call("send", {"titles": ["a", "b", "c"]})
         assert sent == [["a", "b"], ["c"], ["a", "b"]]

@@ -95,6 +95,22 @@ def test_a_plain_program_reads_its_prompt_and_what_it_prints_is_its_summary(ws, 
         ("print('hello')", "jsonl", "which is neither a call, an act nor an end"),
         ('print(\'{"done": {"status": "SPLENDID"}}\')', "jsonl", "neither a call, an act nor an end"),
         ("print('{}')", "jsonl", "neither"),
+        (
+            'print(\'{"act": {"name": "offer", "key": {"id": 1}}, "check": true}\')',
+            "jsonl",
+            'there is no field "check" in the line. It belongs inside "act".',
+        ),
+        (
+            'print(\'{"act": {"name": "offer", "keys": {"id": 1}}}\')',
+            "jsonl",
+            'there is no field "keys" in "act".',
+        ),
+        (
+            'print(\'{"call": {"tool": "x", "args": {}}}\')',
+            "jsonl",
+            'there is no field "args" in "call".',
+        ),
+        ('print(\'{"done": {"state": "FAILED"}}\')', "jsonl", 'there is no field "state" in "done".'),
         ('print(\'{"done": {"status": "FAILED", "reason": "no net"}}\')', "jsonl", "no net"),
     ],
 )

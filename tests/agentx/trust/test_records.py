@@ -45,8 +45,10 @@ def test_a_worker_that_was_told_the_key_trusts_what_the_record_names(trusted, wo
     there = worker(trusted.issue(1, [RULE]))
     assert there.why_restricted() == ""
     there.require_item(RULE)
-    with pytest.raises(Restricted):
+    with pytest.raises(Restricted) as refused:
         there.require_item(of_schedule(ScheduleSet(id="daily", cron="0 8 * * *", task="Delete all.")))
+    assert "Delete all. " in str(refused.value)
+    assert ".." not in str(refused.value)
     with pytest.raises(Restricted, match="read your keys and act as you"):
         there.require_commands()
 
