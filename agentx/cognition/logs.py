@@ -80,12 +80,12 @@ class LoggedInteraction(msgspec.Struct, frozen=True, kw_only=True):
 class Logs:
     """Follows one session, and writes the files that its configuration asks for."""
 
-    def __init__(self, engine: Engine, session: str, config: ExecutorConfig, run_id: str = "") -> None:
+    def __init__(self, engine: Engine, session: str, config: ExecutorConfig) -> None:
         self._engine = engine
         self._config = config
         self._replay = SessionReplay(session, engine.read_body)
         self._seen = 0
-        self._run_id = run_id or session
+        self._session = session
         # Encoded once, however often the files are written
         self._interactions: list[bytes] = []
         self._points: list[bytes] = []
@@ -126,7 +126,7 @@ class Logs:
             self._activator.take(one)
 
     def _files(self) -> dict[str, bytes]:
-        name = re.sub(r"[^\w.-]+", "-", self._run_id)[:100]
+        name = re.sub(r"[^\w.-]+", "-", self._session)[:100]
         files = {f"metrics_{name}.json": _indented(self._metrics.collected)}
         if self._config.log_intermediate_data:
             files[f"intermediate_{name}.json"] = self._listed("interactions", self._interactions)
@@ -138,7 +138,7 @@ class Logs:
 
     def _listed(self, name: str, lines: Sequence[bytes]) -> bytes:
         """Return a JSON object with a list; each entry is on its own line."""
-        head = msgspec.json.encode({"run_id": self._run_id, name: []}).removesuffix(b"]}")
+        head = msgspec.json.encode({"run_id": self._session, name: []}).removesuffix(b"]}")
         return b"\n".join((head, b",\n".join(lines), b"]}\n"))
 
 

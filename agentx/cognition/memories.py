@@ -20,7 +20,7 @@ from agentx.synthesis.cognition.prompts import ShownMemory, Topic, tokens_of
 from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.cognition.speakers import said_by, speaker
 from agentx.synthesis.facts.supersession import Known, outdated, remaining
-from agentx.synthesis.facts.validity import former, is_true, since, until
+from agentx.synthesis.facts.validity import is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import Message, State
@@ -45,14 +45,14 @@ _BINDING = (HAPPENED, TELLS_OF)
 def held(state: State, mind: Mind, now: int, temperature: float) -> list[ShownMemory]:
     """Return the memories of a buffer in the order of their entry, without those that have ended since."""
     return [
-        remembered(item, state.items, retention(slot, now, temperature))
+        remembered(item, retention(slot, now, temperature))
         for name, slot in mind.buffer.items()
         if (item := state.items.get(name)) is not None and is_true(item, state.at)
     ]
 
 
-def remembered(item: MemoryItem, items: Mapping[str, MemoryItem], decay: float = 1.0) -> ShownMemory:
-    """Return one of the memory items as a model sees it."""
+def remembered(item: MemoryItem, decay: float = 1.0) -> ShownMemory:
+    """Return a memory item as a model sees it."""
     return ShownMemory(
         id=item.id,
         level=LEVELS.get(sort_of(item), "L2"),
@@ -62,7 +62,6 @@ def remembered(item: MemoryItem, items: Mapping[str, MemoryItem], decay: float =
         at=since(item)[:16],
         until=until(item)[:16],
         by=said_by(item.links),
-        was=" ".join(one.text for one in former(item, items)),
     )
 
 

@@ -42,14 +42,12 @@ class Asked(msgspec.Struct, Generic[T], frozen=True):
         answer: The validated answer; ``None`` if the deterministic form must be used.
         faults: What was wrong, one sentence each, for :class:`agentx.synthesis.cognition.metrics.Metrics`.
         calls: Number of calls.
-        failed: Whether there was no reply at all, as the model could not be reached or refused.
     """
 
     answer: T | None
     usage: Usage = Usage()
     faults: Faults = ()
     calls: int = 1
-    failed: bool = False
 
 
 Told = Callable[[str], None]
@@ -124,7 +122,7 @@ def respond(
     try:
         reply = reply_of(_tempered(model, temperature), asked, (), deadline, arriving)
     except ModelError as error:
-        return Asked(None, error.usage, (_failed("respond", error),), failed=True)
+        return Asked(None, error.usage, (_failed("respond", error),))
     text = encodable(reply.text[:MAX_CHARACTERS]).strip()
     if not text:
         return Asked(None, reply.usage, (f"{reply.model} answered with nothing.",))
@@ -192,7 +190,6 @@ def _ask(
             error.usage,
             (_failed(what, error),),
             calls=replies + (not unread),
-            failed=not replies,
         )
     return Asked(answer, usage, faults, calls=replies)
 

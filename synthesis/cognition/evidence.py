@@ -9,7 +9,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -83,11 +84,12 @@ class Evidence(msgspec.Struct, frozen=True):
     sure: bool
 
 
-def content(text: str) -> dict[str, str]:
-    """Return the content words of a text by stem.
+@lru_cache(maxsize=1 << 14)
+def content(text: str) -> Mapping[str, str]:
+    """Return the content words of a text by stem; cached, as memories recur and stemming is the main cost.
 
     >>> content("What does Anna's sister pay?")
-    {'anna': 'Anna', 'sister': 'sister', 'pay': 'pay'}
+    mappingproxy({'anna': 'Anna', 'sister': 'sister', 'pay': 'pay'})
     """
     found: dict[str, str] = {}
     for word in words_of(text):
@@ -95,7 +97,7 @@ def content(text: str) -> dict[str, str]:
         for stem in analyse(base_of(plain)):
             if stem not in _stems_of(STOP_WORDS):
                 found.setdefault(stem, plain)
-    return found
+    return MappingProxyType(found)
 
 
 @cache

@@ -55,7 +55,6 @@ class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         at: Since when it is true, as far as known: date and time in ISO 8601, up to the minute.
         until: When it ceased to be true; empty while it is true.
         by: Who said it; empty if nobody is named.
-        was: The text of the memory that it took the place of; empty for none. No model is shown it.
     """
 
     id: str
@@ -66,7 +65,6 @@ class ShownMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     at: str = ""
     until: str = ""
     by: str = ""
-    was: str = ""
 
 
 class Topic(msgspec.Struct, frozen=True):

@@ -15,9 +15,10 @@ from agentx.storage.events.cognition_events import Extracted, InputType, Outdate
 from agentx.storage.text import folded, one_line
 from agentx.synthesis.attribution.material import REPORTED, material, own_words
 from agentx.synthesis.cognition.speakers import heading_length
+from agentx.synthesis.language.requests import PREPOSITIONS
 from agentx.synthesis.language.sentences import Span, sentences
-from agentx.synthesis.language.values import FITS, Wanted, names, values, wanted
-from agentx.synthesis.language.words import content_words, words_of
+from agentx.synthesis.language.values import FITS, Wanted, names, types, values, wanted
+from agentx.synthesis.language.words import STOP_WORDS, content_words, words_of
 
 MOST_MEMORIES = 8
 """Maximum number of semantic memories per message."""
@@ -101,11 +102,15 @@ _HAPPENED = re.compile(
 
 _OWNED = re.compile(r"\b[A-ZÀ-Þ]\w+(?:['’]s|s['’]) [a-zà-ÿ][\w-]+")
 _NAMED = re.compile(r"\bthe (?:[a-zà-ÿ]\w+ )?[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)*")
-_NUMBERED = re.compile(r"\b[A-Za-zÀ-ÿ]{3,} \d{1,4}(?=\s|['’.,]|$)(?!\s?(?:%|[A-ZÀ-Þ][a-z]+day))")
+_NUMBERED = re.compile(
+    r"(?:^|(?i:the|my|our|your|his|her|their|an?|in|on|at|to|from|of|for|by|with) )"
+    r"([A-Za-zÀ-ÿ]{3,} \d{1,4})(?=\s|['’.,]|$)"
+)
+_SMALL = STOP_WORDS | PREPOSITIONS
 _NOUN = re.compile(r"\b(?:my|our|the|his|her|their|a|an) [a-zà-ÿ][\w-]+", re.IGNORECASE)
 
 
-_LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “")
+_LESSON = re.compile(r"Asked “(.*?)”, do not answer “(.*?)”: the user said “(.*)”$")
 
 
 class Recognition(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,20 +294,30 @@ def topic_of(text: str, topics: Mapping[str, str]) -> tuple[TopicAction, str, st
 def subject_of(text: str) -> str:
     """Return what a text is about: what somebody owns, a thing with a name, a name, or the first noun.
 
+    Dates, amounts and prepositions are not a subject; of the rest, the first content word is one.
+
     >>> subject_of("I sold the Skoda to Ben."), subject_of("My landlord wants three months' notice.")
     ('the Skoda', 'my landlord')
     """
     first = next((text[one.start : one.end] for one in sentences(text)), text)
-    for form in (_OWNED, _NAMED, _NUMBERED):
+    for one in values(first):
+        if one.kind not in ("label", "large"):
+            first = first[: one.start] + " " * (one.end - one.start) + first[one.end :]
+    for form in (_OWNED, _NAMED):
         if found := form.search(first):
             return one_line(found[0])
+    for found in _NUMBERED.finditer(first):
+        if found[1].split()[0].casefold() not in _SMALL:
+            return found[1]
     if found_names := _spans("person", first, ""):
         return one_line(first[found_names[0].start : found_names[0].end])
     for found in _NOUN.finditer(first):
         words = found[0].split()
-        if content_words(words[-1]):
+        if content_words(words[-1]) and not (types("date", words[-1]) or types("time", words[-1])):
             return f"{words[0].casefold()} {words[-1]}"
-    return max(words_of(first) or [first], key=len).casefold()
+    left = [word for word in words_of(first) if len(word) > 1 and not word.isdigit()]
+    told = left or words_of(text) or [text]
+    return next((word for word in told if word.casefold() not in _SMALL), told[0]).casefold()
 
 
 def recognize(
@@ -338,8 +353,8 @@ def recognize(
 def corrected(question: str, told: Mapping[str, str], said: str) -> tuple[Extracted, str] | None:
     """Return the memory that follows from a short correction, and the id of the one that it replaces.
 
-    ``told`` has the memories that the answer rested on, by id. ``None`` where the correction has no value of
-    the type asked for, or no memory has one.
+    ``told`` has the memories that the answer rested on, by id. ``None`` where the correction and the memories
+    do not have one value each of the type asked for.
 
     >>> corrected("Where does Anna live?", {"k-1": "Anna lives in Oslo."}, "No, in Rome.")[0].text
     'Anna lives in Rome.'
@@ -350,14 +365,14 @@ def corrected(question: str, told: Mapping[str, str], said: str) -> tuple[Extrac
     end = next((start + one.end for one in sentences(said[start:])), start)
     kind = wanted(question)
     new = _spans(kind, said[start:end], "")
-    for name, text in told.items():
-        old = _spans(kind, text, question)
-        if new and old:
-            put = (
-                f"{text[: old[0].start]}{said[start + new[0].start : start + new[0].end]}{text[old[0].end :]}"
-            )
-            return Extracted("L2", one_line(put)[:MOST_TEXT], start, end), name
-    return None
+    old = {name: _spans(kind, text, question) for name, text in told.items()}
+    valued = [(name, spans) for name, spans in old.items() if spans]
+    if len(new) != 1 or len(valued) != 1 or len(valued[0][1]) != 1:
+        return None  # of several, nobody says which one is corrected
+    [(name, [span])] = valued
+    value = said[start + new[0].start : start + new[0].end]
+    text = f"{told[name][: span.start]}{value}{told[name][span.end :]}"
+    return Extracted("L2", one_line(text)[:MOST_TEXT], start, end), name
 
 
 def _spans(kind: Wanted, text: str, known: str) -> list[Span]:
@@ -390,10 +405,38 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
     return Extracted("L1", "Asked “{}”, do not answer “{}”: the user said “{}”".format(*shown))
 
 
-def lesson_of(text: str) -> tuple[str, str] | None:
-    """Return the question and the answer that a procedure warns of; ``None`` for another procedure."""
+class Lesson(msgspec.Struct, frozen=True):
+    """What negative feedback taught.
+
+    Attributes:
+        question: The question.
+        answer: The answer that was found wrong; long ones are cut.
+        said: What the user said of it.
+    """
+
+    question: str
+    answer: str
+    said: str
+
+    @property
+    def instead(self) -> str:
+        """What the user said, if it tells more than that the answer is wrong."""
+        rest = self.said
+        while blame := _BLAME.match(rest):
+            rest = rest[blame.end() :].lstrip(" ,;:.!–—-")
+        return self.said if content_words(rest) and not reward(rest) else ""
+
+
+def lesson_of(text: str) -> Lesson | None:
+    """Return the lesson that a procedure holds; ``None`` for another procedure.
+
+    >>> lesson_of(lesson("Where is Anna?", "In Oslo.", "No, in Rome.").text).instead
+    'No, in Rome.'
+    >>> lesson_of(lesson("Where is Anna?", "In Oslo.", "No, that's wrong.").text).instead
+    ''
+    """
     found = _LESSON.match(text)
-    return (found[1], found[2]) if found else None
+    return Lesson(found[1], found[2], found[3]) if found else None
 
 
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:

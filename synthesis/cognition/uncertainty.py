@@ -46,10 +46,6 @@ class BufferUncertainty(msgspec.Struct, frozen=True):
         """Both tiers on the scale of ``uncertainty_threshold``: 0.5 is the measured boundary of each."""
         return _scaled(self.words, WORDS_THRESHOLD), _scaled(self.meaning, MEANING_THRESHOLD)
 
-    def requires_activation(self, threshold: float = 0.5) -> bool:
-        """Return whether both tiers are high."""
-        return min(self.scaled) >= threshold
-
 
 def _scaled(value: float, boundary: float) -> float:
     if value < boundary:

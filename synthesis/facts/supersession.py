@@ -15,7 +15,7 @@ Plans, wishes and the past do not make anything untrue.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -235,11 +235,26 @@ class _Reader:
         self.around: dict[int, list[str]] = {}
         for one in known:
             self.around.setdefault(one.said, []).append(one.text)
-        self.rarity = Rarity(one.text for one in known)
-        often = Counter(term for one in known for term in terms_of(one.text))
-        self.common = {term for term, count in often.items() if count > max(6, len(known) // 12)}
+        self.texts = [one.text for one in known]
         self.before = " ".join(self.around[max(self.around)]) if self.around else ""
-        self.lower = {word for one in known for word in one.text.split() if word.islower()}
+
+    # Only a message that changes something needs these, and they cost more than all the rest
+
+    @cached_property
+    def rarity(self) -> Rarity:
+        """How rare words are in what is known."""
+        return Rarity(self.texts)
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The words that many memories have."""
+        often = Counter(term for text in self.texts for term in terms_of(text))
+        return frozenset(term for term, count in often.items() if count > max(6, len(self.texts) // 12))
+
+    @cached_property
+    def lower(self) -> frozenset[str]:
+        """The words that are known in lower case, which are no names."""
+        return frozenset(word for text in self.texts for word in text.split() if word.islower())
 
     def of(self, number: int, memory: Extracted) -> Iterator[Outdated]:
         """Yield what one memory of the message outdates."""

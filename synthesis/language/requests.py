@@ -52,7 +52,7 @@ _DETERMINERS = vocabulary(
     "a an the my our your his her its their this that these those some any all every each another"
 )
 _POINTERS = vocabulary("it them this that these those one him her")
-_PREPOSITIONS = vocabulary(
+PREPOSITIONS = vocabulary(
     """
     about above across after against along among around as at before behind below beneath beside between by
     concerning despite during for from in including inside into near of on onto outside over per regarding
@@ -363,7 +363,7 @@ _FREE = vocabulary(
 
 def _ends(rest: list[str]) -> bool:
     """Return whether an object ends here: at the end of the clause, an adverb or a preposition."""
-    return not rest or rest[0] in _FREE | _PARTICLES | _PREPOSITIONS
+    return not rest or rest[0] in _FREE | _PARTICLES | PREPOSITIONS
 
 
 def _is_stated(low: list[str]) -> bool:
@@ -371,7 +371,7 @@ def _is_stated(low: list[str]) -> bool:
     for number, word in enumerate(low[1:8], start=1):
         following = low[number + 1] if number + 1 < len(low) else ""
         if (
-            word in _SUBORDINATORS - _PREPOSITIONS
+            word in _SUBORDINATORS - PREPOSITIONS
             or word in _RELATIVES
             or (number == 1 and word in _DETERMINERS)
         ):
@@ -381,7 +381,7 @@ def _is_stated(low: list[str]) -> bool:
         if word.endswith("s") and following in _DETERMINERS and number == 1:  # the third person
             return True
         if word.endswith("ed") and word not in _DETERMINERS and low[number - 1] not in _DETERMINERS:
-            ends = not following or following in _DETERMINERS | _PREPOSITIONS | _FREE | _PASSED
+            ends = not following or following in _DETERMINERS | PREPOSITIONS | _FREE | _PASSED
             return ends and following != "by"
     return False
 
@@ -406,11 +406,11 @@ def _of_noun(piece: _Piece, start: int) -> Act | None:
     ):
         whole = low[0] in _WHOLES
         del low[0], words[0]
-        if whole and low and low[0] in _PREPOSITIONS:
+        if whole and low and low[0] in PREPOSITIONS:
             del low[0], words[0]
     if not low or low[0] in _NEGATIONS or low[0] in _QUESTIONS:
         return None
-    ends = _PREPOSITIONS | _QUESTIONS  # "write down in the manual how we deploy"
+    ends = PREPOSITIONS | _QUESTIONS  # "write down in the manual how we deploy"
     end = next((number for number, word in enumerate(low) if word in ends), len(low))
     if not end:
         return None
@@ -461,7 +461,7 @@ _STOP = re.compile(r"[,;:()]")
 
 def _topic_end(words: list[re.Match[str]], piece: _Piece) -> int:
     end = next(
-        (word.start() for word in words[1:] if word.group().casefold() in _PREPOSITIONS), len(piece.text)
+        (word.start() for word in words[1:] if word.group().casefold() in PREPOSITIONS), len(piece.text)
     )
     stop = _STOP.search(piece.text, words[0].end(), end)
     return piece.span.start + (stop.start() if stop else end)
@@ -500,11 +500,11 @@ def shape_of(phrase: str) -> Shape:
     low = [word.group().casefold() for word in words]
     if not low:
         return Shape(verbal=False, maybe=False, supports=False, open=False, topic="")
-    end = next((word.start() for word in words[1:] if word.group().casefold() in _PREPOSITIONS), len(phrase))
+    end = next((word.start() for word in words[1:] if word.group().casefold() in PREPOSITIONS), len(phrase))
     second = low[1] if len(low) > 1 else ""
     maybe = is_base_verb(low[0]) and second != "" and not _FINITE & set(low)
     known = low[0] in _SUPPORTING | _SPEAKING or low[0].endswith(("ate", "ize", "ise", "ify"))
-    verbal = maybe and (second in _DETERMINERS | _PARTICLES | _PREPOSITIONS - {"of", "from"} or known)
+    verbal = maybe and (second in _DETERMINERS | _PARTICLES | PREPOSITIONS - {"of", "from"} or known)
     supports = verbal and low[0] in _SUPPORTING
-    opens = (maybe and second in _PREPOSITIONS) or not second
+    opens = (maybe and second in PREPOSITIONS) or not second
     return Shape(verbal=verbal, maybe=maybe, supports=supports, open=opens, topic=phrase[:end])

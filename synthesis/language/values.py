@@ -250,11 +250,11 @@ def types(kind: Wanted, word: str) -> bool:
     return form is not None and form.fullmatch(word.casefold()) is not None
 
 
-def fit(kind: Wanted, text: str, known: str, lower: Collection[str] = ()) -> float:
+def fit(kind: Wanted, text: str, known: str) -> float:
     """Return from 0 to 1 how well a text has a value of a type that a question (``known``) lacks."""
     low = known.casefold()
     if kind in ("person", "place"):
-        named = any(one.text.casefold() not in low for one in names(text, lower))
+        named = any(one.text.casefold() not in low for one in names(text))
         if kind == "person":
             return 1.0 if named else 0.5 if RELATIVE.search(text) else 0.0
         return (

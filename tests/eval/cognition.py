@@ -126,7 +126,8 @@ class Talk:
         """Whether the Decayer wants more than the buffer holds."""
         asked = without_names(question, self.people) or question
         vectors = [self._vectors[one.memory.id] for one in buffer if one.memory.id in self._vectors]
-        return assess(asked, [one.text for one in buffer], _vector(asked), vectors).requires_activation()
+        tiers = assess(asked, [one.text for one in buffer], _vector(asked), vectors).scaled
+        return min(tiers) >= ExecutorConfig().uncertainty_threshold
 
 
 def _curated(talk: Talk, question: str, tokens: int) -> list[KeptMemory]:

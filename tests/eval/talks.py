@@ -23,7 +23,8 @@ from unittest.mock import patch
 import msgspec
 
 from agentx import Workspace
-from agentx.cognition.agent import DECLINED, UNSURE, CognitiveAgent
+from agentx.cognition.agent import CognitiveAgent
+from agentx.cognition.recall import DECLINED, UNSURE
 from agentx.settings import Settings, read_settings
 from agentx.storage.clock import stamp
 from tests.figures import Figure

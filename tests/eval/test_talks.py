@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentx import Workspace
-from agentx.cognition.agent import DECLINED
+from agentx.cognition.recall import DECLINED
 from tests.eval.talks import Answered, Line, at, occurs, read_lines, talks
 
 _LINES = [

@@ -15,7 +15,7 @@ from agentx.cli.terminal import Terminal, counted, facts, table
 from agentx.cognition.agent import SESSION, Answer, CognitiveAgent
 from agentx.engine import models
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.text import encodable, one_line, plain, shorten
+from agentx.storage.text import encodable, folded, one_line, plain, shorten
 from agentx.synthesis.facts.validity import is_true
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.workspace import Workspace
@@ -188,6 +188,9 @@ class Talk:
         """Return in one line what left the buffer and what came back."""
         mind = self.agent.mind
         parts = [f"{len(answer.used)} of {len(mind.buffer)} memories at hand were used"]
+        if answer.metrics.input_type == "statement":
+            new = len(answer.metrics.new_memories_stored)
+            parts = [f"{new} new, {len(mind.buffer)} memories at hand"]
         for name, ids in (("came back", answer.returned), ("left", answer.metrics.evicted_memory_ids)):
             if ids:
                 parts.append(f"{name}: {self.named(ids)}")
@@ -207,9 +210,12 @@ class Talk:
     def show_memory(self) -> None:
         """Show what is remembered, oldest first; what has left the buffer is dim."""
         held, state = self.agent.mind.buffer, self.ws.state
-        items = [
+        true = [
             item for item in state.items.values() if sort_of(item) in REMEMBERED and is_true(item, state.at)
         ]
+        # Other extractors may have taken the same sentence; what is at hand is shown
+        by_text = {folded(item.text): item for item in sorted(true, key=lambda item: item.id in held)}
+        items = sorted(by_text.values(), key=lambda item: item.created_seq)
         if not items:
             self.told("Memory", [], Text("Nothing is remembered yet.", "dim"))
             return

@@ -21,7 +21,7 @@ from agentx.cli.terminal import Terminal, counted
 from agentx.cli.work.chat import answer_once
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
-from agentx.cognition.agent import ROLE as COGNITIVE
+from agentx.cognition.turn import ROLE as COGNITIVE
 from agentx.engine import models
 from agentx.memory.model_extraction import judge
 from agentx.pipelines.tracked import pipelines

@@ -39,7 +39,7 @@ def test_each_line_of_a_pipe_is_a_message_and_a_dim_line_follows_its_answer(pipe
     assert done.code == 0
     answers = [line for line in done.out.splitlines() if line]
     assert answers[0] == "Noted."
-    assert "memories at hand were used" in answers[1]
+    assert answers[1] == "2 new, 2 memories at hand"
     assert "Anna is a nurse in Lisbon" in answers[2]
     assert answers[3].startswith("1 of ")
     assert len(answers) == 4

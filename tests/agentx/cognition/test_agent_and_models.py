@@ -385,6 +385,31 @@ def test_ctrl_c_stops_the_model_and_keeps_what_had_arrived(ws):
     assert CognitiveAgent(ws, model=Scripted()).answer(ASKED).text == "It is Ines."
 
 
+def test_after_ctrl_c_no_other_model_is_called(ws):
+    class Silenced(Scripted):
+        def stream(self, messages, tools=(), *, timeout_s=120.0):
+            raise KeyboardInterrupt
+
+    responder = Scripted()
+    answer = CognitiveAgent(ws, model=Silenced(), responder=responder).answer(ASKED)
+    assert (answer.text, answer.stopped, answer.calls, responder.asked) == ("", True, 1, [])
+
+
+def test_if_the_second_call_fails_the_first_answer_counts(ws):
+    class Once(Scripted):
+        def stream(self, messages, tools=(), *, timeout_s=120.0):
+            if self.asked:
+                raise ModelError("it is silent")
+            return super().stream(messages, tools, timeout_s=timeout_s)
+
+    CognitiveAgent(ws).answer(INES)
+    for number in range(6):
+        CognitiveAgent(ws).answer(f"Lamp number {number} stands in the cellar of house {number}.")
+    agent = CognitiveAgent(ws, SMALL, model=Once(assessed=LACKING), session="other")
+    assert agent.answer(ASKED).text == "It is Ines."
+    assert "it is silent" in agent.last_metrics.faults[-1]
+
+
 def test_the_model_that_response_model_names_answers(ws, tmp_path):
     script = tmp_path / "answers.jsonl"
     script.write_text('{"answer": "In Lisbon."}\n', "utf-8")

@@ -170,8 +170,8 @@ def test_the_files_hold_the_session_and_go_on_with_it(ws):
 
 def test_only_what_is_asked_for_is_written(ws):
     interacted(ws, 1)
-    written = Logs(ws.engine, "s", ExecutorConfig(log_decay_curves=True), run_id="r-7").write()
-    assert [path.name for path in written] == ["metrics_r-7.json", "decay_r-7.json"]
+    written = Logs(ws.engine, "s", ExecutorConfig(log_decay_curves=True)).write()
+    assert [path.name for path in written] == ["metrics_s.json", "decay_s.json"]
 
 
 def test_a_disk_that_refuses_is_one_note_and_no_error(ws):

@@ -4,7 +4,9 @@ from unittest.mock import patch
 
 import pytest
 
-from agentx.cognition.agent import DECLINED, UNSURE, CognitiveAgent
+from agentx.cognition.agent import CognitiveAgent
+from agentx.cognition.recall import DECLINED, UNSURE
+from agentx.search.background_worker import SearchLate
 from agentx.storage.events.cognition_events import Interacted
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.memory.items import Link, superseded_by
@@ -220,3 +222,41 @@ def test_what_is_known_and_what_happened_are_linked_across_messages_on_a_topic(w
     assert Link("happened_in", happened.id) in known.links
     assert agent.last_metrics.memory_link_stats["total"] == 2
     assert ws.rebuild().state_digest == ws.status().digest
+
+
+@pytest.mark.parametrize(
+    ("told_before", "asked", "blame", "instead"),
+    [
+        (
+            ["My mother lives in Aarhus and my father lives in Ribe."],
+            "Where does my father live?",
+            "No, in Varde.",
+            "Varde",
+        ),
+        (["The bakery opens at 7 and closes at 17."], "When does the bakery close?", "No, at 18.", "18"),
+        (["Jon plays the cello."], "What does Jon play?", "No, the viola.", "viola"),
+        (["Mette lives in Vejle."], "Where does Mette work?", "No, in Kolding.", "Kolding"),
+    ],
+)
+def test_a_correction_that_fits_no_single_value_is_told_in_its_own_words(
+    ws, told_before, asked, blame, instead
+):
+    agent = CognitiveAgent(ws)
+    told(agent, *told_before, asked, blame)
+    assert instead in told(agent, asked)
+    standing = [item.text for item in ws.memory("knowledge") if item.text.startswith(told_before[0][:4])]
+    assert told_before[0] in standing or instead == "viola", "nothing that was told is rewritten"
+
+
+def test_blame_alone_gives_no_answer(ws):
+    agent = CognitiveAgent(ws)
+    told(agent, "Jon plays the cello.", "What does Jon play?", "No, that's wrong.")
+    assert told(agent, "What does Jon play?") == DECLINED
+
+
+def test_a_search_that_is_late_is_a_fault_and_the_buffer_still_answers(ws):
+    agent = CognitiveAgent(ws, ExecutorConfig(max_thinking_iterations=0))
+    told(agent, "The vet is Doctor Kaya.")
+    with patch.object(ws.engine, "search", side_effect=SearchLate("The search is late.")):
+        assert told(agent, "Who is the vet?") == "I remember: The vet is Doctor Kaya."
+    assert agent.last_metrics.faults == ["The search is late."]

@@ -44,23 +44,28 @@ def call(name, arguments):
     return {"content": [{"type": "text", "text": json.dumps([name, arguments], sort_keys=True)}]}
 
 
-print("a log line that is not a message", flush=True)
-for line in sys.stdin:
-    asked = json.loads(line)
-    if asked.get("method") == "initialize":
-        send({"id": "of-the-server", "method": "ping"})
-        send({"id": 1000, "method": "roots/list"})
-        send({"method": "notifications/message", "params": {}})
-        send(
-            {
-                "id": asked["id"],
-                "result": {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {}},
-            }
-        )
-    elif asked.get("method") == "tools/list":
-        half = 2 if asked["params"].get("cursor") == "more" else 0
-        page = {"tools": TOOLS[half : half + 2] if not half else TOOLS[half:]}
-        send({"id": asked["id"], "result": page if half else {**page, "nextCursor": "more"}})
-    elif asked.get("method") == "tools/call":
-        send({"id": 0, "result": {}})  # an answer that nobody waits for
-        send({"id": asked["id"], "result": call(**asked["params"])})
+def main():
+    print("a log line that is not a message", flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked.get("method") == "initialize":
+            send({"id": "of-the-server", "method": "ping"})
+            send({"id": 1000, "method": "roots/list"})
+            send({"method": "notifications/message", "params": {}})
+            send(
+                {
+                    "id": asked["id"],
+                    "result": {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {}},
+                }
+            )
+        elif asked.get("method") == "tools/list":
+            half = 2 if asked["params"].get("cursor") == "more" else 0
+            page = {"tools": TOOLS[half : half + 2] if not half else TOOLS[half:]}
+            send({"id": asked["id"], "result": page if half else {**page, "nextCursor": "more"}})
+        elif asked.get("method") == "tools/call":
+            send({"id": 0, "result": {}})  # an answer that nobody waits for
+            send({"id": asked["id"], "result": call(**asked["params"])})
+
+
+if __name__ == "__main__":
+    main()

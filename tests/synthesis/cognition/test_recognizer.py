@@ -223,11 +223,31 @@ def test_what_a_message_is_about_gains_and_the_others_lose_a_little_each_time():
         ("My landlord wants three months' notice.", "my landlord"),
         ("Yesterday Ines sailed a yellow boat.", "Ines"),
         ("We painted the kitchen in blue on Monday.", "the kitchen"),
+        ("Room 214 is booked for the board.", "Room 214"),
     ],
 )
 def test_a_topic_is_named_by_its_subject_and_found_again_under_the_same_name(text, subject):
     assert topic_of(text, {}) == ("create", "", subject)
     assert topic_of(f"Later: {text}", {"o-2": "the oven", "o-1": subject}) == ("none", "o-1", subject)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("I start from 1 June at the bakery.", "the bakery"),
+        ("From 1 July rent rises.", "rent"),
+        ("From May 4 the shop closes at 6.", "the shop"),
+        ("It was a Friday when the boiler broke.", "the boiler"),
+        ("Monday's meeting was cancelled.", "meeting"),
+        ("An hour later the alarm rang.", "the alarm"),
+        ("The ticket costs 5.", "the ticket"),
+        ("I pay 450 euros for my garage.", "my garage"),
+        ("Since 2020 prices grew.", "prices"),
+        ("Between 9 and 11 water is off.", "water"),
+    ],
+)
+def test_a_date_a_preposition_or_a_bare_number_does_not_name_a_topic(text, subject):
+    assert topic_of(text, {})[2] == subject
 
 
 def test_a_message_about_nothing_has_no_topic_and_a_name_has_a_bound():

@@ -38,15 +38,6 @@ def test_meaning_is_the_distance_to_the_nearest_memory_and_unknown_without_vecto
     assert assess(ASKED, ABOUT, None, [near]).meaning == 1.0
 
 
-def test_activation_is_required_only_if_both_tiers_are_high():
-    assert BufferUncertainty(0.9, 0.9).requires_activation()
-    assert not BufferUncertainty(0.9, 0.1).requires_activation()
-    assert not BufferUncertainty(0.01, 0.9).requires_activation()
-    assert not BufferUncertainty(0.9, 0.9).requires_activation(0.95)
-    assert not BufferUncertainty(0.9, 0.5).requires_activation(0.6)
-    assert BufferUncertainty(0.0, 0.0).requires_activation(0.0)
-
-
 def test_the_measured_boundary_of_each_tier_is_half_the_scale():
     assert BufferUncertainty(WORDS_THRESHOLD, MEANING_THRESHOLD).scaled == (0.5, 0.5)
     assert BufferUncertainty(1.0, 1.0).scaled == (1.0, 1.0)
