@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentx.cognition import memories, recognition
-from agentx.cognition.conversation import Conversation
+from agentx.cognition.conversation import PastExchanges
 from agentx.cognition.logs import Logs
 from agentx.cognition.recall import recalled
-from agentx.cognition.talk import Talk
+from agentx.cognition.talk import ModelTalk
 from agentx.cognition.telemetry import emit
 from agentx.cognition.thinking import Thinking
-from agentx.cognition.turn import ACTOR, MOST_NAMED, Turn
+from agentx.cognition.turn import ACTOR, MOST_NAMED, CognitiveTurn
 from agentx.engine.models import named_models
 from agentx.storage.errors import UsageError
 from agentx.storage.events.cognition_events import Extracted, Interacted
@@ -139,7 +139,7 @@ class CognitiveAgent:
         self.last_metrics = Metrics()
         self._ws = ws
         self.tally = memories.Tally(ws.engine, self)
-        self.conversation = Conversation(ws.engine)
+        self.conversation = PastExchanges(ws.engine)
         self._logs = Logs(ws.engine, session, self.config)
         lock_s = LOCK_CALLS * timeout_s
         self._lock = FileLock(ws.engine.root / ".git" / LOCK, timeout_s=lock_s)
@@ -174,10 +174,10 @@ class CognitiveAgent:
         return answered
 
     def _interact(self, message: str, seq: int, told: Told | None) -> Answer:
-        turn = Turn(self._ws, self.config, self.session, self.tally, self.conversation, message, seq)
+        turn = CognitiveTurn(self._ws, self.config, self.session, self.tally, self.conversation, message, seq)
         talk = None
         if self.responder is not None:
-            talk = Talk(turn, self.model or self.responder, self.responder, self.timeout_s, told)
+            talk = ModelTalk(turn, self.model or self.responder, self.responder, self.timeout_s, told)
         return _Interaction(turn, self.model, self.responder, talk).work()
 
 
@@ -192,7 +192,11 @@ class _Interaction:
     """
 
     def __init__(
-        self, turn: Turn, model: ModelClient | None, responder: ModelClient | None, talk: Talk | None
+        self,
+        turn: CognitiveTurn,
+        model: ModelClient | None,
+        responder: ModelClient | None,
+        talk: ModelTalk | None,
     ) -> None:
         self.turn, self.model, self.responder, self.talk = turn, model, responder, talk
         self.thinking = Thinking(turn)
@@ -243,7 +247,7 @@ class _Interaction:
     # --- the answer -----------------------------------------------------------------------------------------
 
     def converse(
-        self, talk: Talk, model: str, guessed: Recognition
+        self, talk: ModelTalk, model: str, guessed: Recognition
     ) -> tuple[str, list[ShownMemory], Sequence[ShownMemory]]:
         """Ask a model about the message, and again after fetching what it says is missing.
 
@@ -287,7 +291,7 @@ class _Interaction:
             return self.recall(shown)
         return self.talk.respond(shown) or self.untold(self.talk, shown)
 
-    def untold(self, talk: Talk, shown: Sequence[ShownMemory]) -> str:
+    def untold(self, talk: ModelTalk, shown: Sequence[ShownMemory]) -> str:
         """Return what the user is told if a model did not answer."""
         if talk.stopped:
             return talk.arrived
@@ -301,7 +305,7 @@ class _Interaction:
         self.support, self.judge = found.used, found.judge
         return found.text
 
-    def catch_up(self, talk: Talk, model: str) -> list[ShownMemory]:
+    def catch_up(self, talk: ModelTalk, model: str) -> list[ShownMemory]:
         """Have the model read messages again that came while it failed; each once.
 
         Returns:

@@ -19,7 +19,7 @@ _TOLD = ("knowledge", "episode")
 """Sorts of memories that a message itself tells."""
 
 
-class Conversation:
+class PastExchanges:
     """Reads messages of a session, each once.
 
     Args:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from agentx.cognition.told import told
-from agentx.cognition.turn import Turn
+from agentx.cognition.turn import CognitiveTurn
 from agentx.search.background_worker import SearchLate
 from agentx.storage.index.port import Filter
 from agentx.storage.text import one_line
@@ -40,7 +40,7 @@ class Recalled(msgspec.Struct, frozen=True):
     judge: float = -1.0
 
 
-def recalled(turn: Turn, shown: Sequence[ShownMemory], fetched: Sequence[str]) -> Recalled:
+def recalled(turn: CognitiveTurn, shown: Sequence[ShownMemory], fetched: Sequence[str]) -> Recalled:
     """Answer a message from what is remembered.
 
     Args:
@@ -71,7 +71,9 @@ def recalled(turn: Turn, shown: Sequence[ShownMemory], fetched: Sequence[str]) -
     return Recalled(text, tuple(one.memory for one in found), judge)
 
 
-def _evidence(turn: Turn, question: Question, period: Period, names: Sequence[str]) -> list[Evidence]:
+def _evidence(
+    turn: CognitiveTurn, question: Question, period: Period, names: Sequence[str]
+) -> list[Evidence]:
     """Return the messages that answer the question; none if nothing that is remembered does."""
     items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
@@ -98,7 +100,7 @@ def _evidence(turn: Turn, question: Question, period: Period, names: Sequence[st
 
 
 def _lessons(
-    turn: Turn, question: Question, names: Iterable[str]
+    turn: CognitiveTurn, question: Question, names: Iterable[str]
 ) -> Iterator[tuple[MemoryItem, recognizer.Lesson]]:
     """Yield what the user said of earlier answers to the same question, in that order."""
     known = (turn.state.items.get(name) for name in dict.fromkeys(names))
@@ -109,7 +111,7 @@ def _lessons(
             yield item, lesson
 
 
-def _searched(turn: Turn) -> list[str]:
+def _searched(turn: CognitiveTurn) -> list[str]:
     """Return the ids of the items nearest to the question: not the buffer alone is asked."""
     try:
         hits = turn.ws.engine.search(turn.message, turn.config.activation_k, Filter(kinds=("memory",)))

@@ -7,7 +7,7 @@ import msgspec
 
 from agentx.cognition import memories
 from agentx.cognition.recall import UNSURE
-from agentx.cognition.turn import ACTOR, Turn
+from agentx.cognition.turn import ACTOR, CognitiveTurn
 from agentx.storage.events.cognition_events import Outdated, Recognized
 from agentx.storage.events.types import Draft
 from agentx.synthesis.cognition import recognizer
@@ -18,7 +18,7 @@ from agentx.synthesis.cognition.recognizer import Recognition
 from agentx.synthesis.memory.items import sort_of
 
 
-def guess(turn: Turn) -> Recognition:
+def guess(turn: CognitiveTurn) -> Recognition:
     """Recognise the message by code."""
     with turn.timed("recognizer_latency_ms"):
         buffer, last = turn.buffer(), turn.mind.recent[-1:]
@@ -32,13 +32,13 @@ def guess(turn: Turn) -> Recognition:
         )
 
 
-def with_outdated(turn: Turn, guessed: Recognition) -> Recognition:
+def with_outdated(turn: CognitiveTurn, guessed: Recognition) -> Recognition:
     """Add to what code recognised the memories that the message makes untrue."""
     said = next((one for one in reversed(turn.state.messages) if one.seq == turn.seq), None)
     return memories.with_outdated(turn.ws.engine, turn.state, guessed, said) if said else guessed
 
 
-def _corrected(turn: Turn, found: Recognition) -> Recognition:
+def _corrected(turn: CognitiveTurn, found: Recognition) -> Recognition:
     """Return a recognition with what a short correction puts in the place of the last answer."""
     items, last = turn.state.items, turn.mind.recent[-1:]
     texts = {name: items[name].text for name in last[0].used if name in items}
@@ -55,7 +55,7 @@ def _corrected(turn: Turn, found: Recognition) -> Recognition:
 
 
 def keep(
-    turn: Turn,
+    turn: CognitiveTurn,
     guessed: Recognition,
     read: Recognition | None = None,
     model: str = "",
@@ -84,7 +84,7 @@ def keep(
 
 
 def store(
-    turn: Turn,
+    turn: CognitiveTurn,
     found: Recognition,
     model: str,
     *,
@@ -127,7 +127,7 @@ def store(
     return found, [memories.remembered(item) for item in reversed(new) if sort_of(item) in LEVELS]
 
 
-def _measure(turn: Turn, found: Recognition, stored: Sequence[ShownMemory]) -> None:
+def _measure(turn: CognitiveTurn, found: Recognition, stored: Sequence[ShownMemory]) -> None:
     """Copy what was recognised into the metrics."""
     metrics, items, total = turn.metrics, turn.state.items, turn.tally.links
     metrics.input_type = found.input_type

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from agentx.cognition import memories
-from agentx.cognition.turn import MOST_NAMED, Turn
+from agentx.cognition.turn import MOST_NAMED, CognitiveTurn
 from agentx.synthesis.cognition import asking, prompts
 from agentx.synthesis.cognition.answers import Conversed, Reflection
 from agentx.synthesis.cognition.asking import Asked, Told
@@ -20,7 +20,7 @@ from agentx.synthesis.model.port import ModelClient
 T = TypeVar("T")
 
 
-class Talk:
+class ModelTalk:
     """The calls of models in one interaction; none of them raises, not even at Ctrl-C.
 
     Args:
@@ -37,7 +37,12 @@ class Talk:
     """
 
     def __init__(
-        self, turn: Turn, model: ModelClient, responder: ModelClient, timeout_s: float, told: Told | None
+        self,
+        turn: CognitiveTurn,
+        model: ModelClient,
+        responder: ModelClient,
+        timeout_s: float,
+        told: Told | None,
     ) -> None:
         self._turn, self._model, self._responder = turn, model, responder
         self._timeout_s, self._told = timeout_s, told

@@ -6,7 +6,7 @@ import msgspec
 
 from agentx.cognition import memories
 from agentx.cognition.memories import Retrieval
-from agentx.cognition.turn import MOST_NAMED, Turn
+from agentx.cognition.turn import MOST_NAMED, CognitiveTurn
 from agentx.storage.index.port import Vector
 from agentx.synthesis.cognition import uncertainty
 from agentx.synthesis.cognition.answers import Conversed
@@ -32,7 +32,7 @@ class Thinking:
         activator: What was fetched in each iteration that fetched.
     """
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: CognitiveTurn) -> None:
         self._turn = turn
         self.decayer: list[DecayerSnapshot] = []
         self.activator: list[ActivatorSnapshot] = []

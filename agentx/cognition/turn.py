@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentx.cognition import memories
-from agentx.cognition.conversation import Conversation
+from agentx.cognition.conversation import PastExchanges
 from agentx.storage.events.cognition_events import Level
 from agentx.synthesis.cognition.asking import Asked
 from agentx.synthesis.cognition.config import ExecutorConfig
@@ -27,7 +27,7 @@ MOST_NAMED = 128
 """Maximum number of memories in each list of an event, because an event is one line."""
 
 
-class Turn:
+class CognitiveTurn:
     """What the steps of one interaction share.
 
     Args:
@@ -54,7 +54,7 @@ class Turn:
         config: ExecutorConfig,
         session: str,
         tally: memories.Tally,
-        conversation: Conversation,
+        conversation: PastExchanges,
         message: str,
         seq: int,
     ) -> None:

@@ -63,7 +63,7 @@ class _Error(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _RpcMessage(msgspec.Struct, frozen=True):
     """A message of the server: an answer, or a request or notification of its own."""
 
     id: int | str | None = None
@@ -187,7 +187,7 @@ class McpServer:
             else f"ended before it answered {method}"
         )
 
-    def _answer(self, message: _Message) -> None:
+    def _answer(self, message: _RpcMessage) -> None:
         if message.method == "ping":
             self._send({"id": message.id, "result": {}})
         else:
@@ -207,10 +207,10 @@ class McpServer:
         return ServerFailed(f"The MCP server {self._words[0]!r} {why}{f': {said}' if said else '.'}")
 
 
-def _read(line: bytes) -> _Message | None:
+def _read(line: bytes) -> _RpcMessage | None:
     """Return the message of a line; ``None`` for a line that is not one, such as a program's log."""
     try:
-        return msgspec.json.decode(line, type=_Message)
+        return msgspec.json.decode(line, type=_RpcMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

@@ -29,7 +29,7 @@ KEY_BYTES = 1_000
 _Read = TypeVar("_Read")
 
 
-class DoneActs:
+class DoneActIndex:
     """The acts that were done in a workspace.
 
     Args:

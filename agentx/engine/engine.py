@@ -16,7 +16,7 @@ from agentx.config import Config
 from agentx.core.event_bus import Bus
 from agentx.engine.commit_index import CommitIndex
 from agentx.engine.daily_recap import Recaps
-from agentx.engine.done_acts import DoneActs
+from agentx.engine.done_acts import DoneActIndex
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
 from agentx.recording.staging import Content
@@ -105,7 +105,7 @@ class Engine:
         self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
         self.recaps = Recaps(self.log.history, write_path.cache / "recap")
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
-        self.acts = DoneActs(write_path)
+        self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
         self._demands: tuple[State, int, str | None, tuple[MemoryItem, ...]] = State(), -1, None, ()
         self.serves: str | None = None

@@ -77,7 +77,7 @@ def converse(
         prompts.shape(asked, *parts),
         lambda reply: answers.conversed(reply, asked, parts, said, shown),
         deadline,
-        _Arriving(told, whole=prompts.ASSESSED in parts) if told else None,
+        _ArrivingAnswer(told, whole=prompts.ASSESSED in parts) if told else None,
     )
 
 
@@ -118,7 +118,7 @@ def respond(
     The prompt comes from :func:`agentx.synthesis.cognition.prompts.response`.
     """
     asked = [ChatMessage("system", prompt), ChatMessage("user", said)]
-    arriving = _Arriving(told, plain=True) if told else None
+    arriving = _ArrivingAnswer(told, plain=True) if told else None
     try:
         reply = reply_of(_tempered(model, temperature), asked, (), deadline, arriving)
     except ModelError as error:
@@ -131,7 +131,7 @@ def respond(
     return Asked(text, reply.usage, faults)
 
 
-class _Arriving:
+class _ArrivingAnswer:
     """Passes on an answer as its parts arrive.
 
     Args:

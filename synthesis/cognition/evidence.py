@@ -128,7 +128,7 @@ class Question:
         self.anchors = frozenset(marked - days)
 
 
-class _Message:
+class _ToldMessage:
     """The sentences of one message, compared with a question."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
@@ -157,7 +157,7 @@ class _Message:
         if asked is None:
             self.score = shared(content(self.best.text)) + shared(self.words)
 
-    def alike(self, other: "_Message", vectors: Mapping[str, Vector]) -> bool:
+    def alike(self, other: "_ToldMessage", vectors: Mapping[str, Vector]) -> bool:
         """Return whether both tell of the same matter."""
         pairs = ((self.best.text, other.best.text), (self.text, other.text))
         known = [(vectors[one], vectors[two]) for one, two in pairs if {one, two} <= vectors.keys()]
@@ -211,7 +211,7 @@ def answering(
     least, sure = (LEAST, SURE) if question.text in vectors else (LEAST_WORDS, SURE_WORDS)
     if score < least:
         return []
-    kept: list[_Message] = []
+    kept: list[_ToldMessage] = []
     for one in sorted(best, key=lambda one: -one.best.order):
         named = question.anchors & one.words
         # What is told of Hannah does not replace what is told of Dennis
@@ -222,15 +222,15 @@ def answering(
     return [one.evidence(sure=fits and score >= sure) for one in reversed(kept)]
 
 
-def _messages(told: Sequence[Sentence]) -> list[_Message]:
+def _messages(told: Sequence[Sentence]) -> list[_ToldMessage]:
     """Return the messages of sentences, oldest first."""
     found: defaultdict[int, list[Sentence]] = defaultdict(list)
     for one in told:
         found[one.order].append(one)
-    return [_Message(found[order]) for order in sorted(found)]
+    return [_ToldMessage(found[order]) for order in sorted(found)]
 
 
-def _weights(question: Question, messages: Sequence[_Message]) -> dict[str, float]:
+def _weights(question: Question, messages: Sequence[_ToldMessage]) -> dict[str, float]:
     """Return the share of each word of the question, by its rarity."""
     often = Counter(stem for one in messages for stem in one.words)
     total = len(messages)

@@ -75,7 +75,7 @@ class Known(msgspec.Struct, frozen=True):
     over: bool = False
 
 
-class Found(msgspec.Struct, frozen=True):
+class Superseding(msgspec.Struct, frozen=True):
     """The memories of a message, with their wording completed, and the earlier ones that they outdate."""
 
     memories: tuple[Extracted, ...]
@@ -108,7 +108,7 @@ _NUMBERS = (
 _NUMBER_WORDS = {word: number for number, word in enumerate(_NUMBERS, 1)}
 
 
-class Claim(msgspec.Struct, frozen=True):
+class FactValue(msgspec.Struct, frozen=True):
     """A value in a sentence, with what is said around it.
 
     Attributes:
@@ -144,14 +144,14 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=1 << 14)
-def claims(sentence: str) -> tuple[Claim, ...]:
+def claims(sentence: str) -> tuple[FactValue, ...]:
     """Return the values of a sentence that may be those of a fact; cached, as memories recur.
 
     >>> [(one.key, one.kind) for one in claims("They pay 8,400 euros a month since May.")]
     [('8400', 'amount month')]
     """
     found = [
-        Claim(sentence, value, kind, _segment(sentence, value))
+        FactValue(sentence, value, kind, _segment(sentence, value))
         for value in values(sentence)
         if (kind := _kind(sentence, value))
     ]
@@ -204,7 +204,7 @@ def _segment(sentence: str, value: Value) -> tuple[int, int]:
 
 def outdated(
     memories: Sequence[Extracted], message: str, known: Sequence[Known], like: Likeness, said: str = ""
-) -> Found:
+) -> Superseding:
     """Return what a message makes untrue, at its time in ISO 8601.
 
     Args:
@@ -214,7 +214,7 @@ def outdated(
         like: Compares meanings.
         said: The time of the message.
     """
-    reader = _Reader(message, known, like, said)
+    reader = _MessageReader(message, known, like, said)
     completed = reader.corrected(memories)
     if completed is not None:
         return completed
@@ -222,7 +222,7 @@ def outdated(
     for number, one in enumerate(memories):
         for each in reader.of(number, one):
             found.setdefault(each.memory, each)
-    return Found(tuple(memories), tuple(found.values()))
+    return Superseding(tuple(memories), tuple(found.values()))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -230,7 +230,7 @@ def _lower_words(text: str) -> frozenset[str]:
     return frozenset(word for word in text.split() if word.islower())
 
 
-class _Reader:
+class _MessageReader:
     """Compares one message with what is known."""
 
     def __init__(self, message: str, known: Sequence[Known], like: Likeness, said: str) -> None:
@@ -272,7 +272,7 @@ class _Reader:
             if not contrasted and not sentence.endswith("?"):
                 yield from self._changed(number, sentence)
 
-    def corrected(self, memories: Sequence[Extracted]) -> Found | None:
+    def corrected(self, memories: Sequence[Extracted]) -> Superseding | None:
         """Return the former statement with the value of a message that only corrects it, if it does."""
         lead = CORRECTS.match(self.message.strip())
         rest = self.message.strip()[lead.end() :] if lead else ""
@@ -287,7 +287,7 @@ class _Reader:
                         level = memories[0].level if memories else "L2"
                         place = self.message.find(rest)
                         made = Extracted(level, text, max(place, 0), max(place, 0) + len(rest))
-                        return Found((made,), (Outdated(one.id, 0),))
+                        return Superseding((made,), (Outdated(one.id, 0),))
         return None
 
     def _contrasted(self, number: int, text: str) -> Iterator[Outdated]:
@@ -353,7 +353,7 @@ class _Reader:
     def _changed(self, number: int, sentence: str) -> Iterator[Outdated]:
         """Yield the facts whose values a sentence changes."""
         subject = self._subject(sentence)
-        gone: dict[str, list[Claim]] = {}
+        gone: dict[str, list[FactValue]] = {}
         for new in claims(sentence):
             part = sentence[slice(*new.segment)]
             if (PLANS.search(part) and not NOW.search(part)) or PAST.search(part) or KEEPS.search(part):
@@ -376,7 +376,7 @@ class _Reader:
             if one.id in gone:
                 yield Outdated(one.id, number, self._since(sentence), _without(one.text, gone[one.id]))
 
-    def _cue(self, new: Claim) -> str:
+    def _cue(self, new: FactValue) -> str:
         """Return the words that may say that a value is new: its segment, or what a fragment continues."""
         start, end = new.segment
         part = new.sentence[start:end]
@@ -384,7 +384,9 @@ class _Reader:
             return self.message
         return part if terms_of(part) - terms_of(new.value.text) - no_subject() else new.sentence
 
-    def _fit(self, new: Claim, old: Claim, one: Known, subject: frozenset[str], *, says: bool) -> float:
+    def _fit(
+        self, new: FactValue, old: FactValue, one: Known, subject: frozenset[str], *, says: bool
+    ) -> float:
         """Return how well an old claim is about the subject and attribute of a new one; 0 if it is not."""
         shared = self._shared(subject, one, terms_of(old.value.text) | terms_of(new.value.text))
         if (
@@ -409,12 +411,12 @@ class _Reader:
         part = terms_of(old.sentence[slice(*old.segment)]) & subject - no_subject()
         return 6 * evidence + self.rarity.of(shared) + 2 * bool(part)
 
-    def _restated(self, new: Claim, old: Claim, like: float) -> bool:
+    def _restated(self, new: FactValue, old: FactValue, like: float) -> bool:
         """Return whether a sentence without words of change still gives another value."""
         lasting = new.kind.startswith(_LASTING) and not DID.search(new.sentence[slice(*new.segment)])
         return new.kind == old.kind and (like >= EQUAL or (lasting and like >= RESTATED))
 
-    def _alike(self, new: Claim, old: Claim) -> float:
+    def _alike(self, new: FactValue, old: FactValue) -> float:
         """Return how similar two claims are without their values, as sentences or in part."""
         found = [
             like
@@ -445,7 +447,7 @@ class _Reader:
         shared = (own & subject) - values_ - no_subject() - self.common
         return frozenset(term for term in shared if not term.isdigit())
 
-    def _differ(self, new: Claim, old: Claim, one: Known) -> bool:
+    def _differ(self, new: FactValue, old: FactValue, one: Known) -> bool:
         """Return whether two claims are about different persons or things of a kind."""
         around = f"{self.before} {self.message}" if self._refers(new.sentence) else self.message
         mine = self._entities(around, new)
@@ -462,7 +464,7 @@ class _Reader:
         apart = {kind for kind in both if not mine[kind] & theirs[kind]}
         return bool(apart) and (apart == both or any(kind.startswith("label") for kind in apart))
 
-    def _head(self, claim: Claim) -> tuple[frozenset[str], frozenset[str]]:
+    def _head(self, claim: FactValue) -> tuple[frozenset[str], frozenset[str]]:
         """Return the terms of the subject of the clause with a value, and those of the persons in it.
 
         Both are empty if it is a pronoun or unclear.
@@ -481,7 +483,7 @@ class _Reader:
                 return terms_of(head), terms_of(" ".join(owners))
         return frozenset(), frozenset()
 
-    def _entities(self, message: str, claim: Claim) -> dict[str, set[str]]:
+    def _entities(self, message: str, claim: FactValue) -> dict[str, set[str]]:
         """Return whom and what a claim is about, by kind: in its segment, before it, or in the message."""
         start, end = claim.segment
         texts = [claim.sentence[start:end], claim.sentence[:start]]
@@ -552,7 +554,7 @@ def _swapped(text: str, former: str, later: str) -> str:
     return f"{text[: place.start()]}{words}{text[place.end() :]}"
 
 
-def _without(text: str, old: Sequence[Claim]) -> str:
+def _without(text: str, old: Sequence[FactValue]) -> str:
     """Return a text without the segments of claims; empty if too little is left."""
     return _cut(text, [(text.find(one.sentence) + one.value.start,) * 2 for one in old])
 

@@ -57,7 +57,7 @@ def chat(
     In a pipe, each line is a message. With --json, each answer is one object. /help lists the commands.
     """
     with opened(terminal, look=True) as ws:
-        talk = Talk(terminal, ws, session=encodable(session), model=model)
+        talk = ChatSession(terminal, ws, session=encodable(session), model=model)
         if talk.interactive:
             talk.greet()
         for line in talk.lines():
@@ -73,11 +73,11 @@ def answer_once(terminal: Terminal, message: str, model: str) -> int:
     if not message.strip():
         raise UsageError('A cognitive agent answers a message: `agentx run --agent cognitive "…"`.')
     with opened(terminal, look=True) as ws:
-        answer = Talk(terminal, ws, model=model).say(message)
+        answer = ChatSession(terminal, ws, model=model).say(message)
     return int(bool(answer.failed))
 
 
-class Talk:
+class ChatSession:
     """A conversation on a terminal or in a pipe."""
 
     def __init__(self, terminal: Terminal, ws: Workspace, *, session: str = SESSION, model: str = "") -> None:
@@ -167,7 +167,7 @@ class Talk:
 
     def say(self, message: str) -> Answer:
         """Answer a message and show it, as it arrives on a terminal."""
-        arriving = _Arriving(self.terminal)
+        arriving = _ArrivingText(self.terminal)
         with arriving:
             self.last = answer = self.agent.answer(message, arriving.take)
         if self.terminal.json:
@@ -238,7 +238,7 @@ class Talk:
         self.told("Why", [_memory(item) for item in used], table("date", "id", "what", rows=rows))
 
 
-COMMANDS = {"/help": Talk.show_help, "/memory": Talk.show_memory, "/why": Talk.show_why}
+COMMANDS = {"/help": ChatSession.show_help, "/memory": ChatSession.show_memory, "/why": ChatSession.show_why}
 
 
 def _row(item: MemoryItem, *, at_hand: bool = True) -> tuple[Text, Text, Text]:
@@ -271,7 +271,7 @@ def _document(agent: CognitiveAgent, message: str, answer: Answer) -> dict[str, 
     }
 
 
-class _Arriving:
+class _ArrivingText:
     """Shows an answer on a terminal as it arrives; a sign of work until then."""
 
     def __init__(self, terminal: Terminal) -> None:
