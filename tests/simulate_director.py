@@ -1,8 +1,8 @@
 """The sample news-monitor, played for what it takes in tokens: a director and an executor, or the whole history in each prompt.
 
 ``python -m tests.simulate_director`` prints both over 60 runs and draws ``docs/images/director-tokens.svg``; then it plays the
-same feed with lists of what was done that are kept short, and counts what is mailed again for it. All of it is the product's
-own: only the reader runs in this process, and tokens are counted as the sample counts them.
+same feed with lists of what was done that are kept short, and counts what is mailed again: nothing, as the engine refuses it.
+All of it is the product's own: only the reader runs in this process, and tokens are counted as the sample counts them.
 """
 
 import argparse

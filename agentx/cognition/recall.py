@@ -54,7 +54,7 @@ def recalled(turn: CognitiveTurn, shown: Sequence[ShownMemory], fetched: Sequenc
     if metrics.input_type == "statement":
         return Recalled("Noted." if metrics.new_memories_stored else "I see.")
     question, period = Question(turn.message), asked_period(turn.message, turn.state.at)
-    names = [*(one.id for one in shown), *(fetched or _searched(turn))]
+    names = [*(one.id for one in shown), *fetched, *_searched(turn)]
     found = _evidence(turn, question, period, names)
     if not found:
         return Recalled(DECLINED)
@@ -112,7 +112,7 @@ def _lessons(
 
 
 def _searched(turn: CognitiveTurn) -> list[str]:
-    """Return the ids of the items nearest to the question: not the buffer alone is asked."""
+    """Return the ids of the items nearest to the question: what was fetched for its parts may lack them."""
     try:
         hits = turn.ws.engine.search(turn.message, turn.config.activation_k, Filter(kinds=("memory",)))
     except SearchLate as error:
