@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -144,6 +144,7 @@ class Tally:
         self._topics: dict[str, None] = {}
         self._ruling: set[int] = set()
         self._people: Counter[str] = Counter()
+        self._told: dict[int, dict[str, None]] = {}
         self.places: dict[int, int] = {}
         self.memories = self.links = 0
         with engine.write_path.exclusive():
@@ -167,12 +168,21 @@ class Tally:
         """Return whether the message with this seq states a rule."""
         return message in self._ruling
 
+    def of_message(self, message: int, items: Mapping[str, MemoryItem]) -> Iterator[MemoryItem]:
+        """Yield the items that rest on a message first of all, in the order of their creation."""
+        for name in self._told.get(message, ()):
+            item = items.get(name)
+            if item is not None and item.evidence and item.evidence[0].seq == message:
+                yield item
+
     def _take(self, changed: MemoryChanged) -> None:
         if changed.before is not None:
             self._count(changed.before, -1)
         self._count(changed.item, 1)
 
     def _count(self, item: MemoryItem, sign: int) -> None:
+        if item.evidence:
+            self._told.setdefault(item.evidence[0].seq, {}).setdefault(item.id)
         if (sort := sort_of(item)) in LEVELS:
             self.memories += sign * (item.status in _STANDING)
             self.links += sign * links_of(item)

@@ -1,6 +1,7 @@
 """Answer without a model: what was told about a question, in the original words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 import msgspec
 
@@ -78,7 +79,7 @@ def _evidence(
     items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
         one
-        for one in told(names, turn.state)
+        for one in told(names, turn.state, turn.tally)
         if turn.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
         and not any(
             one.order < item.evidence[0].seq and one.text[:COMPARED_CHARACTERS] in lesson.answer
@@ -95,7 +96,7 @@ def _evidence(
         sentences,
         turn.ws.engine.meanings.of,
         past=period.sort in ("first", "before"),
-        true=lambda name: valid_at([name], items, period),
+        true=cache(lambda name: valid_at([name], items, period)),
     )
 
 
