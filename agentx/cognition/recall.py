@@ -8,7 +8,6 @@ import msgspec
 from agentx.cognition.told import told
 from agentx.cognition.turn import CognitiveTurn
 from agentx.search.background_worker import SearchLate
-from agentx.storage.index.port import Filter
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
@@ -115,7 +114,7 @@ def _lessons(
 def _searched(turn: CognitiveTurn) -> list[str]:
     """Return the ids of the items nearest to the question: what was fetched for its parts may lack them."""
     try:
-        hits = turn.ws.engine.search(turn.message, turn.config.activation_k, Filter(kinds=("memory",)))
+        hits = turn.search(turn.message)
     except SearchLate as error:
         turn.metrics.faults.append(str(error))
         return []
