@@ -11,7 +11,7 @@ from agentx.storage.index.port import Filter
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
-from agentx.synthesis.cognition.evidence import Evidence, Question, answering, present
+from agentx.synthesis.cognition.evidence import AnswerEvidence, Question, answering, present
 from agentx.synthesis.cognition.prompts import ShownMemory
 from agentx.synthesis.facts.validity import Period, asked_period, valid_at
 from agentx.synthesis.language.dates import with_dates
@@ -73,7 +73,7 @@ def recalled(turn: CognitiveTurn, shown: Sequence[ShownMemory], fetched: Sequenc
 
 def _evidence(
     turn: CognitiveTurn, question: Question, period: Period, names: Sequence[str]
-) -> list[Evidence]:
+) -> list[AnswerEvidence]:
     """Return the messages that answer the question; none if nothing that is remembered does."""
     items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
@@ -89,7 +89,7 @@ def _evidence(
         seq = item.evidence[0].seq
         if lesson.instead and all(one.order != seq for one in sentences):
             # The correction fits no memory, so its own words are the answer
-            return [Evidence(f"“{lesson.instead}”", item.id, support=1.0, sure=True)]
+            return [AnswerEvidence(f"“{lesson.instead}”", item.id, support=1.0, sure=True)]
     return answering(
         question,
         sentences,
@@ -101,7 +101,7 @@ def _evidence(
 
 def _lessons(
     turn: CognitiveTurn, question: Question, names: Iterable[str]
-) -> Iterator[tuple[MemoryItem, recognizer.Lesson]]:
+) -> Iterator[tuple[MemoryItem, recognizer.FeedbackLesson]]:
     """Yield what the user said of earlier answers to the same question, in that order."""
     known = (turn.state.items.get(name) for name in dict.fromkeys(names))
     learned = [item for item in known if item is not None and sort_of(item) == "learning"]

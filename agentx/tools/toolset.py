@@ -36,7 +36,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.secrets.redaction import clean, clean_value
-from agentx.synthesis.directing.acts import Act
+from agentx.synthesis.directing.acts import KeyedAct
 from agentx.synthesis.enforcement.evaluate import MAX_CORRECTIONS, Evaluation, Violation, why_asked
 from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.port import ToolSchema
@@ -166,7 +166,7 @@ class Job(msgspec.Struct):
     noted: str = ""
     kept: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
-    acts: tuple[Act, ...] = ()
+    acts: tuple[KeyedAct, ...] = ()
     repeats: int = 0
     left_out: str = ""
 

@@ -67,7 +67,7 @@ class Sentence(msgspec.Struct, frozen=True):
     order: int
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class AnswerEvidence(msgspec.Struct, frozen=True):
     """What one message tells about a question.
 
     Attributes:
@@ -166,7 +166,7 @@ class _ToldMessage:
         fewest = min(len(self.words), len(other.words))
         return bool(fewest) and len(self.words & other.words) / fewest > ALIKE_WORDS
 
-    def evidence(self, *, sure: bool) -> Evidence:
+    def evidence(self, *, sure: bool) -> AnswerEvidence:
         """Return the sentences around the best one that there is room for."""
         place = first = last = self.sentences.index(self.best)
         room = MOST_TEXT - len(self.best.text)
@@ -176,7 +176,7 @@ class _ToldMessage:
                 first, last = min(first, one), max(last, one)
         text = " ".join(one.text for one in self.sentences[first : last + 1])
         support = max(0.0, min(1.0, self.score / (2 + SHARED)))
-        return Evidence(text, self.best.memory, round(support, 4), sure)
+        return AnswerEvidence(text, self.best.memory, round(support, 4), sure)
 
 
 def answering(
@@ -186,7 +186,7 @@ def answering(
     *,
     past: bool = False,
     true: Callable[[str], Collection[str]] = lambda name: (name,),
-) -> list[Evidence]:
+) -> list[AnswerEvidence]:
     """Return what answers a question, in the order of its telling; nothing if nothing does.
 
     Args:

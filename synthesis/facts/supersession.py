@@ -58,6 +58,9 @@ MOST_KNOWN = 2_000
 CORRECTED = 3
 """A correction that names nothing is about one of this number of messages before it."""
 
+MOST_CORRECTING = 4
+"""A correction of more content words than this says itself what it is about."""
+
 
 class Known(msgspec.Struct, frozen=True):
     """An earlier memory.
@@ -276,7 +279,7 @@ class _MessageReader:
         """Return the former statement with the value of a message that only corrects it, if it does."""
         lead = CORRECTS.match(self.message.strip())
         rest = self.message.strip()[lead.end() :] if lead else ""
-        if lead is None or len(content_words(rest)) > 4 or not rest:  # noqa: PLR2004 - more words say what they are about
+        if lead is None or len(content_words(rest)) > MOST_CORRECTING or not rest:
             return None
         latest = sorted({one.said for one in self.known})[-CORRECTED:]
         for one in reversed([one for one in self.known if one.said in latest]):
