@@ -58,6 +58,7 @@ TOP: dict[str, dict[str, str]] = {
         "models": "List the models in use; install the embedding model.",
         "trust": "Review what a workspace runs, calls and reads, and trust it.",
         "doctor": "Check the installation and the workspace.",
+        "serve": "Keep workspaces open, so that commands answer quickly.",
     },
 }
 """What ``agentx --help`` lists: a line for each command and group, by part."""
@@ -183,6 +184,7 @@ COMMANDS: dict[str, Entry] = {
     "trust issue": Entry("keep.trust:issue", "trust issue --for 30"),
     "trust key": Entry("keep.trust:key", "trust key"),
     "doctor": Entry("setup.doctor:doctor", "doctor", _READS),
+    "serve": Entry("setup.serve:serve", "serve --status"),
 }
 """Every command by its words. The first of a group is called if the group is called alone."""
 
