@@ -292,7 +292,9 @@ class GitRepository:
         above = f"parent {parent}\n" if parent else ""
         content = f"tree {tree}\n{above}author {who}\ncommitter {who}\n\n" + message.replace("\0", "")
         with self._writing():
-            return self._put("commit", content.encode("utf-8", "replace"))
+            commit = self._put("commit", content.encode("utf-8", "replace"))
+        self._tree_of = commit, tree
+        return commit
 
     def _put(self, kind: str, content: bytes) -> str:
         """Write an object that :meth:`sync` makes durable later."""
