@@ -271,25 +271,26 @@ def status(path: str | Path) -> os.stat_result:
 
 def exists(path: str | Path) -> bool:
     """Return whether something has that name, even a link; false if it cannot be checked."""
-    return _mode(path) != 0
+    return mode(path) != 0
 
 
 def is_file(path: str | Path) -> bool:
     """Return whether the path is a regular file."""
-    return stat.S_ISREG(_mode(path))
+    return stat.S_ISREG(mode(path))
 
 
 def is_directory(path: str | Path) -> bool:
     """Return whether the path is a directory, and not a link to one."""
-    return stat.S_ISDIR(_mode(path))
+    return stat.S_ISDIR(mode(path))
 
 
 def is_link(path: str | Path) -> bool:
     """Return whether the path is a symbolic link."""
-    return stat.S_ISLNK(_mode(path))
+    return stat.S_ISLNK(mode(path))
 
 
-def _mode(path: str | Path) -> int:
+def mode(path: str | Path) -> int:
+    """Return the kind and permissions of a file, a directory or a link itself; 0 if it cannot be checked."""
     try:
         return status(path).st_mode
     except OSError:
