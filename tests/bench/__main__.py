@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.figures import Figure, flat, machine, show
 
 from .cognition import cognition
+from .crowd import crowd
 from .day import day
 from .opened import long_history, starts
 from .piped import pipeline
@@ -22,6 +23,7 @@ from .writes import append, packed, write_file
 MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "append": append,
     "write_file": write_file,
+    "crowd": crowd,
     "reopened": reopened,
     "history": long_history,
     "packed": packed,

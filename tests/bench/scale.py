@@ -24,6 +24,8 @@ class Scale:
     memories: int = 10_000
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
+    crowd_rounds: int = 3
+    crowd_s: float = 4.0
 
 
 SCALES = {
@@ -42,6 +44,8 @@ SCALES = {
         memories=800,
         reopened_files=(100, 1_000, 3_000),
         killed_events=1_000,
+        crowd_rounds=1,
+        crowd_s=1.5,
     ),
     "default": Scale(),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
