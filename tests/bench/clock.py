@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from .turns import hand_over
+
 
 @dataclass
 class Taken:
@@ -18,6 +20,7 @@ class Taken:
     processor: list[float] = field(default_factory=list)
 
     def run(self, do: Callable[[], object]) -> None:
+        hand_over()
         used, start = _processor_s(), time.perf_counter()
         do()
         self.clock.append(time.perf_counter() - start)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes; the larger of a pair is what the smaller is compared with."""
+    """Sizes; the larger of a pair is what the smaller is compared with. ``measures``: what is measured by default; all if empty."""
 
     few_files: int = 100
     many_files: int = 100_000
@@ -24,9 +24,29 @@ class Scale:
     memories: int = 10_000
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
+    measures: tuple[str, ...] = ()
 
 
 SCALES = {
+    "tiny": Scale(  # for the tests: it shows that a measure runs, and its figures mean nothing
+        few_files=20,
+        many_files=200,
+        few_events=100,
+        many_events=2_000,
+        writes=6,
+        peer_writes=1,
+        slow_peer_writes=1,
+        packed_writes=60,
+        items=10,
+        chunks=100,
+        searched=(100,),
+        questions=5,
+        day_events=200,
+        chapters=3,
+        memories=50,
+        reopened_files=(20, 100),
+        killed_events=100,
+    ),
     "small": Scale(
         many_files=3_000,
         many_events=30_000,
