@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -27,6 +28,7 @@ MEASURES = {
     "day": "day:day",
     "pipeline": "piped:pipeline",
     "cognition": "cognition:cognition",
+    "year": "year:year",
 }
 """Module and function of each measure; a module is imported when it is measured, because it uses parts of the product that
 another revision may not have."""
@@ -38,12 +40,14 @@ def main() -> None:
     parser.add_argument("--scale", choices=SCALES, default="default")
     parser.add_argument("--json", action="store_true", help="print an object instead of the table")
     parser.add_argument("--in", dest="place", type=Path, help="a directory on the disk to be measured")
+    parser.add_argument("--keep", type=Path, help="a directory that keeps the year, to be used again")
     parser.add_argument("--beside", metavar="REV", help="measure the code of a Git revision too, by turns")
     parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)  # see `beside`
     wanted = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # programs start as they do for a user
     names = wanted.measure or SCALES[wanted.scale].measures or list(MEASURES)
     place = wanted.place.absolute() if wanted.place else None
+    wanted.keep = wanted.keep.absolute() if wanted.keep else None
     scratch = Path(tempfile.mkdtemp(prefix="agentx-bench-", dir=place))
     try:
         if wanted.beside:
@@ -58,10 +62,11 @@ def main() -> None:
 
 def _measure(names: list[str], scratch: Path, wanted: argparse.Namespace) -> None:
     figures: list[Figure] = []
+    scale = replace(SCALES[wanted.scale], kept=wanted.keep)
     for name in names:
         start = time.monotonic()
         print(f"{name} …", end=" ", flush=True, file=sys.stderr)
-        figures += _measuring(name)(scratch, SCALES[wanted.scale])
+        figures += _measuring(name)(scratch, scale)
         print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
     if wanted.figures:
         print(beside.as_json(figures), flush=True)
@@ -73,7 +78,8 @@ def _measure(names: list[str], scratch: Path, wanted: argparse.Namespace) -> Non
 
 def _compare(names: list[str], scratch: Path, wanted: argparse.Namespace) -> None:
     code = beside.extract(wanted.beside, scratch / "code")
-    arguments = ["--scale", wanted.scale, "--in", str(scratch)]
+    kept = wanted.keep or scratch / "kept"  # one workspace for both codes
+    arguments = ["--scale", wanted.scale, "--in", str(scratch), "--keep", str(kept)]
     compared, failures = beside.measure(names, {wanted.beside: code, beside.NOW: beside.HERE}, arguments)
     if wanted.json:
         print(beside.flat(compared, machine(), wanted.beside), flush=True)

@@ -1,11 +1,13 @@
 """How much of everything is measured."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes; the larger of a pair is what the smaller is compared with. ``measures``: what is measured by default; all if empty."""
+    """Sizes; the larger of a pair is what the smaller is compared with. ``measures``: what is measured by default; all if empty.
+    ``kept``: a directory whose workspaces are used again."""
 
     few_files: int = 100
     many_files: int = 100_000
@@ -24,7 +26,11 @@ class Scale:
     memories: int = 10_000
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
+    year_events: int = 100_000
+    year_rounds: int = 7
+    year_writes: int = 60
     measures: tuple[str, ...] = ()
+    kept: Path | None = None
 
 
 SCALES = {
@@ -46,6 +52,9 @@ SCALES = {
         memories=50,
         reopened_files=(20, 100),
         killed_events=100,
+        year_events=2_000,
+        year_rounds=2,
+        year_writes=4,
     ),
     "small": Scale(
         many_files=3_000,
@@ -62,7 +71,10 @@ SCALES = {
         memories=800,
         reopened_files=(100, 1_000, 3_000),
         killed_events=1_000,
+        year_events=20_000,
+        year_writes=20,
     ),
     "default": Scale(),
+    "year": Scale(year_events=1_000_000, measures=("year",)),
     "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
 }
