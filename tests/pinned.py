@@ -27,8 +27,13 @@ def pins(*files: str) -> set[str]:
 
 
 def plain() -> set[str]:
-    """The packages of requirements/runtime.txt that `pip install agentx-workspace` brings, without extras."""
-    found, needed_by = names(project()["dependencies"]), dict(_read("runtime"))
+    """The packages that `pip install agentx-workspace` brings, without extras."""
+    return needed(names(project()["dependencies"]))
+
+
+def needed(packages: set[str]) -> set[str]:
+    """These packages of requirements/runtime.txt and all that they need."""
+    found, needed_by = set(packages), dict(_read("runtime"))
     while more := {name for name, by in needed_by.items() if by & found and name not in found}:
         found |= more
     return found

@@ -124,7 +124,7 @@ def test_where_the_program_is_missing_or_fails_the_report_says_so_and_checks_the
     assert report.notes[0].startswith(
         (
             "spelling was not checked. The p",
-            "spelling was not checked. Spelling and usage in `check_document` need",
+            "spelling was not checked. Spelling and usage in `check_document` need pip",
         )
     )
 
