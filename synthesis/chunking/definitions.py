@@ -195,6 +195,11 @@ def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[Outli
     return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
 
 
+def why_none(grammar: Grammar) -> str:
+    """Return why files of a language have no definitions here; empty if its grammar is installed."""
+    return "" if _language(grammar.module, grammar.factory) else LANGUAGES.why_missing()
+
+
 @cache
 def _language(module: str, factory: str) -> "Language | None":
     from tree_sitter import Language  # noqa: PLC0415  (as above)
