@@ -5,6 +5,7 @@ this one. So whatever is imported without being a dependency is missing, in ever
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -79,7 +80,7 @@ def plain_python(install) -> Path:
 
 
 def run(python: Path, code: str, folder: Path, given: object = None) -> str:
-    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "AGENTX_NO_SERVER": "1"}
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "AGENTX_NO_SERVER": "1"}
     done = subprocess.run(
         [python, "-c", code],
         cwd=folder,
