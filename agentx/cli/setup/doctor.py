@@ -131,9 +131,9 @@ def _machine(settings: Settings) -> Iterator[CheckupResult]:
     yield _git(settings)
     yield _isolation(settings)
     for extra in EXTRAS:
-        if missing := extra.missing():
-            what = f"{extra.name} is not installed ({', '.join(missing)}): {extra.feature}"
-            yield CheckupResult("extra", "absent", f"{what}. Without it, {extra.without}", extra.command)
+        if extra.missing():
+            what = f"{extra.name} is not installed: {extra.feature}. Without it, {extra.without}"
+            yield CheckupResult("extra", "absent", what, extra.command)
         else:
             yield CheckupResult("extra", "ok", f"{extra.name} is installed: {extra.feature}")
     if EMBEDDING.missing():
