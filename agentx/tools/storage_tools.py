@@ -12,7 +12,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.text import is_binary
-from agentx.synthesis.chunking.passages import outline
+from agentx.synthesis.chunking.passages import outline, why_no_outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.toolset import Job, ToolSet, tool
 from agentx.transfer import linked_workspaces as links
@@ -46,7 +46,7 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
         total_lines: Number of lines of the whole file.
         outline: Definitions and headings with their lines, if the file is long.
         cut: Whether requested lines are missing because they exceed the limit.
-        note: For a file of a linked workspace: its origin and age.
+        note: For a file of a linked workspace: its origin and age. Why it has no outline.
     """
 
     path: str
@@ -162,6 +162,7 @@ class StorageTools(ToolSet):
                     outline=entries,
                     note=note,
                 )
+            note = " ".join(filter(None, (note, why_no_outline(path))))
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is past its end.")
         if end_line is not None and end_line < start_line:
