@@ -1,4 +1,4 @@
 """Client of the server (`agentx serve`): finds its socket, starts it, sends requests. Standard library only.
 
-May import: nothing of AgentX.
+May import: agentx, storage.
 """
