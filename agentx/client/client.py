@@ -17,6 +17,9 @@ from agentx.storage.errors import AgentXError
 START_S = 15.0
 """How long a client waits for a server that it starts."""
 
+SILENT_S = 300.0
+"""A server that sends nothing for this long counts as lost."""
+
 _PAUSE_S = 0.01
 SERVE = ("-P", "-m", "agentx", "serve", "--detached")
 """Arguments of Python that start a server on demand."""
@@ -74,7 +77,7 @@ class Client:
 
         Args:
             environ: Variables to read instead of those of this process.
-            start: Whether to start a server.
+            start: Whether to start a server. Inside an agent's run none is started: it would end with that.
             timeout_s: How long to wait for a server that is starting.
 
         Raises:
@@ -87,8 +90,7 @@ class Client:
         while True:
             try:
                 place.check(where)
-                client = cls(_connected(f"{where}/{place.SOCKET}", timeout_s))
-                client.call("hello")
+                client = cls._greeted(f"{where}/{place.SOCKET}", max(end - time.monotonic(), _PAUSE_S))
             except (FileNotFoundError, ConnectionRefusedError, BlockingIOError, ServerLost) as error:
                 why = str(error)
             except RequestFailed as error:
@@ -101,12 +103,26 @@ class Client:
                 ) from error
             else:
                 return client
-            if not start or time.monotonic() > end:
+            if not start or place.inside_run(found) or time.monotonic() > end:
                 raise ServerUnavailable(f"No server answers in {where}: {why}")
             if not started:
                 start_server(found)
                 started = True
             time.sleep(_PAUSE_S)
+
+    @classmethod
+    def _greeted(cls, path: str, timeout_s: float) -> Self:
+        """Return a connection to a server that has answered in time."""
+        connection = _connected(path, timeout_s)
+        client = cls(connection)
+        try:
+            connection.settimeout(timeout_s)
+            client.call("hello")
+            connection.settimeout(SILENT_S)
+        except BaseException:
+            client.close()
+            raise
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +208,6 @@ def _connected(path: str, timeout_s: float) -> socket.socket:
     try:
         connection.settimeout(timeout_s)
         connection.connect(path)
-        connection.settimeout(None)
     except BaseException:
         connection.close()
         raise

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -33,6 +33,12 @@ MOST_BYTES = 8 << 20
 
 MOST_AT_ONCE = 32
 """Maximum number of requests of one connection that are not answered yet."""
+
+MOST_INSIDE_RUNS = 8
+"""Maximum number of requests from inside agents' runs that are not answered yet; the user's do not wait."""
+
+MOST_HEARD = 64 << 20
+"""Maximum length of all requests together that have not arrived completely."""
 
 BEHIND_BYTES = 1 << 20
 """A client that has not read this much of its answers makes the requests wait that send more."""
@@ -65,6 +71,10 @@ class Service(Protocol):
 
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
+        ...
+
+    def others(self) -> "Collection[Connection]":
+        """Return all connections."""
         ...
 
     def opened(self, connection: "Connection") -> Peer:
@@ -116,12 +126,14 @@ class Connection(asyncio.Protocol):
         self._service.closed(self)
 
     def pause_writing(self) -> None:
-        """Make the handlers wait."""
+        """Make the handlers wait, and hear no further request."""
         self._room.clear()
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Let the handlers go on."""
         self._room.set()
+        self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         """Handle each whole line."""
@@ -133,6 +145,8 @@ class Connection(asyncio.Protocol):
         if end < 0:
             if len(self._heard) > MOST_BYTES:
                 self._refuse_all(Refused(INVALID, f"A request has more than {MOST_BYTES:,} bytes."))
+            elif len(self._heard) > BEHIND_BYTES and self._heard_together() > MOST_HEARD:
+                self._refuse_all(Refused(BUSY, "Too many long requests at a time."))
             return
         *lines, rest = bytes(self._heard).split(b"\n")
         self._heard = bytearray(rest)
@@ -156,15 +170,19 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, number: str | int | None, method: str, params: dict[str, Any], version: str) -> None:
         if method == "cancel":
-            call = self._calls.get(params.get("id"))
+            asked = params.get("id")
+            call = self._calls.get(asked) if isinstance(asked, str | int) else None
             if call is not None:
                 call.cancel()
             if number is not None:
                 self._answer(number, call is not None)
             return
         if (version and version != identity()) or self._service.stale():
-            self._service.leave()
+            if not self.peer.inside_run:
+                self._service.leave()
             raise Refused(OTHER_VERSION, "The server runs another version of AgentX; it makes room.")
+        if method == "hello" and self._service.leaving:
+            raise Refused(LEAVING, "The server is about to exit.")
         if method in OWN:
             if self.peer.inside_run and method == "server.stop":
                 raise _inside_run(method)
@@ -185,6 +203,8 @@ class Connection(asyncio.Protocol):
             raise Refused(INVALID, "This id is in use.")
         if len(self._calls) >= MOST_AT_ONCE:
             raise Refused(BUSY, f"More than {MOST_AT_ONCE} requests at a time.")
+        if self.peer.inside_run and self._busy_inside_runs() >= MOST_INSIDE_RUNS:
+            raise Refused(BUSY, f"More than {MOST_INSIDE_RUNS} requests from inside runs at a time.")
         call = self._service.call_for(self.peer)
         self._calls[number] = call
         self._service.workers.submit(self._work, number, known.load, call, params)
@@ -239,6 +259,12 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         self.transport.write_eof()
         self._loop.call_later(DEAF_S, self.transport.abort)
+
+    def _heard_together(self) -> int:
+        return sum(len(one._heard) for one in self._service.others())  # noqa: SLF001 - of its own class
+
+    def _busy_inside_runs(self) -> int:
+        return sum(one.busy for one in self._service.others() if one.peer.inside_run)
 
     @property
     def busy(self) -> int:

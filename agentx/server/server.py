@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,6 +16,7 @@ from agentx.client import place
 from agentx.client.identity import identity
 from agentx.server.calls import Call
 from agentx.server.connection import Connection
+from agentx.server.errors import BUSY, Refused
 from agentx.server.peers import Peer, identify
 from agentx.server.pool import Pool
 from agentx.settings import Settings
@@ -28,6 +29,10 @@ _LOOK_S = 1.0
 _PAUSE_S = 0.02
 _BACKLOG = 512
 _THREADS = 16
+
+
+MOST_CONNECTIONS = 256
+"""Maximum number of connections; a quarter of them from inside agents' runs."""
 
 
 class AlreadyServing(AgentXError):
@@ -59,8 +64,18 @@ class Server:
     def opened(self, connection: Connection) -> Peer:
         """Register a connection, and return who is at its other end."""
         self._used = time.monotonic()
+        peer = identify(connection.socket)
+        if peer.uid != os.getuid():
+            raise Refused(BUSY, "This is the server of another user.")
+        alike = sum(one.peer.inside_run for one in self._connections) if peer.inside_run else 0
+        if len(self._connections) >= MOST_CONNECTIONS or alike >= MOST_CONNECTIONS // 4:
+            raise Refused(BUSY, "The server has too many connections.")
         self._connections.add(connection)
-        return identify(connection.socket)
+        return peer
+
+    def others(self) -> Collection[Connection]:
+        """Return all connections."""
+        return self._connections
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
