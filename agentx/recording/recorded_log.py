@@ -51,6 +51,7 @@ class RecordedLog:
     ) -> None:
         self.state = State()
         self.folding = threading.RLock()
+        self._applying = threading.Lock()
         self.history = History(root, codec)
         self.blobs = BlobStore(root)
         self.writer = HistoryWriter(root, codec)
@@ -71,6 +72,11 @@ class RecordedLog:
         self._keys.close()
 
     # --- the state --------------------------------------------------------------------------------
+
+    def copy_state(self) -> State:
+        """Return a copy of the state between two appends; waits for no sync and for no other process."""
+        with self._applying:
+            return self.state.copy()
 
     def open(self) -> None:
         """Fold the log, from the newest usable snapshot on."""
@@ -158,17 +164,21 @@ class RecordedLog:
     def fold(self, events: Sequence[Event]) -> None:
         """Apply events to the state, and queue them on the bus with the changes to memory."""
         self._added(events)  # first: an event that a signal keeps from the state is read again
-        for event in events:
-            changes = event.data.changes if isinstance(event.data, Concluded) else ()
-            touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
-            before = {item: self.state.items.get(item) for item in touched}
-            self.state.apply(event)
-            self._bus.enqueue([(event.type, event), (ALL, event)])
-            self._bus.enqueue(
-                (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
-                for item in touched
-                if item in self.state.items
-            )
+        with self._applying:
+            for event in events:
+                self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        changes = event.data.changes if isinstance(event.data, Concluded) else ()
+        touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
+        before = {item: self.state.items.get(item) for item in touched}
+        self.state.apply(event)
+        self._bus.enqueue([(event.type, event), (ALL, event)])
+        self._bus.enqueue(
+            (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
+            for item in touched
+            if item in self.state.items
+        )
 
     def publish_again(self, after: int) -> None:
         """Queue the events after one on the bus again."""

@@ -42,7 +42,7 @@ from agentx.storage.git.objects import blob_id
 from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
-from agentx.storage.log.history import HistoryDamaged, HistoryRewound, OnDamage, told_already
+from agentx.storage.log.history import LIVE, HistoryDamaged, HistoryRewound, OnDamage, told_already
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean, clean_draft
 from agentx.synthesis.state.parallel_fold import fold
@@ -122,6 +122,8 @@ class WritePath:
         self._codec = codec
         self._bus = bus
         self._seen_log: object = None
+        self._left_log: tuple[int, ...] = ()
+        self._caught_up = False
         self._held = False
         self._unplaced = False
         self._bulk = 0
@@ -252,6 +254,25 @@ class WritePath:
         with self.exclusive():
             pass
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the state holds everything that any process recorded; takes no lock.
+
+        While a thread of this process holds the lock and has caught up, nobody else can record.
+        """
+        if self._caught_up:
+            return True
+        left = self._left_log
+        return bool(left) and not self.health.unsound and self._live_log() == left and not self.git.moved
+
+    def _live_log(self) -> tuple[int, ...]:
+        """Return what changes with every append by others and every rotation; empty without a log."""
+        try:
+            info = nofollow.status(self.root / LIVE)
+        except OSError:
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns
+
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock with everything folded that others wrote; publish after the release."""
@@ -264,7 +285,13 @@ class WritePath:
                 if outermost:
                     self._held = False
                     self._catch_up()
-                yield
+                    self._caught_up = True
+                try:
+                    yield
+                finally:
+                    if outermost:
+                        self._left_log = self._live_log()
+                        self._caught_up = False
         finally:
             # Deliver even if another thread holds the lock by now: on return, conclusions from the new events
             # exist.
