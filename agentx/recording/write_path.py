@@ -43,6 +43,7 @@ from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair,
 from agentx.storage.git.repository import NotCommitted
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
 from agentx.storage.log.history import (
+    LIVE,
     HistoryDamaged,
     HistoryRewound,
     HistoryWriteFailed,
@@ -128,6 +129,8 @@ class WritePath:
         self._codec = codec
         self._bus = bus
         self._seen_log: object = None
+        self._left_log: tuple[int, ...] = ()
+        self._caught_up = False
         self._held = False
         self._unplaced = False
         self._bulk = 0
@@ -258,6 +261,27 @@ class WritePath:
         with self.exclusive():
             pass
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the state holds everything that any process recorded; takes no lock.
+
+        While a thread of this process holds the lock and has caught up, nobody else can record.
+        """
+        if self._caught_up:
+            return True
+        left = self._left_log
+        if not left or self.health.unsound or self.log.writer.failed:
+            return False
+        return self._live_log() == left and not self.git.moved
+
+    def _live_log(self) -> tuple[int, ...]:
+        """Return what changes with every append by others and every rotation; empty without a log."""
+        try:
+            info = nofollow.status(self.root / LIVE)
+        except OSError:
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns
+
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock with everything folded that others wrote; publish after the release."""
@@ -270,10 +294,14 @@ class WritePath:
                 if outermost:
                     self._held = False
                     self._catch_up()
+                    self._caught_up = True
                 try:
                     yield
                 finally:
                     through = self.log.writer.appended
+                    if outermost:
+                        self._left_log = self._live_log()
+                        self._caught_up = False
         finally:
             if outermost:
                 self._settle(through)
