@@ -18,6 +18,10 @@ PATIENCE_S = 1.0
 _Handler = Callable[[int, FrameType | None], object]
 
 
+_outermost: list["PutOff"] = []
+"""The instance of the main thread that defers, if any."""
+
+
 class PutOff:
     """Defers Ctrl-C during the body of a ``with``; a deferred one is raised at its end.
 
@@ -38,16 +42,18 @@ class PutOff:
 
     def put_off(self) -> None:
         """Start to defer Ctrl-C."""
-        if threading.get_ident() == threading.main_thread().ident:
+        if not _outermost and threading.get_ident() == threading.main_thread().ident:
             before = signal.getsignal(signal.SIGINT)
-            if callable(before) and not isinstance(getattr(before, "__self__", None), PutOff):
+            if callable(before):
                 self._before = before
                 signal.signal(signal.SIGINT, self._note)
+                _outermost.append(self)
 
     def let_through(self) -> None:
         """Raise deferred interrupts and stop deferring."""
         if self._before is None:
             return
+        _outermost.clear()
         if signal.getsignal(signal.SIGINT) == self._note:
             signal.signal(signal.SIGINT, self._before)
         self._before = None
