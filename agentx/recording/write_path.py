@@ -41,6 +41,7 @@ from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
+from agentx.storage.git.repository_stamp import RepositoryStamp
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
 from agentx.storage.log.history import (
     HistoryDamaged,
@@ -130,6 +131,7 @@ class WritePath:
         self.last_look = 0.0
         self._codec = codec
         self._bus = bus
+        self._stamp = RepositoryStamp(self.git.repo.git_dir)
         self._seen_log: object = None
         self._held = False
         self._unplaced = False
@@ -272,7 +274,6 @@ class WritePath:
             with self.lock.hold(), self.log.folding:
                 outermost = self.lock.depth == 1
                 if outermost:
-                    self._held = False
                     self._catch_up()
                 try:
                     yield
@@ -310,6 +311,11 @@ class WritePath:
 
     def _catch_up(self) -> None:
         self._undo_failed()
+        if not self._reading and not self.health.unsound and self._stamp.unchanged():
+            self._follow_log(moved=False, committed=self.git.seq)
+            self.last_look = time.monotonic()
+            return
+        self._held = False
         repo = self.git.repo
         repo.follow_packs()
         if self._reading:
@@ -326,6 +332,7 @@ class WritePath:
             self._load()
         if not self.health.unsound:
             self._follow_log(moved=moved, committed=committed)
+            self._stamp.note()
         self.last_look = time.monotonic()
 
     def _read_on(self) -> None:
@@ -469,7 +476,7 @@ class WritePath:
         self.require_sound()
         if not self._held:
             self.git.hold()
-            self._held = True
+            self._held = self.git.index.held_by_us  # one that is left by another process is looked at again
 
     def write(
         self,
