@@ -53,6 +53,7 @@ class RecordedLog:
     ) -> None:
         self.state = State()
         self.folding = threading.RLock()
+        self._applying = threading.Lock()
         self.history = History(root, codec)
         self.blobs = BlobStore(root)
         self.writer = HistoryWriter(root, codec)
@@ -76,6 +77,11 @@ class RecordedLog:
         self._keys.close()
 
     # --- the state --------------------------------------------------------------------------------
+
+    def copy_state(self) -> State:
+        """Return a copy of the state between two appends; waits for no sync and for no other process."""
+        with self._applying:
+            return self.state.copy()
 
     def open(self) -> None:
         """Fold the log, from the newest usable snapshot on."""
@@ -191,18 +197,22 @@ class RecordedLog:
         They are queued on the bus, with the changes to memory, once they are durable.
         """
         self._added(events)  # first: an event that a signal keeps from the state is read again
-        for event in events:
-            changes = event.data.changes if isinstance(event.data, Concluded) else ()
-            touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
-            before = {item: self.state.items.get(item) for item in touched}
-            self.state.apply(event)
-            messages: list[tuple[str, Any]] = [(event.type, event), (ALL, event)]
-            messages += (
-                (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
-                for item in touched
-                if item in self.state.items
-            )
-            self._unpublished.append((self.writer.appended, event.seq, messages))
+        with self._applying:
+            for event in events:
+                self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        changes = event.data.changes if isinstance(event.data, Concluded) else ()
+        touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
+        before = {item: self.state.items.get(item) for item in touched}
+        self.state.apply(event)
+        messages: list[tuple[str, Any]] = [(event.type, event), (ALL, event)]
+        messages += (
+            (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
+            for item in touched
+            if item in self.state.items
+        )
+        self._unpublished.append((self.writer.appended, event.seq, messages))
 
     def _publish(self) -> None:
         """Queue on the bus what is durable."""

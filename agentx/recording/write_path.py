@@ -41,8 +41,10 @@ from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
+from agentx.storage.git.repository_stamp import RepositoryStamp
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
 from agentx.storage.log.history import (
+    LIVE,
     HistoryDamaged,
     HistoryRewound,
     HistoryWriteFailed,
@@ -59,6 +61,9 @@ if TYPE_CHECKING:
 
 BULK_EVENTS = 5_000
 """In bulk mode, commit after this number of events."""
+
+LAG_S = 0.05
+"""While others wait for the lock, a commit may follow its writes by this time: it then has theirs, too."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
@@ -127,9 +132,13 @@ class WritePath:
         self.last_look = 0.0
         self._codec = codec
         self._bus = bus
+        self._stamp = RepositoryStamp(self.git.repo.git_dir)
         self._seen_log: object = None
+        self._left_log: tuple[int, ...] = ()
+        self._caught_up = False
         self._held = False
         self._unplaced = False
+        self._owed_since = 0.0
         self._bulk = 0
         self._closed = False
         self._crash: Mark | None = None
@@ -258,6 +267,27 @@ class WritePath:
         with self.exclusive():
             pass
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the state holds everything that any process recorded; takes no lock.
+
+        While a thread of this process holds the lock and has caught up, nobody else can record.
+        """
+        if self._caught_up:
+            return True
+        left = self._left_log
+        if not left or self.health.unsound or self.log.writer.failed:
+            return False
+        return self._live_log() == left and not self.git.moved
+
+    def _live_log(self) -> tuple[int, ...]:
+        """Return what changes with every append by others and every rotation; empty without a log."""
+        try:
+            info = nofollow.status(self.root / LIVE)
+        except OSError:
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns
+
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock with everything folded that others wrote; publish after the release."""
@@ -268,12 +298,17 @@ class WritePath:
             with self.lock.hold(), self.log.folding:
                 outermost = self.lock.depth == 1
                 if outermost:
-                    self._held = False
                     self._catch_up()
+                    self._caught_up = True
                 try:
                     yield
                 finally:
+                    if outermost and self._owed_since and not self._may_wait():
+                        self._commit_quietly()
                     through = self.log.writer.appended
+                    if outermost:
+                        self._left_log = self._live_log()
+                        self._caught_up = False
         finally:
             if outermost:
                 self._settle(through)
@@ -304,6 +339,11 @@ class WritePath:
 
     def _catch_up(self) -> None:
         self._undo_failed()
+        if not self._reading and not self.health.unsound and self._stamp.unchanged():
+            self._follow_log(moved=False, committed=self.git.seq)
+            self.last_look = time.monotonic()
+            return
+        self._held = False
         repo = self.git.repo
         repo.follow_packs()
         if self._reading:
@@ -311,7 +351,7 @@ class WritePath:
             return
         self.git.require_branch()
         self._finish_pull()
-        moved = self.git.moved
+        moved, committed = self.git.moved, self.git.seq
         if self._finish_purge() or (moved and not repo.has_commit(self.git.head)):
             self._start_over()
         elif moved:
@@ -319,7 +359,8 @@ class WritePath:
         if self.health.unsound and self.health.may_be_healed:
             self._load()
         if not self.health.unsound:
-            self._follow_log(moved=moved)
+            self._follow_log(moved=moved, committed=committed)
+            self._stamp.note()
         self.last_look = time.monotonic()
 
     def _read_on(self) -> None:
@@ -332,8 +373,13 @@ class WritePath:
         self.log.read_on()
         self._expect_pending()
 
-    def _follow_log(self, *, moved: bool) -> None:
-        """Fold what others appended and finish their interrupted writes; on damage, report it and stop."""
+    def _follow_log(self, *, moved: bool, committed: int) -> None:
+        """Fold what others appended and finish their interrupted writes; on damage, report it and stop.
+
+        Args:
+            moved: Whether the branch was moved.
+            committed: The last committed event before that.
+        """
         log, health = self.log, self.health
         reported = len(log.damage)
         try:
@@ -358,13 +404,18 @@ class WritePath:
             health.notice(why)
             return
         elif moved:
-            self._expect_pending()
+            if committed <= self.git.seq:
+                self.git.expect([event for event in self.git.pending if event.seq > self.git.seq])
+            else:
+                self._expect_pending()
             self._adopt_commits()
         # The process that announced these events keeps the lock until it has finished. Since the lock was
         # free, that process died or was interrupted midway.
         behind = [event for event in fresh if event.seq > self.git.seq]
-        if (self._unplaced or any(map(changes_of, behind))) and not self.read_only:
-            self._finish_writes(self.git.pending)
+        if self._unplaced:
+            behind = self.git.pending
+        if not self.read_only and self._finish_writes(behind):
+            self._owed_since = self._owed_since or time.monotonic()
 
     def _start_over(self) -> None:
         """Load everything again after a purge rewrote the commits, and publish the events recorded since."""
@@ -453,7 +504,7 @@ class WritePath:
         self.require_sound()
         if not self._held:
             self.git.hold()
-            self._held = True
+            self._held = self.git.index.held_by_us  # one that is left by another process is looked at again
 
     def write(
         self,
@@ -533,6 +584,7 @@ class WritePath:
         """
         with self.exclusive():
             self.hold_git()
+            self._owed_since = 0.0
             self.log.sync(self.log.writer.appended)
             try:
                 self.git.commit(self.log.state.seq, self.log.writer.segments, actor=actor)
@@ -562,6 +614,20 @@ class WritePath:
     def _commit_soon(self, actor: str) -> None:
         """Commit what is durable already; if that fails now, the next commit includes it."""
         if self._bulk and len(self.git.pending) < BULK_EVENTS:
+            return
+        alone = not self._owed_since
+        self._owed_since = self._owed_since or time.monotonic()
+        if not self._may_wait():
+            self._commit_quietly(actor if alone else "")
+
+    def _may_wait(self) -> bool:
+        """Return whether the commit that is owed can be left to whoever waits for the lock."""
+        return time.monotonic() - self._owed_since < LAG_S and self.lock.wanted
+
+    def _commit_quietly(self, actor: str = "") -> None:
+        """Commit; on failure, leave it to the next commit."""
+        self._owed_since = 0.0
+        if self.read_only or self.health.unsound:
             return
         try:
             self.commit(actor=actor)

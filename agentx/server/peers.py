@@ -1,21 +1,37 @@
-"""Who is at the other end of a connection, by what the kernel says about it."""
+"""Who is at the other end of a connection, by what the kernel says about it.
+
+What an agent's run starts carries two marks. One is a variable in its environment, which it can clear. The
+other is a lower limit of file locks, which has no effect in Linux: every process that it starts inherits the
+limit, whatever it does, and only the administrator can raise it again
+(:func:`agentx.quality.process.marked`).
+"""
 
 import os
+import resource
+import signal
 import socket
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 
 import msgspec
 
+from agentx.quality.process import RLIMIT_LOCKS
 from agentx.settings import RUN
 
 _CREDENTIALS = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""
 
+_SO_PEERPIDFD = 77
+"""Gives a descriptor of the process that connected, since Linux 6.5."""
+
 _MOST_ANCESTORS = 64
-_PARENT, _STARTED = 1, 19
-"""Fields 4 and 22 of ``/proc/PID/stat`` (proc(5)), counted from the one after the program's name."""
+_PARENT = 1
+"""Field 4 of ``/proc/PID/stat`` (proc(5)), counted from the one after the program's name."""
+
+_LOCKS = b"Max file locks"
+_HARD = 1
+"""The column with the hard limit, after the name in ``/proc/PID/limits``."""
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,13 +56,34 @@ def identify(connection: socket.socket) -> Peer:
     found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(found)
     try:
-        environ = _environ(pid)
-        inside = RUN in environ or any(map(_marked, _ancestors(pid)))
-        if pid <= 0 or _environ(pid) != environ:
-            inside = True
-    except (OSError, ValueError, IndexError):  # it has gone already, or hides
+        with closing(_Process(connection, pid)) as process:
+            environ = _environ(pid)
+            inside = uid != os.getuid() or RUN in environ or _limited(pid) or _has_marked_ancestor(pid)
+            process.require_alive()
+    except (OSError, ValueError, IndexError, StopIteration):  # it has gone already, or hides
         return Peer(pid=pid, uid=uid, inside_run=True)
     return Peer(pid=pid, uid=uid, inside_run=inside, environ=environ)
+
+
+class _Process:
+    """The process that connected: its number may belong to another one as soon as it has gone."""
+
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        try:
+            self._descriptor = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+        except OSError:  # an older kernel
+            self._descriptor = os.pidfd_open(pid)
+
+    def require_alive(self) -> None:
+        """Check that what was read by its number was about it.
+
+        Raises:
+            ProcessLookupError: It has ended.
+        """
+        signal.pidfd_send_signal(self._descriptor, 0)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 def _environ(pid: int) -> dict[str, str]:
@@ -55,17 +92,23 @@ def _environ(pid: int) -> dict[str, str]:
         return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
 
 
-def _marked(pid: int) -> bool:
-    """Return whether the run that started a process has left its mark there."""
-    with suppress(PermissionError):  # another user's, or one that keeps keys: no agent's command
-        return RUN in _environ(pid)
-    return False
+def _limited(pid: int) -> bool:
+    """Return whether a process has a lower limit of file locks than this one."""
+    own = resource.getrlimit(RLIMIT_LOCKS)[1]
+    with open(f"/proc/{pid}/limits", "rb") as file:
+        line = next(line for line in file if line.startswith(_LOCKS))
+    hard = line[len(_LOCKS) :].split()[_HARD]
+    return hard != b"unlimited" and (own == resource.RLIM_INFINITY or int(hard) < own)
 
 
-def _ancestors(pid: int) -> Iterator[int]:
+def _has_marked_ancestor(pid: int) -> bool:
+    """Return whether an agent's run started one of the processes that led to this one."""
     for _ in range(_MOST_ANCESTORS):
         with open(f"/proc/{pid}/stat", "rb") as file:
             pid = int(file.read().rpartition(b")")[2].split()[_PARENT])
         if pid <= 1:
-            return
-        yield pid
+            return False
+        with suppress(PermissionError):  # another user's, or one that keeps keys
+            if RUN in _environ(pid):
+                return True
+    return True

@@ -15,15 +15,13 @@ from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
 from agentx.server.calls import Call
+from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
 from agentx.server.errors import BUSY, Refused
 from agentx.server.peers import Peer, identify
 from agentx.server.pool import Pool
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
-
-IDLE_S = 900.0
-"""A server that nobody used for this long exits."""
 
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
@@ -44,16 +42,14 @@ class Server:
 
     Args:
         settings: The settings from the environment.
-        most: Maximum number of workspaces that stay open.
-        idle_s: Exit when nobody used the server for this long.
     """
 
-    def __init__(self, settings: Settings, *, most: int = 8, idle_s: float = IDLE_S) -> None:
-        self.pool = Pool(most)
+    def __init__(self, settings: Settings) -> None:
+        self.pool = Pool(settings.server_workspaces)
         self.workers = ThreadPoolExecutor(_THREADS, "agentx-worker")
         self.leaving = False
         self._settings = settings
-        self._idle_s = idle_s
+        self._code = LoadedCode()
         self._connections: set[Connection] = set()
         self._started = self._used = time.monotonic()
         self._requests = 0
@@ -102,7 +98,7 @@ class Server:
 
     def stale(self) -> bool:
         """Whether the code on disk is no longer the code that runs."""
-        return False
+        return self._code.look()
 
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
@@ -119,6 +115,9 @@ class Server:
             "requests": self._requests,
             "connections": len(self._connections),
             "rss_bytes": rss_bytes(),
+            "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
+            "most_workspaces": self._settings.server_workspaces,
+            "idle_exit_s": self._settings.server_idle_s,
             "workspaces": self.pool.listed(),
         }
 
@@ -139,8 +138,8 @@ class Server:
             while not self._done.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._done.wait(), _LOOK_S)
-                unused = time.monotonic() - self._used > self._idle_s and not self._busy
-                if unused or _named(where) != own:
+                unused = time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
+                if unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
                     self.leave()
         finally:
             self.leaving = True
@@ -152,6 +151,13 @@ class Server:
                 connection.transport.close()
             self.workers.shutdown()
             self.pool.close()
+
+    def _too_large(self) -> bool:
+        """Close workspaces while the server uses too much memory; return whether that did not help."""
+        most = self._settings.server_memory_mb * 1e6
+        while rss_bytes() > most and self.pool.shrink(len(self.pool) - 1):
+            pass
+        return rss_bytes() > most and not len(self.pool)
 
     async def _finished(self) -> None:
         """Wait until every request is answered."""

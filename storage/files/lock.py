@@ -116,6 +116,11 @@ class FileLock:
         """Whether the holder got the lock from another thread, without a release in between."""
         return self._passed_on
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a thread or a process waits for the holder to leave."""
+        return self._gate.waiting or (self._fd >= 0 and _first(self._fd, 0, _HOLDERS) >= 0)
+
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
         """Hold the lock for the body of a ``with``.

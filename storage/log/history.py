@@ -439,6 +439,8 @@ class HistoryWriter:
         self._root = root
         self._codec = codec
         self._live = root / LIVE
+        self._name = str(self._live)
+        self._seen = (0, 0, 0, 0)
         self._orphans = Orphans(root / ORPHANS)
         self._fd = -1
         self._inode = 0
@@ -547,6 +549,21 @@ class HistoryWriter:
             ) from error
 
     def _catch_up(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
+        if self._fd >= 0 and self._seen == self._look():
+            return []
+        fresh = self._read_fresh(on_damage, strict=strict)
+        self._seen = self._look()
+        return fresh
+
+    def _look(self) -> tuple[int, int, int, int]:
+        """Return what changes with the live log: who writes to it, or puts another file in its place."""
+        try:
+            info = os.stat(self._name)
+        except OSError:
+            return 0, 0, 0, 0
+        return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+    def _read_fresh(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         before, sealed = self.known, self.segments
@@ -627,6 +644,7 @@ class HistoryWriter:
         except OSError as error:
             self._fail(error, events[:recorded], len(events), sealing=number > 0)
         self.seq, self.hash = events[-1].seq, events[-1].hash
+        self._seen = self._look()
         return events
 
     def _write(self, content: bytes, *, sync: bool) -> None:
