@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import resource
 import signal
 import socket
 import time
@@ -17,6 +18,7 @@ from agentx.client.identity import identity
 from agentx.server.calls import Call
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
+from agentx.server.methods import FOLLOWERS
 from agentx.server.peers import Peer, identify
 from agentx.server.pool import Pool
 from agentx.settings import Settings
@@ -25,6 +27,7 @@ from agentx.storage.errors import AgentXError
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
 _BACKLOG = 512
+_MOST_FILES = 8_192
 _THREADS = 16
 
 
@@ -88,6 +91,7 @@ class Server:
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
         self.leaving = True
+        FOLLOWERS.leave()
         self._done.set()
 
     def status(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ class Server:
             "uptime_s": round(time.monotonic() - self._started, 1),
             "requests": self._requests,
             "connections": len(self._connections),
+            "followers": len(FOLLOWERS),
             "rss_bytes": rss_bytes(),
             "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
             "most_workspaces": self._settings.server_workspaces,
@@ -226,6 +231,8 @@ def serve(settings: Settings, *, wait_s: float = 0.0) -> None:
     where = place.runtime_dir(settings.environ)
     place.make(where)
     os.umask(0o077)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
     with alone(where, wait_s):
         asyncio.run(Server(settings).run(where))
 
