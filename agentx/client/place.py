@@ -15,7 +15,6 @@ OFF = "AGENTX_NO_SERVER"
 """Variable that turns the server off for a client."""
 
 _OWN = "AGENTX_RUNTIME_DIR"
-_RUN = "AGENTX_RUN"
 _PRIVATE = 0o077
 _KIND, _DIRECTORY = 0o170000, 0o040000
 
@@ -46,11 +45,6 @@ def runtime_dir(environ: Mapping[str, str]) -> str:
 def is_off(environ: Mapping[str, str]) -> bool:
     """Return whether the client must not use a server."""
     return environ.get(OFF, "") not in ("", "0")
-
-
-def inside_run(environ: Mapping[str, str]) -> bool:
-    """Return whether these are the variables of an agent's command."""
-    return bool(environ.get(_RUN))
 
 
 def check(place: str) -> None:

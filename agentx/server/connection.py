@@ -5,12 +5,13 @@ import socket
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
 from agentx.client.identity import identity
-from agentx.server.calls import Call
+from agentx.server.calls import Call, Later
 from agentx.server.errors import (
     BUSY,
     INSIDE_RUN,
@@ -206,6 +207,7 @@ class Connection(asyncio.Protocol):
         if self.peer.inside_run and self._busy_inside_runs() >= MOST_INSIDE_RUNS:
             raise Refused(BUSY, f"More than {MOST_INSIDE_RUNS} requests from inside runs at a time.")
         call = self._service.call_for(self.peer)
+        call.has_room = self._room.is_set
         self._calls[number] = call
         self._service.workers.submit(self._work, number, known.load, call, params)
 
@@ -223,11 +225,22 @@ class Connection(asyncio.Protocol):
 
         try:
             call.check()
-            response = {"jsonrpc": "2.0", "id": number, "result": load()(call, params, emit)}
-            line = msgspec.json.encode(response)
+            result = load()(call, params, emit)
+            if isinstance(result, Later):
+                result.begin(lambda outcome: self._complete(number, outcome))
+                return
         except BaseException as error:  # noqa: BLE001 - the client gets a sentence
-            line = msgspec.json.encode({"jsonrpc": "2.0", "id": number, "error": as_object(error)})
-        self._loop.call_soon_threadsafe(self._finish, number, line)
+            result = error
+        self._complete(number, result)
+
+    def _complete(self, number: str | int | None, result: Any) -> None:
+        """Answer a request from any thread."""
+        try:
+            line = msgspec.json.encode(_response(number, result))
+        except Exception as error:  # noqa: BLE001 - a result that cannot be encoded
+            line = msgspec.json.encode(_response(number, error))
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._finish, number, line)
 
     def _finish(self, number: str | int | None, line: bytes) -> None:
         self._calls.pop(number, None)
@@ -246,8 +259,7 @@ class Connection(asyncio.Protocol):
     def _answer(
         self, number: str | int | None, result: Any = None, *, error: BaseException | None = None
     ) -> None:
-        outcome = {"result": result} if error is None else {"error": as_object(error)}
-        self._write(msgspec.json.encode({"jsonrpc": "2.0", "id": number, **outcome}) + b"\n")
+        self._write(msgspec.json.encode(_response(number, result if error is None else error)) + b"\n")
 
     def _refuse_all(self, error: Refused) -> None:
         """Refuse what cannot be read, and hang up: where the next request begins is unknown.
@@ -293,6 +305,15 @@ def _parts(message: Any) -> tuple[str | int | None, str, dict[str, Any], str]:
         raise Refused(PARAMS, "`params` is an object.")
     version = message.get("agentx", "")
     return number, method, params, version if isinstance(version, str) else "?"
+
+
+def _response(number: str | int | None, outcome: Any) -> dict[str, Any]:
+    failed = isinstance(outcome, BaseException)
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        **({"error": as_object(outcome)} if failed else {"result": outcome}),
+    }
 
 
 def _inside_run(method: str) -> Refused:

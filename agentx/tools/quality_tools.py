@@ -10,7 +10,6 @@ from typing import Annotated, cast
 import msgspec
 from pydantic import Field
 
-from agentx.client.place import runtime_dir
 from agentx.config import CheckSection
 from agentx.engine.engine import Engine
 from agentx.policy import file_policy
@@ -271,7 +270,7 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
         isolation=cast("Wanted", engine.config.tools.isolation),
         readable=[Path(place).expanduser() for place in engine.config.checks.readable],
         hidden=[engine.root, engine.settings.state_dir],
-        never=[Path(runtime_dir(engine.settings.environ))],
+        never=[engine.settings.runtime_dir],
         exclude=[f"/{engine.root.relative_to(place).as_posix()}/"] if is_inside else [],
     )
 

@@ -14,9 +14,11 @@ import pytest
 from agentx.client.client import Client, RequestFailed, ServerUnavailable
 from agentx.client.place import runtime_dir
 from agentx.quality import bubblewrap
+from agentx.quality.process import run_process
 from agentx.quality.sandbox import SandboxPolicy, run_in_copy
 from agentx.server import connection
 from agentx.server import server as serving
+from agentx.settings import read_settings
 
 INSIDE = {"AGENTX_RUN": "token"}
 
@@ -96,6 +98,55 @@ def test_a_run_starts_no_server(place):
     assert not Path(runtime_dir(place), "lock").exists()
 
 
+DETACHED = """
+import os, subprocess, sys
+del os.environ["AGENTX_RUN"]
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+from agentx.client.client import Client, RequestFailed
+with open(sys.argv[2], "w") as told, Client.connect(start=False) as client:
+    try: told.write(str(client.call("say", workspace=sys.argv[1], text="I am the user.")))
+    except RequestFailed as error: told.write(str(error.code))
+"""
+
+
+def test_a_command_that_detaches_itself_and_clears_its_mark_does_not_act(
+    server, client, place, root, tmp_path
+):
+    command = [sys.executable, "-c", DETACHED, root, str(tmp_path / "told")]
+    run_process(command, cwd=tmp_path, env=place, cookie="token", timeout_s=60, max_output_bytes=10_000)
+    for _ in range(200):
+        if (tmp_path / "told").exists() and (tmp_path / "told").read_text():
+            break
+        time.sleep(0.05)
+    else:
+        assert client.call("state", workspace=root)["seq"] == 1  # it was ended before it could ask
+        return
+    assert (tmp_path / "told").read_text() == "-32002"
+
+
+def test_a_run_cannot_serve_the_user(place, tmp_path):
+    command = ["env", "-u", "AGENTX_RUN", sys.executable, "-P", "-m", "agentx", "serve"]
+    done = run_process(
+        command, cwd=tmp_path, env=place, cookie="token", timeout_s=60, max_output_bytes=10_000
+    )
+    assert done.exit_code == 1
+    assert "inside an agent's run" in done.output
+
+
+def test_the_settings_and_the_client_name_the_same_runtime_directory():
+    for environ in (
+        {"AGENTX_RUNTIME_DIR": "rt"},
+        {"XDG_RUNTIME_DIR": "/run/user/7"},
+        {"XDG_RUNTIME_DIR": "x"},
+        {},
+    ):
+        assert str(read_settings(environ).runtime_dir) == runtime_dir(environ)
+
+
 def test_a_run_that_asks_for_much_leaves_room_for_the_user(client, place, root):
     program = (
         "import json, socket, sys\n"
@@ -109,18 +160,15 @@ def test_a_run_that_asks_for_much_leaves_room_for_the_user(client, place, root):
         "  refused += 'error' in json.loads(one.makefile().readline())\n"
         "print(refused)\n"
     )
-    assert inside(place, program, f"{runtime_dir(place)}/socket") == [
-        str(100 - serving.MOST_CONNECTIONS // 4)
-    ]
+    assert inside(place, program, f"{runtime_dir(place)}/socket") == [str(100 - serving.MOST_FROM_RUNS)]
     assert client.call("state", workspace=root)["title"] == "A task"
 
 
-def test_a_thousand_connections_are_refused_and_others_answered(client, place, root):
+def test_a_thousand_connections_keep_nobody_waiting(client, place, root):
     with ExitStack() as many:
         for _ in range(1_000):
             many.enter_context(connected(place))
         assert client.call("state", workspace=root)["title"] == "A task"
-        assert ask(place)["error"]["message"] == "The server has too many connections."
     assert len(client.call("server.status")["workspaces"]) == 1
     ask(place, request("hello"))
 
