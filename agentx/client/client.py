@@ -194,7 +194,8 @@ class Client:
                         raise RequestFailed(message["error"])
                     return
         finally:
-            self._connection.settimeout(silent_s)
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                self._connection.settimeout(silent_s)
         raise ServerLost("The server closed the connection before it was done.")
 
     def cancel(self, number: int) -> None:
