@@ -67,7 +67,7 @@ fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive
 
 pins:  ## pin the newest allowed versions again (needs uv)
 	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }
-	$(PINS) --upgrade pyproject.toml -o requirements/runtime.txt
+	$(PINS) --upgrade --extra all pyproject.toml -o requirements/runtime.txt
 	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
 	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
 	$(PINS) --upgrade --group bench -c requirements/runtime.txt -c requirements/dev.txt -o requirements/bench.txt

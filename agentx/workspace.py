@@ -183,6 +183,7 @@ class Workspace:
         self._keeper.stop()
         try:
             self.engine.indexer.close()
+            self.engine.meanings.close()
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()

@@ -9,6 +9,7 @@ import pytest
 from agentx.storage.artifacts import ArtifactMissing, FileTooLarge
 from agentx.storage.errors import UsageError
 from agentx.storage.files.paths import PathRefused
+from agentx.synthesis.chunking import definitions
 from agentx.tools.storage_tools import LONG_FILE_LINES, PAGE, EditRefused, NotText
 
 REFUSED = [
@@ -151,6 +152,20 @@ def test_a_long_file_is_answered_with_its_outline_and_its_parts_on_request(ws):
     part = ws.tools.read_file("steps.py", entry.start_line, entry.end_line)
     assert part.text.startswith("def step_7(value):")
     assert ws.tools.read_file("steps.py", outline_only=True).outline == whole.outline
+
+
+def test_without_the_grammar_of_its_language_the_reader_of_a_file_learns_why_it_has_no_outline(
+    ws, monkeypatch
+):
+    ws.tools.write_file("a.go", "package a\n\nfunc F() {}\n")
+    ws.tools.write_file("a.py", "x = 1\n")
+    assert ws.tools.read_file("a.go", outline_only=True).outline[0].symbol == "F"
+    monkeypatch.setattr(definitions, "_language", lambda module, factory: None)
+    read = ws.tools.read_file("a.go", outline_only=True)
+    assert (read.outline, read.total_lines) == ((), 3)
+    assert read.note.startswith("Definitions in C, C++, Go")
+    assert "pip install 'agentx-workspace[languages]'" in read.render()
+    assert ws.search("func F")[0].path == "a.go"
 
 
 def test_a_long_file_without_structure_is_given_in_part_and_says_so(ws):
