@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agentx import Workspace
+from agentx.cli import app
 
 HEAVY = ("pydantic", "pygit2", "lancedb", "litellm", "numpy", "agentx.workspace")
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e[bold red]loud[/]"
@@ -144,6 +145,9 @@ def faulty(monkeypatch):
         raise ZeroDivisionError("so it goes")
 
     monkeypatch.setattr("agentx.cli.app.load", lambda _: fails)
+    app._parser.cache_clear()
+    yield
+    app._parser.cache_clear()
 
 
 def test_a_fault_of_ours_is_one_sentence(call, faulty):
