@@ -33,7 +33,7 @@ _ASKED = 3
 _RUN_WORDS = 30
 
 _WINDOW = 8
-"""How many times the wanted number of events is read at the end of the log, and each time again if too few match."""
+"""Factor by which more events are read than are shown, and again each time that too few of them match."""
 
 _PLURALS = {
     "capability": "capabilities",
