@@ -113,14 +113,26 @@ class Artifacts:
         return self._entry(path, target, info)
 
     def _entry(self, path: str, target: Path, info: os.stat_result) -> TreeEntry:
-        known = self._stamps.get(path)
+        if (known := self._known(path, info)) is not None:
+            return known
         seen = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-        if known is not None and seen == (known.mtime_ns, known.ctime_ns, known.size, known.inode):
-            return known.entry
         entry = TreeEntry(blob_id(self._read(path, target, info)), _mode(info))
         if info.st_ctime_ns < time.time_ns() - _RACY_NS:
             self._stamps[path] = Stamp(*seen, entry)
         return entry
+
+    def _known(self, path: str, info: os.stat_result) -> TreeEntry | None:
+        """Return the entry of a file that was read before and has not changed since."""
+        stamp = self._stamps.get(path)
+        if (
+            stamp is not None
+            and stamp.mtime_ns == info.st_mtime_ns
+            and stamp.ctime_ns == info.st_ctime_ns
+            and stamp.size == info.st_size
+            and stamp.inode == info.st_ino
+        ):
+            return stamp.entry
+        return None
 
     def content(self, path: str) -> bytes:
         """Return the bytes of a working file; for a link, its target.
@@ -306,6 +318,8 @@ class Artifacts:
             )
         ):
             seen.add(path)
+            if path in known and self._known(path, info) == known[path]:
+                continue
             try:
                 check_path(path)
                 if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):

@@ -27,6 +27,7 @@ MEASURES = {
     "search": "searched:search",
     "starts": "opened:starts",
     "day": "day:day",
+    "commands": "commands:commands",
     "pipeline": "piped:pipeline",
     "cognition": "cognition:cognition",
     "year": "year:year",

@@ -27,6 +27,8 @@ class Scale:
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
     crowd_rounds: int = 3
+    cold_rounds: int = 7
+    warm_rounds: int = 40
     crowd_s: float = 4.0
     year_events: int = 100_000
     year_rounds: int = 7
@@ -54,6 +56,8 @@ SCALES = {
         memories=50,
         reopened_files=(20, 100),
         killed_events=100,
+        cold_rounds=1,
+        warm_rounds=2,
         year_events=2_000,
         year_rounds=2,
         year_writes=4,
