@@ -171,14 +171,19 @@ class Artifacts:
         Raises:
             OSError: It could not be written; nothing is left behind but empty directories.
         """
-        target = self.locate(path)
-        nofollow.make_directory(target.parent, parents=True)
+        folder = self.locate(path).parent
         if link:
-            temporary = target.parent / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
+            nofollow.make_directory(folder, parents=True)
+            temporary = folder / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
             nofollow.remove(temporary, missing_ok=True)
             nofollow.symlink(os.fsdecode(content), temporary)
             return temporary
-        return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
+        mode = 0o755 if executable else 0o644
+        try:
+            return write_temporary(folder, content, mode, sync=False)
+        except FileNotFoundError:
+            nofollow.make_directory(folder, parents=True)
+            return write_temporary(folder, content, mode, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
         """Move prepared content to its final name, which :meth:`prepare` has checked."""

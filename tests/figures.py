@@ -26,6 +26,7 @@ class Figure:
         aim: What is aimed at.
         more_is_better: As for a rate; otherwise less is better.
         beside: What was measured in the same run, to compare with.
+        processor: The same by the processor's clock, where it was taken; steadier on a busy machine.
     """
 
     key: str
@@ -35,6 +36,7 @@ class Figure:
     aim: float | None = None
     more_is_better: bool = False
     beside: str = ""
+    processor: float | None = None
 
     @property
     def verdict(self) -> str:

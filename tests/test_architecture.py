@@ -157,6 +157,8 @@ FILES = {
 
 OTHER_FILES = {
     "agentx/cli/": "files that a person names, and samples",
+    "agentx/client/": "the runtime directory of the user",
+    "agentx/server/": "the runtime directory of the user, and /proc",
     "agentx/cognition/pictures/report.py": "a template of ours",
     "agentx/directing/act_socket.py": "a temporary directory that was just made, private to the user",
     "agentx/scheduling/daemon.py": "the user's state directory, and a directory that a person names",
@@ -189,6 +191,7 @@ UNGATED = {
 """Functions that start something without asking themselves, and why."""
 
 ENVIRONMENT_ONCE = {
+    "agentx/client/place.py",
     "agentx/directing/report_act.py",
     "storage/index/lance_table.py",
     "synthesis/model/litellm_client.py",
@@ -196,6 +199,7 @@ ENVIRONMENT_ONCE = {
 """The modules that touch the environment once, besides agentx/settings.py."""
 
 PROGRAMS = {
+    "agentx/client/client.py": "starts this program as the server of the user",
     "agentx/cli/setup/doctor.py": "asks git for its version",
     "agentx/directing/piped_program.py": "runs a Command, which is gated",
     "agentx/directing/report_act.py": "runs in a program of a run, and runs what that program could run itself",
@@ -512,7 +516,8 @@ def work_at_import(modules: list[Module]) -> list[str]:
 def environment_reads(modules: list[Module]) -> list[str]:
     """The environment is read in agentx/settings.py.
 
-    litellm's client and LanceDB's table make one write each; the report of an act passes its own on.
+    litellm's client and LanceDB's table make one write each; the report of an act passes its own on, and a client of
+    the server reads where that is.
     """
     broken = []
     for m in modules:

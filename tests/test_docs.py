@@ -23,8 +23,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from agentx import Workspace
-from agentx.cli.app import line as own_words
 from agentx.cli.commands import find
+from agentx.cli.commands import line as own_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]

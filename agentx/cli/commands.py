@@ -1,15 +1,11 @@
-"""Every command of the command line: its function, an example, and whether it only reads.
+"""Every command of the command line: its function, an example, whether it only reads, and who may run it.
 
-Nothing of a command is imported before it is called.
+Pure data, which the thin start reads as well; a command's module is imported when it is called.
 """
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-import typer
+from agentx.storage.errors import UsageError
 
 DAILY, RECURRING, BACK, SAFE, SETUP = (
     "Every day",
@@ -62,6 +58,7 @@ TOP: dict[str, dict[str, str]] = {
         "models": "List the models in use; install the embedding model.",
         "trust": "Review what a workspace runs, calls and reads, and trust it.",
         "doctor": "Check the installation and the workspace.",
+        "serve": "Keep workspaces open, so that commands answer quickly.",
     },
 }
 """What ``agentx --help`` lists: a line for each command and group, by part."""
@@ -74,7 +71,7 @@ GROUPS = {
 """A line for each group inside a group."""
 
 
-class Entry(NamedTuple):
+class Entry:
     """A command.
 
     Attributes:
@@ -82,28 +79,19 @@ class Entry(NamedTuple):
         example: Arguments of one call, as its help shows them.
         reads: Whether it only reads and does not speak for the user, so that an agent's own command or
             program may call it.
+        served: Whether the server may run it: it is short, asks nothing, and runs no program and no agent.
     """
 
-    function: str
-    example: str
-    reads: bool = False
+    __slots__ = ("example", "function", "reads", "served")
 
-    def load(self) -> Callable[..., None]:
-        """Import its function, in the form that Typer calls: with a context that has the terminal."""
-        module, name = self.function.split(":")
-        function = getattr(import_module(f"agentx.cli.{module}"), name)
-
-        def command(ctx: typer.Context, **options: Any) -> None:
-            function(ctx.obj, **options)
-
-        functools.update_wrapper(command, function, assigned=("__name__", "__doc__"))
-        terminal, *options = inspect.signature(function).parameters.values()
-        context = terminal.replace(name="ctx", annotation=typer.Context)
-        command.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-        return command
+    def __init__(self, function: str, example: str, *flags: str) -> None:
+        self.function = function
+        self.example = example
+        self.reads = _READS in flags
+        self.served = _SERVED in flags
 
 
-_READS = True
+_READS, _SERVED = "reads", "served"
 
 COMMANDS: dict[str, Entry] = {
     "init": Entry("work.init:init", 'init report --title "Quarterly report"'),
@@ -196,6 +184,7 @@ COMMANDS: dict[str, Entry] = {
     "trust issue": Entry("keep.trust:issue", "trust issue --for 30"),
     "trust key": Entry("keep.trust:key", "trust key"),
     "doctor": Entry("setup.doctor:doctor", "doctor", _READS),
+    "serve": Entry("setup.serve:serve", "serve --status"),
 }
 """Every command by its words. The first of a group is called if the group is called alone."""
 
@@ -261,3 +250,43 @@ def find(arguments: Sequence[str]) -> str:
             break
         found = longer
     return found
+
+
+def front(arguments: Sequence[str]) -> list[str]:
+    """Move ``-C DIR`` and ``--json`` to the front, where the application itself accepts them.
+
+    Arguments after ``--`` keep their place.
+
+    Raises:
+        UsageError: No directory follows ``-C``.
+
+    >>> front(["say", "hello", "-C", "tasks/report", "--json"])
+    ['-C', 'tasks/report', '--json', 'say', 'hello']
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    shared: list[str] = []
+    own: list[str] = []
+    words = iter(arguments[:end])
+    for word in words:
+        if word == "-C":
+            directory = next(words, "")
+            if not directory:
+                raise UsageError("-C needs a directory: `-C DIR`.")
+            shared += [word, directory]
+        elif word == "--json":
+            shared.append(word)
+        else:
+            own.append(word)
+    return [*shared, *own, *arguments[end:]]
+
+
+def line(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments from the command's first word on; empty if they name no command.
+
+    >>> line(["-C", "tasks/report", "--json", "say", "hello"])
+    ['say', 'hello']
+    """
+    words = list(arguments)
+    while words and words[0].startswith("-"):
+        del words[: 2 if words[0] == "-C" else 1]
+    return words

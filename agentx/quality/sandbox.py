@@ -191,8 +191,7 @@ def run_in_copy(
             )
         except OSError as error:
             raise SandboxError(f"cannot run {shown!r} in a copy of {root}: {error}") from error
-        if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
-            raise SandboxError(f"{shown!r} was not run: {outcome.output.strip()}")
+        _check_started(shown, outcome)
         return SandboxResult(
             command=shown,
             exit_code=outcome.exit_code,
@@ -381,6 +380,11 @@ def _environment(policy: SandboxPolicy, box: Path) -> dict[str, str]:
     if sys.prefix != sys.base_prefix:
         env["VIRTUAL_ENV"] = sys.prefix
     return env
+
+
+def _check_started(command: str, outcome: ProcessOutcome) -> None:
+    if outcome.exit_code == confine.FAILED and outcome.output.startswith(confine.FAILURE):
+        raise SandboxError(f"{command!r} was not run: {outcome.output.strip()}")
 
 
 def _remarks(command: str, outcome: ProcessOutcome, isolation: Isolation) -> Iterator[str]:

@@ -42,7 +42,13 @@ from agentx.storage.git.objects import blob_id
 from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
-from agentx.storage.log.history import HistoryDamaged, HistoryRewound, OnDamage, told_already
+from agentx.storage.log.history import (
+    HistoryDamaged,
+    HistoryRewound,
+    HistoryWriteFailed,
+    OnDamage,
+    told_already,
+)
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean, clean_draft
 from agentx.synthesis.state.parallel_fold import fold
@@ -257,21 +263,47 @@ class WritePath:
         """Hold the lock with everything folded that others wrote; publish after the release."""
         if self._closed:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
-        outermost = False
+        outermost, through = False, 0
         try:
             with self.lock.hold(), self.log.folding:
                 outermost = self.lock.depth == 1
                 if outermost:
                     self._held = False
                     self._catch_up()
-                yield
+                try:
+                    yield
+                finally:
+                    through = self.log.writer.appended
+        finally:
+            if outermost:
+                self._settle(through)
+
+    def _settle(self, through: int) -> None:
+        """Make durable what was appended and read under the lock, which is free by now, and publish it.
+
+        Raises:
+            HistoryWriteFailed: The disk refuses.
+        """
+        try:
+            self.log.sync(through)
+        except HistoryWriteFailed:
+            with self.lock.hold(), self.log.folding:
+                self._undo_failed()
+            self.log.sync(through)  # raises the error again, which now says what became of the events
         finally:
             # Deliver even if another thread holds the lock by now: on return, conclusions from the new events
             # exist.
-            if outermost:
-                self._bus.deliver()
+            self._bus.deliver()
+
+    def _undo_failed(self) -> None:
+        """After a sync that failed, go back to what the log holds."""
+        if self.log.writer.failed:
+            told = self.log.undo_failed()
+            self._load()
+            self.log.publish_again(told)
 
     def _catch_up(self) -> None:
+        self._undo_failed()
         repo = self.git.repo
         repo.follow_packs()
         if self._reading:
@@ -337,6 +369,7 @@ class WritePath:
     def _start_over(self) -> None:
         """Load everything again after a purge rewrote the commits, and publish the events recorded since."""
         known = self.log.state.seq
+        self.log.sync(self.log.writer.appended)
         self.git.repo.follow_packs()
         self.log.forget_snapshots()
         self.log.damage.clear()
@@ -376,7 +409,7 @@ class WritePath:
         it.
         """
         with self.exclusive():
-            return self._append(drafts)
+            return self._append(drafts, sync=self.lock.depth > 1)
 
     def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
         """Return a text as an event stores it: redacted, and in a blob if longer than ``whole_bytes``."""
@@ -389,7 +422,7 @@ class WritePath:
             self.git.include(blob_path(blob_id(text.encode())))
             return self.log.blobs.body(text, whole_bytes)
 
-    def _append(self, drafts: Sequence[Draft]) -> list[Event]:
+    def _append(self, drafts: Sequence[Draft], *, sync: bool = True) -> list[Event]:
         self.require_sound()
         recorded = self.log.find(drafts)
         fresh: dict[str, Draft] = {}
@@ -400,7 +433,7 @@ class WritePath:
             self.hold_git()
             self.raise_format()
             self._unplaced = any(map(changes_of, fresh.values()))
-            recorded |= zip(fresh, self.log.append(list(fresh.values())), strict=True)
+            recorded |= zip(fresh, self.log.append(list(fresh.values()), sync=sync), strict=True)
         return [recorded[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
 
     def raise_format(self) -> None:
@@ -500,6 +533,7 @@ class WritePath:
         """
         with self.exclusive():
             self.hold_git()
+            self.log.sync(self.log.writer.appended)
             try:
                 self.git.commit(self.log.state.seq, self.log.writer.segments, actor=actor)
             except WriterConflict:

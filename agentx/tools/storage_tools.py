@@ -1,5 +1,6 @@
 """The storage tools: read and change artifacts. Each successful write is one commit."""
 
+import stat
 from typing import Annotated
 
 import msgspec
@@ -187,9 +188,8 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Write a whole file, creating it and its directories where they are missing."""
         path = check_path(path)
-        self._refuse_link(path)
+        executable = self._is_executable_file(path)
         data = _encode(content)
-        executable = self._is_executable(path)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
         summary = f"Wrote {path} ({lines} lines, {len(data):,} bytes)."
         return self._write(job, {path: Content(data, executable)}, summary)
@@ -206,8 +206,8 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Replace one exact passage of a file; refused if it is missing or occurs more than once."""
         path = check_path(path)
-        self._refuse_link(path)
         with self.engine.write_path.exclusive():
+            executable = self._is_executable_file(path)
             text = self.read_text(path)
             count = text.count(old)
             if count == 0:
@@ -222,9 +222,7 @@ class StorageTools(ToolSet):
                 )
             data = _encode(text.replace(old, new, 1))
             line = text[: text.index(old)].count("\n") + 1
-            return self._write(
-                job, {path: Content(data, self._is_executable(path))}, f"Edited {path} at line {line}."
-            )
+            return self._write(job, {path: Content(data, executable)}, f"Edited {path} at line {line}.")
 
     @tool
     def move_file(
@@ -312,22 +310,21 @@ class StorageTools(ToolSet):
             )
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
-    def _refuse_link(self, path: str) -> None:
+    def _is_executable_file(self, path: str) -> bool:
+        """Return whether a file is executable; refuse a link, which a write would replace."""
         target = self.engine.artifacts.locate(path)
-        if nofollow.is_link(target):
+        mode = nofollow.mode(target)
+        if stat.S_ISLNK(mode):
             raise EditRefused(
                 f"{path} is a link to {nofollow.read_link(target)!r}; "
                 "write that file, or delete the link first."
             )
-
-    def _is_executable(self, path: str) -> bool:
-        target = self.engine.artifacts.locate(path)
-        return nofollow.is_file(target) and bool(nofollow.status(target).st_mode & 0o100)
+        return _is_executable(mode)
 
     def _content(self, path: str) -> Content:
         artifacts = self.engine.artifacts
-        target = artifacts.locate(path)
-        return Content(artifacts.content(path), self._is_executable(path), nofollow.is_link(target))
+        mode = nofollow.mode(artifacts.locate(path))
+        return Content(artifacts.content(path), _is_executable(mode), stat.S_ISLNK(mode))
 
     def _files_at(self, path: str) -> list[str]:
         artifacts = self.engine.artifacts
@@ -341,6 +338,10 @@ class StorageTools(ToolSet):
         elif artifacts.identify(path) is not None:
             return [path]
         raise ArtifactMissing(f"The artifacts have no file {path!r}.")
+
+
+def _is_executable(mode: int) -> bool:
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR)
 
 
 def _decoded(path: str, data: bytes) -> str:

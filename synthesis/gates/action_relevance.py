@@ -160,6 +160,7 @@ class MemoryBoard:
     Attributes:
         state: A reduced state for matching flows; plain knowledge, of which there may be much, is left out.
         things: What was ruled out by name, also by rules and rejections that are not settled.
+        may_stop: Whether an item can stop an action, or make it wait for approval.
     """
 
     def __init__(self, state: State) -> None:
@@ -168,6 +169,8 @@ class MemoryBoard:
         self.words = {name: _about_item(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.things = things_of(state.items.values())
+        stopping = any(item.kind in ("flow", "rejection") for item in self.state.items.values())
+        self.may_stop = stopping or bool(self.things)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
         self._whole = {
@@ -235,6 +238,7 @@ def _can_touch(item: MemoryItem) -> bool:
     return item.status == "active" or sleeps or has_faded(item)
 
 
+@lru_cache(maxsize=64)
 def _about(text: str) -> Words:
     """Return the subject words of a text, without words for doing or looking unless it has no others."""
     said: defaultdict[str, set[str]] = defaultdict(set)

@@ -14,7 +14,7 @@ from agentx.storage.text import folded
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.recall.retrieval import SearchHit
-from agentx.synthesis.similarity.near_duplicates import likeness
+from agentx.synthesis.similarity.normal_form import normal_form, same
 from agentx.synthesis.state.state import State
 
 FADED_SHARE = 0.5
@@ -114,9 +114,11 @@ def _as_shown(name: str, text: str) -> _Shown:
 def _repeated(hit: SearchHit, above: Sequence[_Shown]) -> str:
     """Return the id of the text that contains all of a hit; empty if none does."""
     own = _as_shown(hit.id, hit.text)
+    least, most = own.words / MOST_LONGER, min(MOST_WORDS, MOST_LONGER * own.words)
+    form = normal_form(hit.text) if own.words <= MOST_WORDS else None
     for one in above:
-        shorter, longer = sorted((own.words, one.words))
-        comparable = longer <= min(MOST_WORDS, MOST_LONGER * shorter)
-        if own.plain in one.plain or (comparable and likeness(own.text, one.text)):
+        if own.plain in one.plain:
+            return one.name
+        if form is not None and least <= one.words <= most and same(form, normal_form(one.text)):
             return one.name
     return ""

@@ -8,13 +8,45 @@ import sys
 import pytest
 
 from agentx import Workspace
-from agentx.cli.commands import Entry
 
 HEAVY = ("pydantic", "pygit2", "lancedb", "litellm", "numpy", "agentx.workspace")
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e[bold red]loud[/]"
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["--version"]])
+_MODULES = """
+import sys
+before = set(sys.modules)
+from agentx.cli.main import main
+sys.argv[:] = ["agentx", *sys.argv[1:]]
+status = main()
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+@pytest.fixture
+def modules(environment):
+    """The modules that a command line imports, as the program starts."""
+
+    def modules(*words, **options):
+        done = subprocess.run(
+            [sys.executable, "-c", _MODULES, *map(str, words)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            **options,
+        )
+        return done.stderr.splitlines()[-1].split()
+
+    return modules
+
+
+def test_the_version_needs_no_library_at_all(modules):
+    assert modules("--version") == ["agentx", "agentx.cli", "agentx.cli.main"]
+
+
+@pytest.mark.parametrize("words", [["--help"], []])
 def test_the_frame_loads_nothing_heavy(words, environment, tmp_path):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "agentx", *words],
@@ -111,7 +143,7 @@ def faulty(monkeypatch):
     def fails():
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr(Entry, "load", lambda _: fails)
+    monkeypatch.setattr("agentx.cli.app.load", lambda _: fails)
 
 
 def test_a_fault_of_ours_is_one_sentence(call, faulty):
