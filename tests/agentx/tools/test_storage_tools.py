@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -159,13 +160,15 @@ def test_without_the_grammar_of_its_language_the_reader_of_a_file_learns_why_it_
 ):
     ws.tools.write_file("a.go", "package a\n\nfunc F() {}\n")
     ws.tools.write_file("a.py", "x = 1\n")
-    assert ws.tools.read_file("a.go", outline_only=True).outline[0].symbol == "F"
-    monkeypatch.setattr(definitions, "_language", lambda module, factory: None)
+    definitions._language.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
     read = ws.tools.read_file("a.go", outline_only=True)
     assert (read.outline, read.total_lines) == ((), 3)
     assert read.note.startswith("Definitions in C, C++, Go")
     assert "pip install 'agentx-workspace[languages]'" in read.render()
     assert ws.search("func F")[0].path == "a.go"
+    monkeypatch.delitem(sys.modules, "tree_sitter_go")  # as if it were installed meanwhile
+    assert ws.tools.read_file("a.go", outline_only=True).outline[0].symbol == "F"
 
 
 def test_a_long_file_without_structure_is_given_in_part_and_says_so(ws):
