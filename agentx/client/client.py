@@ -17,9 +17,15 @@ from agentx.storage.errors import AgentXError
 START_S = 15.0
 """How long a client waits for a server that it starts."""
 
+SILENT_S = 300.0
+"""A server that sends nothing for this long counts as lost."""
+
 _PAUSE_S = 0.01
 SERVE = ("-P", "-m", "agentx", "serve", "--detached")
 """Arguments of Python that start a server on demand."""
+
+RUN = "AGENTX_RUN"
+"""Variable of what an agent's run starts: it uses a server that runs, and starts none."""
 
 OTHER_VERSION = -32001
 """Error code: the server runs other code; it finishes and makes room."""
@@ -57,6 +63,9 @@ class RequestFailed(AgentXError):
 class Client:
     """A connection to the server of this user. Use :meth:`connect`. One thread at a time.
 
+    Attributes:
+        last: Number of the latest request, for :meth:`cancel`.
+
     >>> with Client.connect() as server:  # doctest: +SKIP
     ...     server.call("say", workspace="tasks/report", text="Use British English.")
     """
@@ -64,7 +73,7 @@ class Client:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._lines = connection.makefile("rb")
-        self._number = 0
+        self.last = 0
 
     @classmethod
     def connect(
@@ -74,7 +83,7 @@ class Client:
 
         Args:
             environ: Variables to read instead of those of this process.
-            start: Whether to start a server.
+            start: Whether to start a server. Inside an agent's run none is started: it would end with that.
             timeout_s: How long to wait for a server that is starting.
 
         Raises:
@@ -84,29 +93,48 @@ class Client:
         if place.is_off(found):
             raise ServerUnavailable(f"{place.OFF} is set.")
         where, end, started = place.runtime_dir(found), time.monotonic() + timeout_s, False
+        start = start and not found.get(RUN)
         while True:
-            try:
-                place.check(where)
-                client = cls(_connected(f"{where}/{place.SOCKET}", timeout_s))
-                client.call("hello")
-            except (FileNotFoundError, ConnectionRefusedError, BlockingIOError, ServerLost) as error:
-                why = str(error)
-            except RequestFailed as error:
-                if error.code not in {OTHER_VERSION, LEAVING}:
-                    raise
-                why = str(error)
-            except OSError as error:
-                raise ServerUnavailable(
-                    f"The server cannot be reached: {error.strerror or error}."
-                ) from error
-            else:
+            client, why, busy = cls._tried(where, max(end - time.monotonic(), _PAUSE_S))
+            if client is not None:
                 return client
-            if not start or time.monotonic() > end:
+            if not (start or busy) or time.monotonic() > end:
                 raise ServerUnavailable(f"No server answers in {where}: {why}")
-            if not started:
+            if not (started or busy):
                 start_server(found)
                 started = True
             time.sleep(_PAUSE_S)
+
+    @classmethod
+    def _tried(cls, where: str, timeout_s: float) -> tuple[Self | None, str, bool]:
+        """Connect; or return ``None``, why that failed, and whether a server is there but busy."""
+        try:
+            place.check(where)
+            return cls._greeted(f"{where}/{place.SOCKET}", timeout_s), "", False
+        except BlockingIOError as error:  # many connect at this moment
+            return None, str(error), True
+        except (FileNotFoundError, ConnectionRefusedError, ServerLost) as error:
+            return None, str(error), False
+        except RequestFailed as error:
+            if error.code not in {OTHER_VERSION, LEAVING}:
+                raise
+            return None, str(error), False
+        except OSError as error:
+            raise ServerUnavailable(f"The server cannot be reached: {error.strerror or error}.") from error
+
+    @classmethod
+    def _greeted(cls, path: str, timeout_s: float) -> Self:
+        """Return a connection to a server that has answered in time."""
+        connection = _connected(path, timeout_s)
+        client = cls(connection)
+        try:
+            connection.settimeout(timeout_s)
+            client.call("hello")
+            connection.settimeout(SILENT_S)
+        except BaseException:
+            client.close()
+            raise
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -155,13 +183,18 @@ class Client:
             ServerLost: The server went away before it was done.
         """
         number = self.send(method, **params)
-        for message in self._messages():
-            if "method" in message:
-                yield message.get("params", {})
-            elif message.get("id") in (number, None):
-                if "error" in message:
-                    raise RequestFailed(message["error"])
-                return
+        silent_s = self._connection.gettimeout()
+        self._connection.settimeout(None)  # nothing may happen for long
+        try:
+            for message in self._messages():
+                if "method" in message:
+                    yield message.get("params", {})
+                elif message.get("id") in (number, None):
+                    if "error" in message:
+                        raise RequestFailed(message["error"])
+                    return
+        finally:
+            self._connection.settimeout(silent_s)
         raise ServerLost("The server closed the connection before it was done.")
 
     def cancel(self, number: int) -> None:
@@ -170,10 +203,10 @@ class Client:
 
     def send(self, method: str, **params: Any) -> int:
         """Send a request without waiting for its answer; return its number."""
-        self._number += 1
-        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self.last += 1
+        request = {"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}
         self._write(request | {"agentx": identity()})
-        return self._number
+        return self.last
 
     def _write(self, message: Mapping[str, Any]) -> None:
         try:
@@ -192,7 +225,6 @@ def _connected(path: str, timeout_s: float) -> socket.socket:
     try:
         connection.settimeout(timeout_s)
         connection.connect(path)
-        connection.settimeout(None)
     except BaseException:
         connection.close()
         raise

@@ -16,6 +16,17 @@ Emit = Callable[[str, dict[str, Any]], None]
 """Sends a notification that belongs to the request: its method, and its parameters."""
 
 
+class Later:
+    """The result of a handler whose request is answered later, by another thread.
+
+    Args:
+        begin: Called with a function that answers: with a result, or with an exception.
+    """
+
+    def __init__(self, begin: Callable[[Callable[[Any], None]], None]) -> None:
+        self.begin = begin
+
+
 class Call:
     """One request: who sent it, and what it may use.
 
@@ -23,12 +34,14 @@ class Call:
         peer: The client, by the kernel's word.
         pool: The open workspaces.
         settings: The settings of the server, with the name of the client's user.
+        has_room: Whether the client has read most of what was sent.
     """
 
     def __init__(self, peer: Peer, pool: Pool, settings: Settings) -> None:
         self.peer = peer
         self.pool = pool
         self.settings = settings
+        self.has_room: Callable[[], bool] = lambda: True
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:

@@ -3,14 +3,15 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
 from agentx.client.identity import identity
-from agentx.server.calls import Call
+from agentx.server.calls import Call, Later
 from agentx.server.errors import (
     BUSY,
     INSIDE_RUN,
@@ -33,6 +34,12 @@ MOST_BYTES = 8 << 20
 
 MOST_AT_ONCE = 32
 """Maximum number of requests of one connection that are not answered yet."""
+
+MOST_INSIDE_RUNS = 8
+"""Maximum number of requests from inside agents' runs that are not answered yet; the user's do not wait."""
+
+MOST_HEARD = 64 << 20
+"""Maximum length of all requests together that have not arrived completely."""
 
 BEHIND_BYTES = 1 << 20
 """A client that has not read this much of its answers makes the requests wait that send more."""
@@ -65,6 +72,10 @@ class Service(Protocol):
 
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
+        ...
+
+    def others(self) -> "Collection[Connection]":
+        """Return all connections."""
         ...
 
     def opened(self, connection: "Connection") -> Peer:
@@ -116,12 +127,14 @@ class Connection(asyncio.Protocol):
         self._service.closed(self)
 
     def pause_writing(self) -> None:
-        """Make the handlers wait."""
+        """Make the handlers wait, and hear no further request."""
         self._room.clear()
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Let the handlers go on."""
         self._room.set()
+        self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         """Handle each whole line."""
@@ -133,6 +146,8 @@ class Connection(asyncio.Protocol):
         if end < 0:
             if len(self._heard) > MOST_BYTES:
                 self._refuse_all(Refused(INVALID, f"A request has more than {MOST_BYTES:,} bytes."))
+            elif len(self._heard) > BEHIND_BYTES and self._heard_together() > MOST_HEARD:
+                self._refuse_all(Refused(BUSY, "Too many long requests at a time."))
             return
         *lines, rest = bytes(self._heard).split(b"\n")
         self._heard = bytearray(rest)
@@ -156,15 +171,19 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, number: str | int | None, method: str, params: dict[str, Any], version: str) -> None:
         if method == "cancel":
-            call = self._calls.get(params.get("id"))
+            asked = params.get("id")
+            call = self._calls.get(asked) if isinstance(asked, str | int) else None
             if call is not None:
                 call.cancel()
             if number is not None:
                 self._answer(number, call is not None)
             return
         if (version and version != identity()) or self._service.stale():
-            self._service.leave()
+            if not self.peer.inside_run:
+                self._service.leave()
             raise Refused(OTHER_VERSION, "The server runs another version of AgentX; it makes room.")
+        if method == "hello" and self._service.leaving:
+            raise Refused(LEAVING, "The server is about to exit.")
         if method in OWN:
             if self.peer.inside_run and method == "server.stop":
                 raise _inside_run(method)
@@ -185,7 +204,10 @@ class Connection(asyncio.Protocol):
             raise Refused(INVALID, "This id is in use.")
         if len(self._calls) >= MOST_AT_ONCE:
             raise Refused(BUSY, f"More than {MOST_AT_ONCE} requests at a time.")
+        if self.peer.inside_run and self._busy_inside_runs() >= MOST_INSIDE_RUNS:
+            raise Refused(BUSY, f"More than {MOST_INSIDE_RUNS} requests from inside runs at a time.")
         call = self._service.call_for(self.peer)
+        call.has_room = self._room.is_set
         self._calls[number] = call
         self._service.workers.submit(self._work, number, known.load, call, params)
 
@@ -203,11 +225,22 @@ class Connection(asyncio.Protocol):
 
         try:
             call.check()
-            response = {"jsonrpc": "2.0", "id": number, "result": load()(call, params, emit)}
-            line = msgspec.json.encode(response)
+            result = load()(call, params, emit)
+            if isinstance(result, Later):
+                result.begin(lambda outcome: self._complete(number, outcome))
+                return
         except BaseException as error:  # noqa: BLE001 - the client gets a sentence
-            line = msgspec.json.encode({"jsonrpc": "2.0", "id": number, "error": as_object(error)})
-        self._loop.call_soon_threadsafe(self._finish, number, line)
+            result = error
+        self._complete(number, result)
+
+    def _complete(self, number: str | int | None, result: Any) -> None:
+        """Answer a request from any thread."""
+        try:
+            line = msgspec.json.encode(_response(number, result))
+        except Exception as error:  # noqa: BLE001 - a result that cannot be encoded
+            line = msgspec.json.encode(_response(number, error))
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._finish, number, line)
 
     def _finish(self, number: str | int | None, line: bytes) -> None:
         self._calls.pop(number, None)
@@ -226,8 +259,7 @@ class Connection(asyncio.Protocol):
     def _answer(
         self, number: str | int | None, result: Any = None, *, error: BaseException | None = None
     ) -> None:
-        outcome = {"result": result} if error is None else {"error": as_object(error)}
-        self._write(msgspec.json.encode({"jsonrpc": "2.0", "id": number, **outcome}) + b"\n")
+        self._write(msgspec.json.encode(_response(number, result if error is None else error)) + b"\n")
 
     def _refuse_all(self, error: Refused) -> None:
         """Refuse what cannot be read, and hang up: where the next request begins is unknown.
@@ -239,6 +271,12 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         self.transport.write_eof()
         self._loop.call_later(DEAF_S, self.transport.abort)
+
+    def _heard_together(self) -> int:
+        return sum(len(one._heard) for one in self._service.others())  # noqa: SLF001 - of its own class
+
+    def _busy_inside_runs(self) -> int:
+        return sum(one.busy for one in self._service.others() if one.peer.inside_run)
 
     @property
     def busy(self) -> int:
@@ -267,6 +305,15 @@ def _parts(message: Any) -> tuple[str | int | None, str, dict[str, Any], str]:
         raise Refused(PARAMS, "`params` is an object.")
     version = message.get("agentx", "")
     return number, method, params, version if isinstance(version, str) else "?"
+
+
+def _response(number: str | int | None, outcome: Any) -> dict[str, Any]:
+    failed = isinstance(outcome, BaseException)
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        **({"error": as_object(outcome)} if failed else {"result": outcome}),
+    }
 
 
 def _inside_run(method: str) -> Refused:

@@ -8,16 +8,15 @@ import inspect
 import typing
 from collections.abc import Callable
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from agentx.server.calls import Call, Emit
+from agentx.server.calls import Call, Emit, Later
 from agentx.server.errors import PARAMS, Refused
+from agentx.server.following import Followers, Stream
 from agentx.workspace import Workspace
-
-if typing.TYPE_CHECKING:
-    from agentx.storage.events.types import Event
 
 Handler = Callable[[Call, dict[str, Any], Emit], Any]
 
@@ -96,19 +95,26 @@ def _state(call: Call, params: dict[str, Any], _emit: Emit) -> Any:
         return found.workspace.state
 
 
-def _events(call: Call, params: dict[str, Any], _emit: Emit) -> Any:
-    """Return up to ``limit`` events after ``after``, and the last seq."""
-    after, limit = params.get("after", 0), params.get("limit", PAGE_EVENTS)
-    if not isinstance(after, int) or not isinstance(limit, int) or after < 0 or limit < 1:
-        raise Refused(PARAMS, "`after` and `limit` are whole numbers.")
-    listed: list[Event] = []
+def _events(call: Call, params: dict[str, Any], emit: Emit) -> Any:
+    """Return up to ``limit`` events after ``after``; with ``follow``, send each, and future ones."""
+    after, limit, follow = (
+        params.get("after", 0),
+        params.get("limit", PAGE_EVENTS),
+        params.get("follow", False),
+    )
+    if type(after) is not int or type(limit) is not int or after < 0 or limit < 1 or type(follow) is not bool:
+        raise Refused(PARAMS, "`after` and `limit` are whole numbers, and `follow` is true or false.")
+    if follow:
+        stream = Stream(call, call.workspace(params), after, emit)
+        return Later(lambda finish: FOLLOWERS.add(stream, finish))
+    most = min(limit, PAGE_EVENTS)
     with call.workspace(params) as found:
-        for event in found.workspace.events(after):
-            if len(listed) == min(limit, PAGE_EVENTS):
-                break
-            listed.append(event)
-    return {"events": listed, "more": len(listed) == min(limit, PAGE_EVENTS)}
+        listed = list(islice(found.workspace.events(after), most))
+    return {"events": listed, "more": len(listed) == most}
 
+
+FOLLOWERS = Followers()
+"""The streams of this process."""
 
 METHODS: dict[str, Method] = {
     "command.run": Method("agentx.server.command_lines:run", reads=True),

@@ -3,10 +3,11 @@
 import asyncio
 import fcntl
 import os
+import resource
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -14,9 +15,12 @@ from typing import Any
 from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
+from agentx.quality.process import is_marked
 from agentx.server.calls import Call
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
+from agentx.server.errors import BUSY, Refused
+from agentx.server.methods import FOLLOWERS
 from agentx.server.peers import Peer, identify
 from agentx.server.pool import Pool
 from agentx.settings import Settings
@@ -25,11 +29,20 @@ from agentx.storage.errors import AgentXError
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
 _BACKLOG = 512
+_MOST_FILES = 8_192
 _THREADS = 16
+
+
+MOST_CONNECTIONS, MOST_FROM_RUNS = 4_096, 64
+"""Maximum number of connections, and of those from inside agents' runs."""
 
 
 class AlreadyServing(AgentXError):
     """Another server of this user runs."""
+
+
+class ServedFromRun(AgentXError):
+    """An agent's run started this process, so it does not serve the user."""
 
 
 class Server:
@@ -55,8 +68,18 @@ class Server:
     def opened(self, connection: Connection) -> Peer:
         """Register a connection, and return who is at its other end."""
         self._used = time.monotonic()
+        peer = identify(connection.socket)
+        if peer.uid != os.getuid():
+            raise Refused(BUSY, "This is the server of another user.")
+        alike = sum(one.peer.inside_run for one in self._connections) if peer.inside_run else 0
+        if len(self._connections) >= MOST_CONNECTIONS or alike >= MOST_FROM_RUNS:
+            raise Refused(BUSY, "The server has too many connections.")
         self._connections.add(connection)
-        return identify(connection.socket)
+        return peer
+
+    def others(self) -> Collection[Connection]:
+        """Return all connections."""
+        return self._connections
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
@@ -88,6 +111,7 @@ class Server:
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
         self.leaving = True
+        FOLLOWERS.leave()
         self._done.set()
 
     def status(self) -> dict[str, Any]:
@@ -99,6 +123,7 @@ class Server:
             "uptime_s": round(time.monotonic() - self._started, 1),
             "requests": self._requests,
             "connections": len(self._connections),
+            "followers": len(FOLLOWERS),
             "rss_bytes": rss_bytes(),
             "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
             "most_workspaces": self._settings.server_workspaces,
@@ -222,10 +247,15 @@ def serve(settings: Settings, *, wait_s: float = 0.0) -> None:
     Raises:
         AlreadyServing: Another server runs.
         PlaceRefused: The runtime directory is not private to this user.
+        ServedFromRun: An agent's run started this process.
     """
+    if settings.inside_run or is_marked():
+        raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
     where = place.runtime_dir(settings.environ)
     place.make(where)
     os.umask(0o077)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
     with alone(where, wait_s):
         asyncio.run(Server(settings).run(where))
 
