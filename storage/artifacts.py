@@ -87,14 +87,36 @@ class Artifacts:
         if not is_inside(path):
             raise PathRefused(path, "it leads out of the artifacts.")
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
+        self._refuse_foreign(path, str(target))
+        return target
+
+    def _refuse_foreign(self, path: str, target: str) -> None:
         folder = str(self.root)
-        for name in str(target)[len(folder) + 1 :].split("/"):
+        for name in target[len(folder) + 1 :].split("/"):
             folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
             if os.path.lexists(f"{folder}/.git"):
                 raise PathRefused(path, f"{name!r} is a separate Git repository.")
-        return target
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return the status of the working file for a checked path; ``None`` for a missing file.
+
+        Raises:
+            PathRefused: As :meth:`locate`.
+        """
+        if not is_inside(path):
+            raise PathRefused(path, "it leads out of the artifacts.")
+        target = f"{self.root}/{path}"
+        try:
+            info = nofollow.status(target)  # which refuses a link on the way
+        except OSError:
+            try:
+                info = nofollow.status(self.locate(path))  # which says why
+            except FileNotFoundError:
+                return None
+        self._refuse_foreign(path, target)
+        return info
 
     def identify(self, path: str) -> TreeEntry | None:
         """Return the tree entry that the working file would have; ``None`` for a missing file.
@@ -103,14 +125,12 @@ class Artifacts:
             FileTooLarge: It is over the limit.
             PathRefused: Something other than a file has that name.
         """
-        target = self.locate(path)
-        try:
-            info = nofollow.status(target)
-        except FileNotFoundError:
+        info = self.status(path)
+        if info is None:
             return None
         if stat.S_ISDIR(info.st_mode):
             raise PathRefused(path, "it is a directory.")
-        return self._entry(path, target, info)
+        return self._entry(path, self.root / path, info)
 
     def _entry(self, path: str, target: Path, info: os.stat_result) -> TreeEntry:
         if (known := self._known(path, info)) is not None:
