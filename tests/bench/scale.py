@@ -27,6 +27,9 @@ class Scale:
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
     year_events: int = 100_000
+    peer_held: int = 1_000
+    peer_appends: int = 200
+    peer_recalls: int = 100
     year_rounds: int = 7
     year_writes: int = 60
     measures: tuple[str, ...] = ()
@@ -53,6 +56,9 @@ SCALES = {
         reopened_files=(20, 100),
         killed_events=100,
         year_events=2_000,
+        peer_held=5,
+        peer_appends=2,
+        peer_recalls=2,
         year_rounds=2,
         year_writes=4,
     ),
@@ -72,6 +78,9 @@ SCALES = {
         reopened_files=(100, 1_000, 3_000),
         killed_events=1_000,
         year_events=20_000,
+        peer_held=200,
+        peer_appends=50,
+        peer_recalls=20,
         year_writes=20,
     ),
     "default": Scale(),
