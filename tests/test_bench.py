@@ -20,7 +20,7 @@ from tests.bench.clock import Taken
 from tests.bench.grown import settings
 from tests.bench.rivals import Peer, count_syncs, durable
 from tests.bench.turns import Child, take_turns
-from tests.bench.year import FLAT, LINEAR, OPERATIONS, exponent, times
+from tests.bench.year import FLAT, LINEAR, OPERATIONS, exponent, growth, times
 from tests.figures import Figure
 
 ROOT = Path(__file__).parents[1]
@@ -138,6 +138,9 @@ class TestComparing:
 
     def test_zero_has_no_gain(self):
         assert Compared(figure("ms", 0), figure("ms", 5)).gain is None
+
+    def test_the_ratio_of_two_exponents_is_not_shown(self):
+        assert Compared(growth("a_exponent", 0.02, FLAT), growth("a_exponent", 0.01, FLAT)).gain is None
 
     def test_the_table_shows_both_codes_and_the_promise(self):
         rows = paired([figure("append, ms", 0.5)], [figure("append, ms", 0.25, at_least=0.35, aim=0.2)])

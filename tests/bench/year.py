@@ -87,7 +87,8 @@ def year(scratch: Path, scale: Scale) -> Iterator[Figure]:
     sizes = {"tenth": scale.year_events // TENTH, "whole": scale.year_events}
     kept = scale.kept or scratch
     roots = {name: made(kept, events) for name, events in sizes.items()}
-    yield Figure("year_made_s", f"{_size(scale.year_events)} are made, s", taken_s(kept, scale.year_events))
+    said = f"{_size(scale.year_events)} are made, s"
+    yield Figure("year_made_s", said, taken_s(kept, scale.year_events), comparable=False)
     copies = {name: _copy(root, scratch / f"lived-{name}") for name, root in roots.items()}
     found = {part: _lived(part, copies, scratch, scale) for part in ("rebuilt", "verified", "opened")}
     small, large = (_parts(found, name) for name in sizes)
@@ -131,7 +132,8 @@ def times(small: Mapping[str, Taken], large: Mapping[str, Taken], *, promised: b
 def growth(key: str, value: float, limit: float) -> Figure:
     """Return the figure of an exponent, beside its limit."""
     kind = "flat" if limit == FLAT else "linear"
-    return Figure(key, f"    exponent of its growth from a tenth; {kind}", value, limit, limit)
+    said = f"    exponent of its growth from a tenth; {kind}"
+    return Figure(key, said, value, limit, limit, comparable=False)
 
 
 def _size(events: int) -> str:
