@@ -38,7 +38,7 @@ units: dev  ## pytest: the rules of the house, the tests, the examples in docstr
 	@echo "pytest"
 	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal $(PYTEST)
 
-bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 minutes; SCALE=small: two)
+bench: dev  ## measure what is promised, beside peers (15 minutes; SCALE=small|year; BENCH="--beside REV")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
 	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)

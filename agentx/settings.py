@@ -57,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         server_idle_s: ``AGENTX_SERVER_IDLE_S``: the server exits when nobody used it for this long.
         server_workspaces: ``AGENTX_SERVER_WORKSPACES``: number of workspaces that it keeps open.
         server_memory_mb: ``AGENTX_SERVER_MEMORY_MB``: above this it closes those that nobody uses.
+        server_http: ``AGENTX_SERVER_HTTP``: a port at which it answers HTTP on this machine, ``0`` for any
+            free one; off by default.
         environ: All variables except the keys; commands and programs get a part of it.
         keys: The variables that hold keys, as :func:`is_key` finds them.
     """
@@ -73,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server_idle_s: float = 900.0
     server_workspaces: int = 8
     server_memory_mb: float = 1_000.0
+    server_http: str = ""
     environ: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
 
@@ -133,6 +136,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         server_idle_s=_number(found, "AGENTX_SERVER_IDLE_S", 900.0),
         server_workspaces=int(_number(found, "AGENTX_SERVER_WORKSPACES", 8)),
         server_memory_mb=_number(found, "AGENTX_SERVER_MEMORY_MB", 1_000.0),
+        server_http=port if (port := found.get("AGENTX_SERVER_HTTP", "")).isdecimal() else "",
         environ={name: value for name, value in found.items() if name not in keys},
         keys={**held, **keys},
     )

@@ -215,7 +215,11 @@ PROGRAMS = {
 }
 """The modules that start a program, and which."""
 
-SIGNALS = {"RunStops": "agentx/agents/bounds.py", "NotBelieved": "synthesis/judgement/book.py"}
+SIGNALS = {
+    "Here": "agentx/cli/forward.py",
+    "NotBelieved": "synthesis/judgement/book.py",
+    "RunStops": "agentx/agents/bounds.py",
+}
 """Exceptions that are no errors: they steer, and what raises them is caught by what called it."""
 
 VAGUE = {"helper", "helpers", "manager", "managers", "util", "utils"}

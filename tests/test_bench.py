@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from agentx import Workspace
+from agentx.integrity.verify import verify
+from agentx.storage.log.history import History
+from agentx.synthesis.memory.record_codec import record_codec
+from tests.bench import grown_year, rivals
+from tests.bench.__main__ import MEASURES, measuring
 from tests.bench.beside import Compared, Unmeasurable, extract, flat, paired, table
+from tests.bench.clock import Taken
+from tests.bench.grown import settings
+from tests.bench.rivals import Peer, count_syncs, durable
 from tests.bench.turns import Child, take_turns
+from tests.bench.year import FLAT, LINEAR, OPERATIONS, exponent, growth, times
 from tests.figures import Figure
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +139,9 @@ class TestComparing:
     def test_zero_has_no_gain(self):
         assert Compared(figure("ms", 0), figure("ms", 5)).gain is None
 
+    def test_the_ratio_of_two_exponents_is_not_shown(self):
+        assert Compared(growth("a_exponent", 0.02, FLAT), growth("a_exponent", 0.01, FLAT)).gain is None
+
     def test_the_table_shows_both_codes_and_the_promise(self):
         rows = paired([figure("append, ms", 0.5)], [figure("append, ms", 0.25, at_least=0.35, aim=0.2)])
         console = Console(width=190, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
@@ -153,9 +166,106 @@ class TestComparing:
         assert made["ms"] == {"886f5abd": 5, "now": 2, "gain": 2.5, "processor_gain": None}
 
 
+def test_each_measure_has_its_function():
+    for name in MEASURES:
+        assert callable(measuring(name))
+
+
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.bench", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+class TestGrowth:
+    def test_the_exponent_of_what_is_flat_linear_and_quadratic(self):
+        assert [exponent(2.0, 2.0 * 10**power) for power in (0, 1, 2)] == pytest.approx([0, 1, 2])
+
+    def test_a_ratio_of_1_26_is_flat_enough(self):
+        assert exponent(1.0, 1.25) < FLAT < exponent(1.0, 1.27)
+
+    def test_it_counts_from_the_size_that_it_grew_from(self):
+        assert exponent(1.0, 2.0, times=2) == pytest.approx(1)
+
+    def test_each_operation_has_its_time_and_its_exponent_by_processor_time(self):
+        small = {name: Taken(clock=[0.5], processor=[0.001]) for name in OPERATIONS}
+        large = {name: Taken(clock=[0.001], processor=[0.002]) for name in OPERATIONS}
+        made = {one.key: one for one in times(small, large, promised=True)}
+        assert made["year_append_p50_ms"].value == pytest.approx(1)
+        assert (made["year_append_p50_ms"].at_least, made["year_append_p50_ms"].verdict) == (0.35, "short")
+        assert made["year_append_exponent"].value == pytest.approx(0.301, abs=0.001)
+        assert made["year_append_exponent"].verdict == "short"
+        assert (made["year_verify_exponent"].at_least, made["year_verify_exponent"].verdict) == (
+            LINEAR,
+            "aim",
+        )
+
+    def test_nothing_is_promised_about_times_at_another_size(self):
+        taken = {name: Taken(clock=[0.001], processor=[0.001]) for name in OPERATIONS}
+        made = {one.key: one for one in times(taken, taken, promised=False)}
+        assert made["year_append_p50_ms"].at_least is None
+        assert made["year_append_exponent"].at_least == FLAT
+
+    def test_what_takes_no_time_has_no_exponent(self):
+        taken = {name: Taken(clock=[1e-6], processor=[1e-6]) for name in OPERATIONS}
+        assert not [one for one in times(taken, taken, promised=False) if one.key.endswith("exponent")]
+
+
+class TestPeers:
+    def test_only_syncs_between_the_marks_count(self):
+        trace = (
+            "7 fsync(3) = 0\n7 getpriority(PRIO_PROCESS, 0) = 20\n7 fdatasync(3) = 0\n"
+            "8 fsync(4 <unfinished ...>\n8 <... fsync resumed>) = 0\n7 getpriority(PRIO_PROCESS, 0) = 20\n7 fsync(3) = 0\n"
+        )
+        assert count_syncs(trace) == 2
+
+    def test_without_marks_nothing_is_counted(self):
+        assert count_syncs("7 fsync(3) = 0\n") == 0
+
+    @pytest.mark.parametrize(
+        ("syncs", "said"),
+        [
+            (1.0, "durable, 1 sync"),
+            (8.0, "durable, 8 syncs"),
+            (0.05, "not durable, 0.05 syncs"),
+            (0.0, "not durable, no sync"),
+            (None, "durable or not: strace is missing"),
+        ],
+    )
+    def test_what_is_said_of_durability(self, syncs, said):
+        assert durable(syncs) == said
+
+    @pytest.mark.parametrize("name", ["AgentX, say", "AgentX, record", "SQLite", "git"])
+    def test_one_is_measured(self, tmp_path, name):
+        measured, problem = rivals._run(Peer(name, sys.executable).command(tmp_path, 2, 3, 1))
+        assert not problem
+        assert (len(measured["append"]), len(measured["recall"])) == (3, 1)
+
+    def test_one_that_is_not_installed_is_left_out_with_its_reason(self, tmp_path):
+        _, problem = rivals._run(Peer("mem0ai", sys.executable).command(tmp_path, 1, 1, 1))
+        assert problem == "ModuleNotFoundError: No module named 'mem0'"
+
+    def test_each_peer_says_what_it_recalls(self):
+        assert set(rivals.RECALLS) == {*rivals.OURS, "git", "SQLite", *rivals.OWN, *rivals.PINNED}
+
+
+class TestYear:
+    def test_it_is_a_sound_workspace_of_the_promised_size(self, tmp_path):
+        root = grown_year.year(tmp_path, 600)
+        with Workspace.open(root, settings=settings(tmp_path)) as ws:
+            assert ws.state.seq >= 600
+            assert ws.status().files == 60
+            assert len(ws.memory()) == 3
+            assert ws.engine.indexer.index.count() == 120
+        found = verify(root)
+        assert found.findings == ()
+
+    def test_it_is_the_same_each_time_and_kept(self, tmp_path):
+        first, again = (grown_year.year(tmp_path / name, 300) for name in ("a", "b"))
+        texts = [[event.data for event in History(root, record_codec()).read()] for root in (first, again)]
+        assert texts[0] == texts[1]
+        stamp = os.stat(first / ".git")
+        assert grown_year.year(tmp_path / "a", 300) == first
+        assert os.stat(first / ".git") == stamp
 
 
 class TestBench:
@@ -176,3 +286,13 @@ class TestBench:
         assert done.returncode == 1
         assert "agentx: The revision '0123456789abcdef' is not in this clone" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    "measure", ["append", "write_file", "history", "packed", "context", "search", "year"]
+)
+def test_a_measure_runs_at_a_tiny_scale(tmp_path, measure):
+    done = bench(measure, "--scale", "tiny", "--json", "--in", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) > 1

@@ -1,7 +1,6 @@
 """One connection: JSON-RPC 2.0, one JSON object a line."""
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from agentx.server.errors import (
     as_object,
 )
 from agentx.server.methods import METHODS, Handler
-from agentx.server.peers import Peer
+from agentx.server.peers import Peer, identify
 from agentx.storage.errors import AgentXError
 
 MOST_BYTES = 8 << 20
@@ -78,8 +77,8 @@ class Service(Protocol):
         """Return all connections."""
         ...
 
-    def opened(self, connection: "Connection") -> Peer:
-        """Register a connection, and return who is at its other end."""
+    def opened(self, connection: "Connection") -> None:
+        """Register a connection."""
         ...
 
     def closed(self, connection: "Connection") -> None:
@@ -113,7 +112,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         transport.set_write_buffer_limits(high=BEHIND_BYTES)
         try:
-            self.peer = self._service.opened(self)
+            self.peer = self.identify()
+            self._service.opened(self)
         except Refused as error:
             self._answer(None, error=error)
             transport.close()
@@ -246,6 +246,7 @@ class Connection(asyncio.Protocol):
         self._calls.pop(number, None)
         if number is not None and not self.transport.is_closing():
             self.transport.write(line + b"\n")
+            self._after_answer()
 
     def _send(self, message: dict[str, Any]) -> None:
         """Send from a worker thread."""
@@ -268,6 +269,10 @@ class Connection(asyncio.Protocol):
         """
         self._answer(None, error=error)
         self._heard.clear()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Send what is left to send, and disconnect; what the client still sends is ignored."""
         self._deaf = True
         self.transport.write_eof()
         self._loop.call_later(DEAF_S, self.transport.abort)
@@ -278,16 +283,17 @@ class Connection(asyncio.Protocol):
     def _busy_inside_runs(self) -> int:
         return sum(one.busy for one in self._service.others() if one.peer.inside_run)
 
+    def _after_answer(self) -> None:
+        """Do what follows an answer of a worker thread: nothing, the next request may come."""
+
     @property
     def busy(self) -> int:
         """Number of requests that are not answered yet."""
         return len(self._calls)
 
-    @property
-    def socket(self) -> socket.socket:
-        """The socket, for the credentials of its other end."""
-        found: socket.socket = self.transport.get_extra_info("socket")
-        return found
+    def identify(self) -> Peer:
+        """Return who is at the other end."""
+        return identify(self.transport.get_extra_info("socket"))
 
 
 def _parts(message: Any) -> tuple[str | int | None, str, dict[str, Any], str]:

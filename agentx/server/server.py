@@ -20,8 +20,9 @@ from agentx.server.calls import Call
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
 from agentx.server.errors import BUSY, Refused
+from agentx.server.http import listen_http
 from agentx.server.methods import FOLLOWERS
-from agentx.server.peers import Peer, identify
+from agentx.server.peers import Peer
 from agentx.server.pool import Pool
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
@@ -30,6 +31,10 @@ _LOOK_S = 1.0
 _PAUSE_S = 0.02
 _BACKLOG = 512
 _MOST_FILES = 8_192
+
+MOST_CONNECTIONS = 2_000
+"""Maximum number of connections; each takes a descriptor."""
+
 _THREADS = 16
 
 
@@ -61,21 +66,25 @@ class Server:
         self._connections: set[Connection] = set()
         self._started = self._used = time.monotonic()
         self._requests = 0
+        self._http = 0
         self._done: asyncio.Event
 
     # --- what a connection needs ------------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> Peer:
-        """Register a connection, and return who is at its other end."""
+    def opened(self, connection: Connection) -> None:
+        """Register a connection.
+
+        Raises:
+            Refused: There are too many, or another user is at its other end.
+        """
         self._used = time.monotonic()
-        peer = identify(connection.socket)
+        peer = connection.peer
         if peer.uid != os.getuid():
             raise Refused(BUSY, "This is the server of another user.")
         alike = sum(one.peer.inside_run for one in self._connections) if peer.inside_run else 0
         if len(self._connections) >= MOST_CONNECTIONS or alike >= MOST_FROM_RUNS:
             raise Refused(BUSY, "The server has too many connections.")
         self._connections.add(connection)
-        return peer
 
     def others(self) -> Collection[Connection]:
         """Return all connections."""
@@ -124,6 +133,7 @@ class Server:
             "requests": self._requests,
             "connections": len(self._connections),
             "followers": len(FOLLOWERS),
+            "http_port": self._http,
             "rss_bytes": rss_bytes(),
             "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
             "most_workspaces": self._settings.server_workspaces,
@@ -144,6 +154,11 @@ class Server:
         listening = await loop.create_unix_server(
             lambda: Connection(self, loop), sock=listener, backlog=_BACKLOG
         )
+        ports = [listening]
+        if self._settings.server_http:
+            with suppress(OSError, OverflowError):  # the port is in use: the socket is what counts
+                ports.append(await listen_http(self, loop, where, int(self._settings.server_http)))
+                self._http = ports[1].sockets[0].getsockname()[1]
         try:
             while not self._done.is_set():
                 with suppress(TimeoutError):
@@ -155,7 +170,10 @@ class Server:
             self.leaving = True
             if _named(where) == own:
                 os.unlink(f"{where}/{place.SOCKET}")
-            listening.close()
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{where}/{place.HTTP}")
+            for one in ports:
+                one.close()
             await self._finished()
             for connection in self._connections:
                 connection.transport.close()

@@ -312,14 +312,14 @@ class StorageTools(ToolSet):
 
     def _is_executable_file(self, path: str) -> bool:
         """Return whether a file is executable; refuse a link, which a write would replace."""
-        target = self.engine.artifacts.locate(path)
-        mode = nofollow.mode(target)
-        if stat.S_ISLNK(mode):
+        artifacts = self.engine.artifacts
+        info = artifacts.status(path)
+        if info is not None and stat.S_ISLNK(info.st_mode):
             raise EditRefused(
-                f"{path} is a link to {nofollow.read_link(target)!r}; "
+                f"{path} is a link to {nofollow.read_link(artifacts.locate(path))!r}; "
                 "write that file, or delete the link first."
             )
-        return _is_executable(mode)
+        return info is not None and _is_executable(info.st_mode)
 
     def _content(self, path: str) -> Content:
         artifacts = self.engine.artifacts

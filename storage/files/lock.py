@@ -18,8 +18,8 @@ the lock on without releasing it, so that a group of threads costs other process
 On a file system whose locks have no effect, the lock is refused: two writers there could overwrite each
 other.
 
-A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before the waiters.
-A process that has just read what others wrote can then write several times for the cost of one.
+A turn lasts :data:`_TURN_S`: until then its owner may take a free lock again before the waiters. Whenever it
+leaves the lock free, as while it syncs, the first waiter may take it.
 """
 
 import contextlib
@@ -45,10 +45,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 """``struct flock`` on Linux: type, whence, start, length, pid."""
 
 _TURN_S = 0.05
-_GAP_S = 0.003
-"""If the owner of a turn leaves the lock free for this long, its turn is over."""
-
-_SHORTEST_PAUSE_S = 0.0002
+_SHORTEST_PAUSE_S = 0.00005
 _LONGEST_PAUSE_S = 0.05
 _LOOKS = 16
 """Polls of the first waiter while the time that it has waited for a long hold doubles."""
@@ -364,8 +361,7 @@ class _Place:
             self._place = taken + 1
         _set(fd, fcntl.F_RDLCK, self._place)
         self.before = self._holder = self._leaving = -1
-        self._now = self._moved = self._handed_over = self._due = self._used = time.monotonic()
-        self._turn_ends = self._now
+        self._now = self._moved = self._handed_over = self._due = time.monotonic()
         self._pace_s = 0.0
         self._passing = set[int]()
 
@@ -384,10 +380,8 @@ class _Place:
             self._due = self._now
         if holder >= 0:
             self._passing.add(holder)
-            self._used = self._now
-            self._turn_ends = min((holder - _HOLDERS) / 1e9, self._now + _TURN_S)
         self.before, self._holder = before, holder
-        return before < 0 and holder < 0 and (self._now >= self._turn_ends or self._now - self._used > _GAP_S)
+        return before < 0 and holder < 0
 
     @property
     def stuck_s(self) -> float:
@@ -415,10 +409,8 @@ class _Place:
         """
         if self.before >= 0:
             pause_s = (self._pace_s or self._now - self._moved) * (self._place - self.before) / 4
-        elif self._now < self._turn_ends:
-            pause_s = min(_GAP_S / 2, self._turn_ends - self._now)
         else:
-            pause_s = (self._now - max(self._moved, self._turn_ends)) / _LOOKS
+            pause_s = (self._now - self._moved) / _LOOKS
         return min(max(pause_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def leave(self) -> None:

@@ -383,8 +383,11 @@ class GitRepository:
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Yield commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head
-        while commit and self.has_commit(commit):  # a shallow clone ends here
-            info = self.info(commit)
+        while commit:
+            try:
+                info = self._reader.commit(commit)
+            except ObjectMissing:  # a shallow clone ends here
+                return
             yield info
             commit = info.parents[0] if info.parents else ""
 

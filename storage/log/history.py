@@ -236,14 +236,16 @@ class History:
                 is.
             OSError: A segment cannot be read.
         """
-        chain = Chain(self._codec, start.seq, start.hash)
+        seq, own_hash, follow = start.seq, start.hash, self._codec.follow
         for segment in range(start.segment, last + 1):
-            chain.enter()
             with nofollow.open_file(self._root / segment_path(segment), "r", SEGMENT_BYTES) as file:
                 for line in file:
-                    event, problem = chain.take(line)
-                    if event is None or problem:
-                        raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    event = follow(line, seq + 1, own_hash)
+                    if event is None:  # a purged event, one of another version, or damage
+                        event, problem = Chain(self._codec, seq, own_hash).take(line)
+                        if event is None or problem:
+                            raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    seq, own_hash = event.seq, event.hash
                     yield event, line
 
     def lines(self) -> Iterator[tuple[str, int, bytes]]:

@@ -186,10 +186,11 @@ def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[Outli
     from tree_sitter import Parser  # noqa: PLC0415  (loaded when the first source file is read)
 
     source = text.encode()
-    language = _language(grammar.module, grammar.factory)
-    if language is None:
+    try:
+        parser = Parser(_language(grammar.module, grammar.factory))
+    except ExtraMissing:
         return []
-    tree = Parser(language).parse(source)
+    tree = parser.parse(source)
     found = _walk(tree.root_node, source, grammar, _WalkPlace())
     last = len(lines)
     return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
@@ -197,18 +198,19 @@ def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[Outli
 
 def why_none(grammar: Grammar) -> str:
     """Return why files of a language have no definitions here; empty if its grammar is installed."""
-    return "" if _language(grammar.module, grammar.factory) else LANGUAGES.why_missing()
+    try:
+        _language(grammar.module, grammar.factory)
+    except ExtraMissing as error:
+        return str(error)
+    return ""
 
 
-@cache
-def _language(module: str, factory: str) -> "Language | None":
+@cache  # not where the grammar is missing: it may be installed while this process runs
+def _language(module: str, factory: str) -> "Language":
     from tree_sitter import Language  # noqa: PLC0415  (as above)
 
-    try:
-        with needs(LANGUAGES):
-            grammar = import_module(module)
-    except ExtraMissing:
-        return None
+    with needs(LANGUAGES):
+        grammar = import_module(module)
     return Language(getattr(grammar, factory)())
 
 

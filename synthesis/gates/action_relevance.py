@@ -295,7 +295,7 @@ def names_exactly(idea: str, text: str) -> bool:
 
 def ruled_out(board: MemoryBoard, action: Action) -> list[MemoryItem]:
     """Return the active rejections whose idea is exactly this action."""
-    if not action.changes:
+    if not (action.changes and board.items):
         return []
     found = board.near(action.words)
     return [
@@ -461,7 +461,7 @@ class Touch(msgspec.Struct, frozen=True):
 
 def touching(board: MemoryBoard, action: Action) -> list[Touch]:
     """Return the items that are relevant to an action, closest first."""
-    near = board.near(action.words)
+    near = board.near(action.words) if board.items else {}
     found: list[Touch] = []
     for name in dict.fromkeys((*near, *board.scoped)):
         item = board.items[name]

@@ -27,9 +27,11 @@ MEASURES = {
     "search": "searched:search",
     "starts": "opened:starts",
     "day": "day:day",
+    "commands": "commands:commands",
     "pipeline": "piped:pipeline",
     "cognition": "cognition:cognition",
     "year": "year:year",
+    "peers": "rivals:peers",
 }
 """Module and function of each measure; a module is imported when it is measured, because it uses parts of the product that
 another revision may not have."""
@@ -67,7 +69,7 @@ def _measure(names: list[str], scratch: Path, wanted: argparse.Namespace) -> Non
     for name in names:
         start = time.monotonic()
         print(f"{name} …", end=" ", flush=True, file=sys.stderr)
-        figures += _measuring(name)(scratch, scale)
+        figures += measuring(name)(scratch, scale)
         print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
     if wanted.figures:
         print(beside.as_json(figures), flush=True)
@@ -90,12 +92,13 @@ def _compare(names: list[str], scratch: Path, wanted: argparse.Namespace) -> Non
         sys.exit("\n".join(failures))
 
 
-def _measuring(name: str) -> Callable[[Path, Scale], Iterator[Figure]]:
+def measuring(name: str) -> Callable[[Path, Scale], Iterator[Figure]]:
+    """Return the function of a measure."""
     module, _, function = MEASURES[name].partition(":")
-    measuring: Callable[[Path, Scale], Iterator[Figure]] = getattr(
-        import_module(f".{module}", __package__), function
+    found: Callable[[Path, Scale], Iterator[Figure]] = getattr(
+        import_module(f"tests.bench.{module}"), function
     )
-    return measuring
+    return found
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class Compared:
     @property
     def gain(self) -> float | None:
         """How many times as good it is now: above 1 is better, for times and for rates."""
-        if self.now is None or self.before is None:
+        if self.now is None or self.before is None or not self.now.comparable:
             return None
         old, new = self.before.value, self.now.value
         return _times(new, old) if self.now.more_is_better else _times(old, new)

@@ -54,7 +54,7 @@ _VERSION = 1
 """Raised when another workspace would be made; one that was kept is then made again."""
 
 _DAYS = 365
-_BATCH = 5_000
+_BATCH = 50_000
 _BEGIN = datetime(2025, 11, 1, 8, tzinfo=UTC)
 _ENGINE, _AGENT = "agentx <engine@engine.agentx.invalid>", "agent:main <main@agent.agentx.invalid>"
 

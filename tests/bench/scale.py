@@ -27,8 +27,13 @@ class Scale:
     reopened_files: tuple[int, ...] = (100, 10_000, 20_000)
     killed_events: int = 10_000
     crowd_rounds: int = 3
+    cold_rounds: int = 7
+    warm_rounds: int = 40
     crowd_s: float = 4.0
     year_events: int = 100_000
+    peer_held: int = 1_000
+    peer_appends: int = 200
+    peer_recalls: int = 100
     year_rounds: int = 7
     year_writes: int = 60
     measures: tuple[str, ...] = ()
@@ -54,7 +59,12 @@ SCALES = {
         memories=50,
         reopened_files=(20, 100),
         killed_events=100,
+        cold_rounds=1,
+        warm_rounds=2,
         year_events=2_000,
+        peer_held=5,
+        peer_appends=2,
+        peer_recalls=2,
         year_rounds=2,
         year_writes=4,
     ),
@@ -76,6 +86,9 @@ SCALES = {
         crowd_rounds=1,
         crowd_s=1.5,
         year_events=20_000,
+        peer_held=200,
+        peer_appends=50,
+        peer_recalls=20,
         year_writes=20,
     ),
     "default": Scale(),

@@ -279,14 +279,14 @@ def test_a_waiter_that_is_stopped_is_skipped_and_served_when_it_goes_on(path, wa
 
 def test_who_releases_it_may_take_it_again_for_the_rest_of_its_turn_only(path, waiters, monkeypatch):
     monkeypatch.setattr(locks, "_TURN_S", 3600)
-    monkeypatch.setattr(locks, "_GAP_S", 3600)
     lock = FileLock(path)
     with lock.hold():
-        waiters.thread("b")
+        waiter = waiters.process("b")
+        waiter.send_signal(signal.SIGSTOP)
     with lock.hold():
         assert waiters._order.read_text() == ""
-    lock._turn_ends = 0.0
-    monkeypatch.setattr(locks, "_GAP_S", 0)
+        waiter.send_signal(signal.SIGCONT)
+        lock._turn_ends = 0.0
     with lock.hold():
         assert waiters._order.read_text() == "b"
     waiters.end()
@@ -367,15 +367,14 @@ def test_a_waiter_whom_others_pass_queues_anew_behind_them(path, monkeypatch):
     os.close(other)
 
 
-def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters, monkeypatch):
-    monkeypatch.setattr(locks, "_TURN_S", 3600)
-    monkeypatch.setattr(locks, "_GAP_S", 3600)
+def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters):
     with FileLock(path).hold():
-        waiters.thread("b")
+        waiter = waiters.process("b")
+        waiter.send_signal(signal.SIGSTOP)
         with pytest.raises(WorkspaceBusy), FileLock(path, 0).hold():
             pass
     with FileLock(path, 0).hold():
-        monkeypatch.setattr(locks, "_GAP_S", 0)
+        waiter.send_signal(signal.SIGCONT)
     assert waiters.end() == "b"
 
 
