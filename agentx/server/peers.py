@@ -12,7 +12,7 @@ import signal
 import socket
 import struct
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 
 import msgspec
 
@@ -24,10 +24,6 @@ _CREDENTIALS = struct.Struct("3i")
 
 _SO_PEERPIDFD = 77
 """Gives a descriptor of the process that connected, since Linux 6.5."""
-
-_MOST_ANCESTORS = 64
-_PARENT = 1
-"""Field 4 of ``/proc/PID/stat`` (proc(5)), counted from the one after the program's name."""
 
 _LOCKS = b"Max file locks"
 _HARD = 1
@@ -58,9 +54,9 @@ def identify(connection: socket.socket) -> Peer:
     try:
         with closing(_Process(connection, pid)) as process:
             environ = _environ(pid)
-            inside = uid != os.getuid() or RUN in environ or _limited(pid) or _has_marked_ancestor(pid)
+            inside = uid != os.getuid() or RUN in environ or _limited(pid)
             process.require_alive()
-    except (OSError, ValueError, IndexError, StopIteration):  # it has gone already, or hides
+    except (OSError, ValueError, StopIteration):  # it has gone already, or hides
         return Peer(pid=pid, uid=uid, inside_run=True)
     return Peer(pid=pid, uid=uid, inside_run=inside, environ=environ)
 
@@ -99,16 +95,3 @@ def _limited(pid: int) -> bool:
         line = next(line for line in file if line.startswith(_LOCKS))
     hard = line[len(_LOCKS) :].split()[_HARD]
     return hard != b"unlimited" and (own == resource.RLIM_INFINITY or int(hard) < own)
-
-
-def _has_marked_ancestor(pid: int) -> bool:
-    """Return whether an agent's run started one of the processes that led to this one."""
-    for _ in range(_MOST_ANCESTORS):
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            pid = int(file.read().rpartition(b")")[2].split()[_PARENT])
-        if pid <= 1:
-            return False
-        with suppress(PermissionError):  # another user's, or one that keeps keys
-            if RUN in _environ(pid):
-                return True
-    return True
