@@ -35,11 +35,10 @@ _MOST_FILES = 8_192
 MOST_CONNECTIONS = 2_000
 """Maximum number of connections; each takes a descriptor."""
 
+MOST_FROM_RUNS = 64
+"""Maximum number of connections from inside agents' runs, and of those over HTTP."""
+
 _THREADS = 16
-
-
-MOST_CONNECTIONS, MOST_FROM_RUNS = 4_096, 64
-"""Maximum number of connections, and of those from inside agents' runs."""
 
 
 class AlreadyServing(AgentXError):
@@ -81,8 +80,9 @@ class Server:
         peer = connection.peer
         if peer.uid != os.getuid():
             raise Refused(BUSY, "This is the server of another user.")
-        alike = sum(one.peer.inside_run for one in self._connections) if peer.inside_run else 0
-        if len(self._connections) >= MOST_CONNECTIONS or alike >= MOST_FROM_RUNS:
+        kind = peer.inside_run, not peer.pid
+        alike = sum((one.peer.inside_run, not one.peer.pid) == kind for one in self._connections)
+        if alike >= (MOST_FROM_RUNS if any(kind) else MOST_CONNECTIONS):
             raise Refused(BUSY, "The server has too many connections.")
         self._connections.add(connection)
 

@@ -164,6 +164,18 @@ def test_a_run_that_asks_for_much_leaves_room_for_the_user(client, place, root):
     assert client.call("state", workspace=root)["title"] == "A task"
 
 
+def test_connections_over_http_without_a_token_leave_room_for_the_user(place, root):
+    with Client.connect({**place, "AGENTX_SERVER_HTTP": "0"}) as client, ExitStack() as many:
+        access = Path(runtime_dir(place), "http.json")
+        while not access.exists():
+            time.sleep(0.05)
+        port = json.loads(access.read_text())["port"]
+        for _ in range(3 * serving.MOST_FROM_RUNS):
+            many.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert client.call("state", workspace=root)["title"] == "A task"
+        assert client.call("server.status")["connections"] <= 1 + serving.MOST_FROM_RUNS
+
+
 def test_a_thousand_connections_keep_nobody_waiting(client, place, root):
     with ExitStack() as many:
         for _ in range(1_000):
