@@ -34,8 +34,8 @@ MOST_BYTES = 8 << 20
 MOST_AT_ONCE = 32
 """Maximum number of requests of one connection that are not answered yet."""
 
-BEHIND_BYTES = 1 << 20
-"""A client that has not read this much of its answers makes the requests wait that send more."""
+BEHIND_BYTES = 16 << 20
+"""While a client has not read this much of its answers, its requests are not read, and what sends waits."""
 
 BEHIND_S = 30.0
 """A client that reads nothing for this long is disconnected."""
@@ -117,12 +117,14 @@ class Connection(asyncio.Protocol):
         self._service.closed(self)
 
     def pause_writing(self) -> None:
-        """Make the handlers wait."""
+        """Make the handlers and further requests wait."""
         self._room.clear()
+        self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Let the handlers go on."""
+        """Let the handlers and further requests go on."""
         self._room.set()
+        self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         """Handle each whole line."""
