@@ -37,11 +37,11 @@ MOST_AT_ONCE = 32
 MOST_INSIDE_RUNS = 8
 """Maximum number of requests from inside agents' runs that are not answered yet; the user's do not wait."""
 
-MOST_HEARD = 64 << 20
-"""Maximum length of all requests together that have not arrived completely."""
+MOST_HEARD, _LONG = 64 << 20, 1 << 20
+"""Maximum length of all requests together that have not arrived completely; one is long from here on."""
 
-BEHIND_BYTES = 1 << 20
-"""A client that has not read this much of its answers makes the requests wait that send more."""
+BEHIND_BYTES = 16 << 20
+"""While a client has not read this much of its answers, its requests are not read, and what sends waits."""
 
 BEHIND_S = 30.0
 """A client that reads nothing for this long is disconnected."""
@@ -127,12 +127,12 @@ class Connection(asyncio.Protocol):
         self._service.closed(self)
 
     def pause_writing(self) -> None:
-        """Make the handlers wait, and hear no further request."""
+        """Make the handlers and further requests wait."""
         self._room.clear()
         self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Let the handlers go on."""
+        """Let the handlers and further requests go on."""
         self._room.set()
         self.transport.resume_reading()
 
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         if end < 0:
             if len(self._heard) > MOST_BYTES:
                 self._refuse_all(Refused(INVALID, f"A request has more than {MOST_BYTES:,} bytes."))
-            elif len(self._heard) > BEHIND_BYTES and self._heard_together() > MOST_HEARD:
+            elif len(self._heard) > _LONG and self._heard_together() > MOST_HEARD:
                 self._refuse_all(Refused(BUSY, "Too many long requests at a time."))
             return
         *lines, rest = bytes(self._heard).split(b"\n")

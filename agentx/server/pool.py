@@ -48,7 +48,12 @@ class OpenWorkspace:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether it must be opened again: another directory, other settings of its own, or other trust."""
+        """Whether it must be opened again.
+
+        That is: another directory has its name, its settings or trust changed, or it was read-only.
+        """
+        if self.workspace.engine.write_path.read_only:
+            return True
         return _surroundings(self.workspace.root, self.workspace.settings) != self._seen
 
     def write(self, job: Callable[[], T]) -> T:
@@ -150,7 +155,6 @@ class Pool:
                 if len(self._open) <= most:
                     break
                 gone.append(self._open.pop(key))
-                self._opening.pop(key, None)
         for one in gone:
             one.close()
         if gone:

@@ -30,7 +30,8 @@ from agentx.storage.errors import AgentXError
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
 _BACKLOG = 512
-_MOST_FILES = 8_192
+_FIRST_FILE, _MOST_FILES = 3, 8_192
+_WAIT_S = 30.0
 
 MOST_CONNECTIONS = 2_000
 """Maximum number of connections; each takes a descriptor."""
@@ -38,7 +39,7 @@ MOST_CONNECTIONS = 2_000
 MOST_FROM_RUNS = 64
 """Maximum number of connections from inside agents' runs, and of those over HTTP."""
 
-_THREADS = 16
+_THREADS = 32
 
 
 class AlreadyServing(AgentXError):
@@ -255,12 +256,13 @@ def answers(where: str) -> bool:
         return one.connect_ex(f"{where}/{place.SOCKET}") == 0
 
 
-def serve(settings: Settings, *, wait_s: float = 0.0) -> None:
+def serve(settings: Settings, *, detached: bool = False) -> None:
     """Serve in this process until stopped.
 
     Args:
         settings: The settings from the environment.
-        wait_s: How long to wait for another server that is about to exit.
+        detached: Whether a client started it: then it keeps nothing of the client's open or in use, and waits
+            for a server that is about to exit.
 
     Raises:
         AlreadyServing: Another server runs.
@@ -272,9 +274,12 @@ def serve(settings: Settings, *, wait_s: float = 0.0) -> None:
     where = place.runtime_dir(settings.environ)
     place.make(where)
     os.umask(0o077)
+    if detached:
+        os.closerange(_FIRST_FILE, _MOST_FILES)
+        os.chdir("/")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
-    with alone(where, wait_s):
+    with alone(where, _WAIT_S if detached else 0.0):
         asyncio.run(Server(settings).run(where))
 
 

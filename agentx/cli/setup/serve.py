@@ -12,7 +12,6 @@ from agentx.server.server import serve as serve_until_stopped
 from agentx.storage.errors import UsageError
 from agentx.storage.text import one_line
 
-_WAIT_S = 30.0
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -32,7 +31,7 @@ def serve(
     if status or stop:
         _ask(terminal, stop=stop)
         return
-    serve_until_stopped(terminal.settings, wait_s=_WAIT_S if detached else 0.0)
+    serve_until_stopped(terminal.settings, detached=detached)
 
 
 def _ask(terminal: Terminal, *, stop: bool) -> None:

@@ -110,6 +110,46 @@ def test_a_client_that_reads_nothing_delays_nobody(server, place, root, client):
         assert client.call("server.status")["rss_bytes"] < 400e6
 
 
+def test_answers_that_nobody_reads_are_bounded(server, place, client):
+    request = {"jsonrpc": "2.0", "id": 1, "method": "x" * (1 << 20)}
+    line = json.dumps(request).encode() + b"\n"
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.connect(f"{runtime_dir(place)}/socket")
+        slow.settimeout(2)
+        sent = 0
+        with suppress(TimeoutError):
+            for _ in range(200):
+                slow.sendall(line)
+                sent += 1
+        assert 16 <= sent < 100
+        assert client.call("hello")["pid"] == server.pid
+
+
+def test_a_server_started_by_a_client_keeps_nothing_of_it_open(place, tmp_path):
+    read, write = os.pipe()
+    program = (
+        "from agentx.client.client import Client\nwith Client.connect() as c: print(c.call('hello')['pid'])"
+    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=place,
+            cwd=tmp_path,
+            pass_fds=[write],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        os.close(write)
+        write = -1
+        assert os.read(read, 1) == b""
+    finally:
+        os.close(read)
+        if write >= 0:
+            os.close(write)
+    assert os.readlink(f"/proc/{int(done.stdout)}/cwd") == "/"
+
+
 def test_a_workspace_whose_settings_changed_is_opened_again(client, root):
     client.call("state", workspace=root)
     with open(f"{root}/agentx.toml", "a", encoding="utf-8") as file:
