@@ -16,7 +16,7 @@ from .opened import long_history, starts
 from .piped import pipeline
 from .reopened import reopened
 from .scale import SCALES, Scale
-from .searched import context, search
+from .searched import context, embedding, search
 from .writes import append, packed, write_file
 
 MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
@@ -27,6 +27,7 @@ MEASURES: dict[str, Callable[[Path, Scale], Iterator[Figure]]] = {
     "packed": packed,
     "context": context,
     "search": search,
+    "embedding": embedding,
     "starts": starts,
     "day": day,
     "pipeline": pipeline,

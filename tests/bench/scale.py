@@ -44,5 +44,5 @@ SCALES = {
         killed_events=1_000,
     ),
     "default": Scale(),
-    "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
+    "full": Scale(searched=(10_000, 100_000, 1_000_000), writes=500),
 }
