@@ -40,10 +40,6 @@ _decode_chunk = msgspec.msgpack.Decoder(Chunk)
 _decode_texts = msgspec.msgpack.Decoder(list[str])
 
 
-class PartDamaged(ValueError):
-    """A part cannot be read; the index can do without it."""
-
-
 class _Header(msgspec.Struct, frozen=True):
     rows: int
     dimensions: int
@@ -65,8 +61,8 @@ class Part:
         dimensions: Length of the vectors; 0 if no row has one.
 
     Raises:
-        OSError: The file is missing.
-        PartDamaged: It is not whole.
+        OSError: The file is missing or not whole.
+        ValueError: It is empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,14 +70,14 @@ class Part:
             self._mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         try:
             if self._mapped[: len(_MAGIC)] != _MAGIC:
-                raise PartDamaged(f"{path.name} is not a part")
+                raise OSError(f"{path.name} is not a part")
             start = len(_MAGIC) + 8
             length = int.from_bytes(self._mapped[len(_MAGIC) : start], "little")
             header = msgspec.msgpack.decode(self._mapped[start : start + length], type=_Header)
         except msgspec.DecodeError as error:
-            raise PartDamaged(f"the header of {path.name} cannot be read") from error
+            raise OSError(f"the header of {path.name} cannot be read") from error
         if header.size != len(self._mapped):
-            raise PartDamaged(f"{path.name} is {len(self._mapped)} bytes long and should be {header.size}")
+            raise OSError(f"{path.name} is {len(self._mapped)} bytes long and should be {header.size}")
         self._arrays = header.arrays
         self._read: dict[str, Any] = {}
         self._values: dict[str, list[str]] = {}

@@ -111,13 +111,15 @@ def test_answers_are_those_of_the_reference_before_and_after_merging(both, direc
     agree(reader, reference)
 
 
-@pytest.mark.parametrize("damage", ["deleted", "truncated", "header", "content"])
+@pytest.mark.parametrize("damage", ["deleted", "empty", "truncated", "header", "content"])
 def test_without_a_part_the_table_answers_and_the_background_makes_it_again(both, directory, damage):
     index, reference = both
     victim = min(directory.glob("*.part"))
     match damage:
         case "deleted":
             victim.unlink()
+        case "empty":
+            victim.write_bytes(b"")
         case "truncated":
             os.truncate(victim, victim.stat().st_size // 2)
         case "header":
