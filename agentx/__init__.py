@@ -6,10 +6,10 @@ Every task is a directory that is a Git repository. ``artifacts/`` holds what th
 Public names load when they are first used, so that ``import agentx`` costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # the command line starts without loading `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from agentx.context.assembler import Context
     from agentx.storage.errors import AgentXError
     from agentx.storage.events.types import Event
@@ -31,10 +31,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load a public name from its home when it is first asked for (PEP 562)."""
     try:
         home = _HOMES[name]
     except KeyError:
         raise AttributeError(f"module 'agentx' has no attribute {name!r}") from None
-    return getattr(import_module(home), name)
+    return getattr(__import__(home, fromlist=[name]), name)

@@ -7,6 +7,7 @@ as it is.
 """
 
 import ctypes
+import math
 import os
 import re
 import sys
@@ -53,6 +54,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
         trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.
         trusted_keys: ``AGENTX_TRUSTED_KEYS``: public keys whose signed records are accepted.
+        server_idle_s: ``AGENTX_SERVER_IDLE_S``: the server exits when nobody used it for this long.
+        server_workspaces: ``AGENTX_SERVER_WORKSPACES``: number of workspaces that it keeps open.
+        server_memory_mb: ``AGENTX_SERVER_MEMORY_MB``: above this it closes those that nobody uses.
+        server_http: ``AGENTX_SERVER_HTTP``: a port at which it answers HTTP on this machine, ``0`` for any
+            free one; off by default.
         environ: All variables except the keys; commands and programs get a part of it.
         keys: The variables that hold keys, as :func:`is_key` finds them.
     """
@@ -66,6 +72,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     debug: bool = False
     trust_record: str = ""
     trusted_keys: tuple[str, ...] = ()
+    server_idle_s: float = 900.0
+    server_workspaces: int = 8
+    server_memory_mb: float = 1_000.0
+    server_http: str = ""
     environ: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
 
@@ -73,6 +83,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def actor(self) -> str:
         """The actor of the user at this terminal."""
         return f"user:{self.user}" if self.user else "user"
+
+    @property
+    def runtime_dir(self) -> Path:
+        """The directory of the server's socket, as :func:`agentx.client.place.runtime_dir` finds it."""
+        base = self.environ.get("XDG_RUNTIME_DIR", "")
+        beside = f"{base}/agentx" if base.startswith("/") else f"/tmp/agentx-{os.getuid()}"  # noqa: S108
+        return Path(os.path.abspath(self.environ.get("AGENTX_RUNTIME_DIR") or beside))
 
     @property
     def inside_run(self) -> bool:
@@ -116,6 +133,10 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
         trust_record=found.get("AGENTX_TRUST_RECORD", ""),
         trusted_keys=tuple(found.get("AGENTX_TRUSTED_KEYS", "").replace(",", " ").split()),
+        server_idle_s=_number(found, "AGENTX_SERVER_IDLE_S", 900.0),
+        server_workspaces=int(_number(found, "AGENTX_SERVER_WORKSPACES", 8)),
+        server_memory_mb=_number(found, "AGENTX_SERVER_MEMORY_MB", 1_000.0),
+        server_http=port if (port := found.get("AGENTX_SERVER_HTTP", "")).isdecimal() else "",
         environ={name: value for name, value in found.items() if name not in keys},
         keys={**held, **keys},
     )
@@ -130,6 +151,8 @@ def take_environment() -> Settings:
     """
     settings = read_settings()
     hold_keys(settings)
+    # Pydantic would look for plugins in the metadata of every installed package, and run them.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     return settings
 
 
@@ -177,6 +200,14 @@ def _wipe_initial(names: Mapping[str, str]) -> None:
                 if os.fsdecode(name) in names:
                     ctypes.memset(at + len(variable) - len(value), 0, len(value))
                 at += len(variable) + 1
+
+
+def _number(found: Mapping[str, str], name: str, default: float) -> float:
+    """Return a variable as a number; the default if it is not one or is negative."""
+    with suppress(ValueError):
+        if (value := float(found.get(name, ""))) >= 0 and math.isfinite(value):
+            return value
+    return default
 
 
 def _state_dir(found: Mapping[str, str]) -> Path:

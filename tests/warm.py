@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
-ENGINE = ("agentx.workspace", "agentx.cli.main")
+ENGINE = ("agentx.workspace", "agentx.cli.in_process")
 """What is imported beforehand: all but the modules of the commands, which each imports for itself."""
 
 

@@ -4,16 +4,19 @@ Only the module of that command is imported. For the others, their line in the h
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.main import get_command
 
 from agentx import __version__
-from agentx.cli.commands import COMMANDS, MOVED, TOP, below, find, spoken
+from agentx.cli.commands import COMMANDS, MOVED, TOP, Entry, below, find, front, line, spoken
+from agentx.cli.deferred_patterns import deferred_patterns
 from agentx.settings import ACTS
 from agentx.storage.errors import AgentXError, UsageError
 
@@ -31,46 +34,6 @@ _HELP_OPTIONS = ("-h", "--help")
 
 class InsideRun(AgentXError):
     """A command for the user alone was called from inside an agent's run."""
-
-
-def front(arguments: Sequence[str]) -> list[str]:
-    """Move ``-C DIR`` and ``--json`` to the front, where the application itself accepts them.
-
-    Arguments after ``--`` keep their place.
-
-    Raises:
-        UsageError: No directory follows ``-C``.
-
-    >>> front(["say", "hello", "-C", "tasks/report", "--json"])
-    ['-C', 'tasks/report', '--json', 'say', 'hello']
-    """
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    shared: list[str] = []
-    own: list[str] = []
-    words = iter(arguments[:end])
-    for word in words:
-        if word == "-C":
-            directory = next(words, "")
-            if not directory:
-                raise UsageError("-C needs a directory: `-C DIR`.")
-            shared += [word, directory]
-        elif word == "--json":
-            shared.append(word)
-        else:
-            own.append(word)
-    return [*shared, *own, *arguments[end:]]
-
-
-def line(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments from the command's first word on; empty if they name no command.
-
-    >>> line(["-C", "tasks/report", "--json", "say", "hello"])
-    ['say', 'hello']
-    """
-    words = list(arguments)
-    while words and words[0].startswith("-"):
-        del words[: 2 if words[0] == "-C" else 1]
-    return words
 
 
 def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
@@ -101,8 +64,21 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
             )
     if with_command and "--" in asked:
         asked.insert(asked.index("--"), "--")  # the parser takes one, and the command gets the other
-    status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
+    command = _parser(find(own), tuple(own[:1]), listed=_asks_for_help(own))
+    status = command.main(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
+
+
+@functools.lru_cache
+def _parser(name: str, first: tuple[str, ...], *, listed: bool) -> Any:
+    """Return the parser of a command or group; the server builds it once.
+
+    Args:
+        name: The command or group, as :func:`find` returns it; empty for none.
+        first: The first word of the line, which may name nothing.
+        listed: Whether the line asks for help.
+    """
+    return get_command(build([*(name.split() or first), *_HELP_OPTIONS[:listed]]))
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:
@@ -174,7 +150,7 @@ def _register(app: typer.Typer, name: str, text: str, own: Sequence[str], title:
     """
     word = name.rpartition(" ")[2]
     if name in COMMANDS:
-        app.command(word, epilog=_epilog(name), rich_help_panel=title)(COMMANDS[name].load())
+        app.command(word, epilog=_epilog(name), rich_help_panel=title)(load(COMMANDS[name]))
         return
     words = below(name)
     wanted = find(own).removeprefix(name).split()[:1]
@@ -189,10 +165,26 @@ def _register(app: typer.Typer, name: str, text: str, own: Sequence[str], title:
     app.add_typer(group, name=word, rich_help_panel=title)
 
 
+def load(entry: Entry) -> Callable[..., None]:
+    """Import a command's function, in the form that Typer calls: with a context that has the terminal."""
+    module, name = entry.function.split(":")
+    with deferred_patterns():
+        function = getattr(import_module(f"agentx.cli.{module}"), name)
+
+    def command(ctx: typer.Context, **options: Any) -> None:
+        function(ctx.obj, **options)
+
+    functools.update_wrapper(command, function, assigned=("__name__", "__doc__"))
+    terminal, *options = inspect.signature(function).parameters.values()
+    context = terminal.replace(name="ctx", annotation=typer.Context)
+    command.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+    return command
+
+
 def _alone(group: str) -> Callable[..., None]:
     """Return what a group does when it is called without a subcommand: what its first command does."""
     first = spoken(group.split())[0]
-    default = COMMANDS[first].load()
+    default = load(COMMANDS[first])
 
     @functools.wraps(default)
     def alone(ctx: typer.Context, **options: object) -> None:

@@ -1,43 +1,21 @@
-"""The entry point: run the arguments, return an exit status, and report any error in one sentence."""
+"""The thin start of ``agentx``: hand the command line to the server, or load what runs it in this process.
 
-import errno
-import gc
-import io
-import logging
-import os
-import sys
-import threading
-import traceback
-from collections.abc import Sequence
-
-import typer
-
-from agentx.cli.app import execute, line
-from agentx.cli.terminal import Terminal, hang_up
-from agentx.search.background_worker import WORKERS
-from agentx.settings import read_settings, take_environment
-from agentx.storage.errors import AgentXError
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 and the number of SIGINT."""
-
-_TODO = {
-    errno.EROFS: " Choose a writable place.",
-    errno.EACCES: " Change its permissions, or run this as its owner.",
-    errno.EPERM: " Change its permissions, or run this as its owner.",
-    errno.ENOSPC: " Free some space and try again.",
-    errno.EDQUOT: " Free some space and try again.",
-}
-"""Advice for errors of the operating system."""
-
-_COLLECT_EACH = 200_000
-"""Number of new objects between two runs of the garbage collector.
-
-While a command loads nothing becomes garbage, but the collector took a sixth of its time.
+Loads only the standard library, and little of that: a command that the server runs must not wait for the
+libraries that only the server needs.
 """
 
+import gc
+import os
+import sys
 
-def main(arguments: Sequence[str] | None = None) -> int:
+from agentx import __version__
+
+TYPE_CHECKING = False  # `typing` would be loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run the command line.
 
     Args:
@@ -46,74 +24,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 for a closed pipe.
     """
-    for stream in (sys.stdout, sys.stderr):
-        # Characters that a terminal cannot show must not end the program.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    # Called with arguments, this runs inside another program, whose environment must not change.
-    terminal = Terminal(take_environment() if arguments is None else read_settings())
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    notes, log = _Notes(terminal), logging.getLogger("agentx")
-    log.addHandler(notes)
-    collects = gc.get_threshold()
-    gc.set_threshold(_COLLECT_EACH, *collects[1:])
+    key = ""
+    if arguments is None:
+        words = sys.argv[1:]
+        if words == ["--version"] and _written(f"agentx {__version__}\n"):
+            return 0
+        if words:
+            thin = __import__("agentx.cli.forward", fromlist=["forward"])
+            try:
+                return int(thin.forward(words))
+            except thin.Here as here:
+                key = here.key
+    gc.disable()  # nothing that is imported becomes garbage
+    return int(__import__("agentx.cli.in_process", fromlist=["run"]).run(arguments, key=key))
+
+
+def _written(text: str) -> bool:
+    """Return whether a text could be written to stdout; otherwise the whole command line reports why."""
     try:
-        status = execute(words, terminal)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        hang_up()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the user gets a sentence; a traceback only on request
-        if terminal.settings.debug:
-            traceback.print_exc()
-        return _tell(error, words, terminal)
-    finally:
-        gc.set_threshold(*collects)
-        log.removeHandler(notes)
-    if arguments is None and any(one.name in WORKERS for one in threading.enumerate()):
-        # A thread left behind by a deadline may be inside a library. Waiting for it at exit would take
-        # seconds, or crash.
-        sys.stderr.flush()
-        os._exit(status)
-    return status
-
-
-def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
-    """Report an error in one sentence and return the exit status."""
-    match error:
-        case AgentXError():
-            terminal.fail(str(error))
-            return error.exit_code
-        case typer.Abort():
-            return INTERRUPTED
-        case typer.TyperException():
-            context = getattr(error, "ctx", None)
-            path = context.command_path if context is not None else "agentx"
-            message = error.format_message()
-            terminal.fail(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{path} --help`.")
-            return error.exit_code
-        case OSError() if error.strerror:
-            about = f"{error.filename}: " if error.filename else ""
-            todo = _TODO.get(error.errno or 0, "")
-            terminal.fail(f"{about}{error.strerror}.{todo}")
-        case _:
-            name = next(iter(line(words)), "agentx")
-            terminal.fail(
-                f"A fault in AgentX itself ended {name}: {type(error).__name__}: {error}. "
-                "Everything recorded is kept. Set AGENTX_DEBUG=1 for the traceback."
-            )
-    return 1
-
-
-class _Notes(logging.Handler):
-    """Prints the engine's log messages as one-line notes."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        super().__init__(logging.WARNING)
-        self._terminal = terminal
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self._terminal.settings.debug and record.exc_info:
-            traceback.print_exception(*record.exc_info)
-        self._terminal.note(record.getMessage())
+        return os.write(1, text.encode()) == len(text)
+    except OSError:
+        return False

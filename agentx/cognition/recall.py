@@ -1,17 +1,17 @@
 """Answer without a model: what was told about a question, in the original words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 import msgspec
 
 from agentx.cognition.told import told
 from agentx.cognition.turn import CognitiveTurn
 from agentx.search.background_worker import SearchLate
-from agentx.storage.index.port import Filter
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
-from agentx.synthesis.cognition.evidence import Evidence, Question, answering, present
+from agentx.synthesis.cognition.evidence import AnswerEvidence, Question, answering, present
 from agentx.synthesis.cognition.prompts import ShownMemory
 from agentx.synthesis.facts.validity import Period, asked_period, valid_at
 from agentx.synthesis.language.dates import with_dates
@@ -73,12 +73,12 @@ def recalled(turn: CognitiveTurn, shown: Sequence[ShownMemory], fetched: Sequenc
 
 def _evidence(
     turn: CognitiveTurn, question: Question, period: Period, names: Sequence[str]
-) -> list[Evidence]:
+) -> list[AnswerEvidence]:
     """Return the messages that answer the question; none if nothing that is remembered does."""
     items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
         one
-        for one in told(names, turn.state)
+        for one in told(names, turn.state, turn.tally)
         if turn.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
         and not any(
             one.order < item.evidence[0].seq and one.text[:COMPARED_CHARACTERS] in lesson.answer
@@ -89,19 +89,19 @@ def _evidence(
         seq = item.evidence[0].seq
         if lesson.instead and all(one.order != seq for one in sentences):
             # The correction fits no memory, so its own words are the answer
-            return [Evidence(f"“{lesson.instead}”", item.id, support=1.0, sure=True)]
+            return [AnswerEvidence(f"“{lesson.instead}”", item.id, support=1.0, sure=True)]
     return answering(
         question,
         sentences,
         turn.ws.engine.meanings.of,
         past=period.sort in ("first", "before"),
-        true=lambda name: valid_at([name], items, period),
+        true=cache(lambda name: valid_at([name], items, period)),
     )
 
 
 def _lessons(
     turn: CognitiveTurn, question: Question, names: Iterable[str]
-) -> Iterator[tuple[MemoryItem, recognizer.Lesson]]:
+) -> Iterator[tuple[MemoryItem, recognizer.FeedbackLesson]]:
     """Yield what the user said of earlier answers to the same question, in that order."""
     known = (turn.state.items.get(name) for name in dict.fromkeys(names))
     learned = [item for item in known if item is not None and sort_of(item) == "learning"]
@@ -114,7 +114,7 @@ def _lessons(
 def _searched(turn: CognitiveTurn) -> list[str]:
     """Return the ids of the items nearest to the question: what was fetched for its parts may lack them."""
     try:
-        hits = turn.ws.engine.search(turn.message, turn.config.activation_k, Filter(kinds=("memory",)))
+        hits = turn.search(turn.message)
     except SearchLate as error:
         turn.metrics.faults.append(str(error))
         return []

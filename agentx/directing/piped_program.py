@@ -24,6 +24,7 @@ from agentx.quality.process import (
     HeadAndTail,
     end_all,
     has_ended,
+    marked,
     outlived,
 )
 from agentx.storage.errors import AgentXError
@@ -92,6 +93,7 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=marked(),  # noqa: PLW1509 - one system call; takes no lock
         )
         assert self._process.stdin
         assert self._process.stdout

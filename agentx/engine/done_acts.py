@@ -71,7 +71,7 @@ class DoneActIndex:
             number += 1
 
     def drafts(
-        self, name: str, done: Iterable[acts.Act], *, actor: str, run: str, call_id: str = ""
+        self, name: str, done: Iterable[acts.KeyedAct], *, actor: str, run: str, call_id: str = ""
     ) -> list[Draft]:
         """Return the events that record acts as done; one that is on record already is not recorded again.
 
@@ -88,15 +88,15 @@ class DoneActIndex:
             for act in done
         ]
 
-    def announced(self, announced: Sequence[acts.Act]) -> Body:
+    def announced(self, announced: Sequence[acts.KeyedAct]) -> Body:
         """Return acts as a call announces them."""
         listed = [msgspec.structs.replace(act, key=clean_value(act.key)) for act in announced]
         return self._write_path.body(msgspec.json.encode(listed).decode(), KEY_BYTES) if listed else Body("")
 
-    def begun_by(self, call: PendingCall) -> list[acts.Act]:
+    def begun_by(self, call: PendingCall) -> list[acts.KeyedAct]:
         """Return what a call without a result was about to do, as far as it can be read."""
         try:
-            return msgspec.json.decode(self.text(call.acts) or "[]", type=list[acts.Act])
+            return msgspec.json.decode(self.text(call.acts) or "[]", type=list[acts.KeyedAct])
         except ValueError:
             return []
 

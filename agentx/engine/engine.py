@@ -135,9 +135,10 @@ class Engine:
         return self.log.blobs.text(body)
 
     def snapshot(self) -> State:
-        """Return a copy of the state that no other thread changes."""
-        with self.write_path.exclusive():
-            return self.log.state.copy()
+        """Return a copy of the state that no other thread changes; waits only if others wrote."""
+        if not self.write_path.is_current:
+            self.write_path.refresh()
+        return self.log.copy_state()
 
     def snapshot_by(self, deadline: float) -> tuple[State, bool]:
         """Return a copy of the state; if the lock is not free in time, of what this process has read.

@@ -16,7 +16,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
-from agentx.synthesis.directing.acts import Declaration, Done
+from agentx.synthesis.directing.acts import ActRecord, Declaration
 from agentx.synthesis.learning.auditing import unsettled
 
 BY_COMMAND = "act-"
@@ -143,7 +143,7 @@ def _seen(engine: Engine, name: str, key: str) -> Iterator[tuple[Any, bool]]:
         if call.tool == name:
             for act in engine.acts.begun_by(call)[:1]:
                 yield act.key.get(key), not call.call_id.startswith(BY_COMMAND)
-    latest: list[Done] = engine.acts.read(
+    latest: list[ActRecord] = engine.acts.read(
         engine.log.state,
         lambda acts: list(islice(acts.within(name, acts.names.get(name, {})), _LOOKED_AT)),
     )
@@ -158,5 +158,5 @@ def _latest_key(engine: Engine, name: str) -> dict[str, Any]:
     for call in unsettled(engine.log.state):
         if call.tool == name and (begun := engine.acts.begun_by(call)):
             return begun[0].key
-    found: tuple[str, Done] | None = engine.acts.read(engine.log.state, lambda acts: acts.latest(name))
+    found: tuple[str, ActRecord] | None = engine.acts.read(engine.log.state, lambda acts: acts.latest(name))
     return engine.acts.key(found[1].key) if found else {}

@@ -22,10 +22,10 @@ from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import Body, Draft, Event, ToolCallRequested
 from agentx.storage.secrets.redaction import clean_value
 from agentx.synthesis.directing.acts import (
-    Act,
+    ActRecord,
     Declaration,
-    Done,
     DoneActs,
+    KeyedAct,
     Listed,
     Occasion,
     canonical,
@@ -87,7 +87,7 @@ def _listed(acts: Sequence[tuple[str, Event]]) -> str:
 
 def acts_of(
     name: str, declared: Declaration, arguments: Mapping[str, Any], occasion: Occasion
-) -> tuple[Act, ...]:
+) -> tuple[KeyedAct, ...]:
     """Return what a call does, each act once.
 
     Raises:
@@ -96,19 +96,19 @@ def acts_of(
     if declared.window == "never":
         return ()
     window = occasion.window(declared.window, stamp())
-    found: dict[str, Act] = {}
+    found: dict[str, KeyedAct] = {}
     for key in declared.keys(name, arguments):
         try:
             own = identity(name, key, window)
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"{name}: the key of the act is not JSON: {error}.") from error
-        found.setdefault(own, Act(own, key, window))
+        found.setdefault(own, KeyedAct(own, key, window))
     if len(found) > MAX_ACTS:
         raise UsageError(f"{name} would do {len(found):,} acts at once; make several calls, each of fewer.")
     return tuple(found.values())
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ActStanding(msgspec.Struct, frozen=True):
     """What is known of the acts of a call, each with the event that did or announced it.
 
     Attributes:
@@ -119,9 +119,9 @@ class Standing(msgspec.Struct, frozen=True):
     """
 
     name: str
-    done: tuple[tuple[Act, Event], ...]
-    unknown: tuple[tuple[Act, Event], ...]
-    new: tuple[Act, ...]
+    done: tuple[tuple[KeyedAct, Event], ...]
+    unknown: tuple[tuple[KeyedAct, Event], ...]
+    new: tuple[KeyedAct, ...]
 
     def refuse(self) -> None:
         """Refuse all of them if one was done, or was begun and has no result.
@@ -144,11 +144,11 @@ class Standing(msgspec.Struct, frozen=True):
         )
         return " ".join(words.format(_listed(self._told(acts))) for acts, words in parts if acts)
 
-    def _told(self, acts: Sequence[tuple[Act, Event]]) -> list[tuple[str, Event]]:
+    def _told(self, acts: Sequence[tuple[KeyedAct, Event]]) -> list[tuple[str, Event]]:
         return [(described(self.name, clean_value(act.key)), event) for act, event in acts]
 
 
-def standing(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "") -> Standing:
+def standing(engine: Engine, name: str, acts: Iterable[KeyedAct], *, call_id: str = "") -> ActStanding:
     """Return which acts were done, and which were begun and have no result.
 
     Args:
@@ -158,9 +158,9 @@ def standing(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "
         call_id: The call itself, which may be announced already.
     """
     with engine.write_path.exclusive():
-        done: list[tuple[Act, Event]] = []
-        unknown: list[tuple[Act, Event]] = []
-        new: list[Act] = []
+        done: list[tuple[KeyedAct, Event]] = []
+        unknown: list[tuple[KeyedAct, Event]] = []
+        new: list[KeyedAct] = []
         begun = _begun(engine, call_id)
         for act in acts:
             before, _ = engine.acts.find(act.id)
@@ -170,11 +170,11 @@ def standing(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "
                 unknown.append((act, asked))
             else:
                 new.append(act)
-        return Standing(name, tuple(done), tuple(unknown), tuple(new))
+        return ActStanding(name, tuple(done), tuple(unknown), tuple(new))
 
 
-def refuse_repeat(engine: Engine, name: str, acts: Iterable[Act], *, call_id: str = "") -> None:
-    """Refuse a call whose act was done, or was begun and has no result; see :meth:`Standing.refuse`."""
+def refuse_repeat(engine: Engine, name: str, acts: Iterable[KeyedAct], *, call_id: str = "") -> None:
+    """Refuse a call whose act was done, or was begun and has no result; see :meth:`ActStanding.refuse`."""
     standing(engine, name, acts, call_id=call_id).refuse()
 
 
@@ -210,7 +210,7 @@ def listed(
         declarations: What the executor's tools declare.
     """
 
-    def read(acts: DoneActs) -> list[tuple[str, str, bool, Done]]:
+    def read(acts: DoneActs) -> list[tuple[str, str, bool, ActRecord]]:
         found = []
         for name in acts.names:
             before = acts.latest(name)
@@ -263,7 +263,7 @@ def adopt(engine: Engine, declarations: Mapping[str, Declaration]) -> None:
     """
     once = {name: declared for name, declared in declarations.items() if declared.window == "once"}
 
-    def read(acts: DoneActs) -> list[tuple[str, Done]]:
+    def read(acts: DoneActs) -> list[tuple[str, ActRecord]]:
         known = {name: list(acts.within(name, [""]))[::-1] for name in once}
         return [
             (name, one)
@@ -320,7 +320,7 @@ def report(
     return tuple(events)
 
 
-def _reported(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion) -> tuple[Act, ...]:
+def _reported(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion) -> tuple[KeyedAct, ...]:
     acts = acts_of(name, known(engine, name), key, occasion)
     if not acts:
         raise UsageError(f'{name} only looks (window = "never"), so there is nothing to report.')
@@ -397,7 +397,7 @@ def check(engine: Engine, name: str, key: Mapping[str, Any], occasion: Occasion)
 
 def known(engine: Engine, name: str) -> Declaration:
     """Return what is known of an act's declaration: from ``agentx.toml``, else as the latest one was made."""
-    found: tuple[str, Done] | None = engine.acts.read(engine.log.state, lambda acts: acts.latest(name))
+    found: tuple[str, ActRecord] | None = engine.acts.read(engine.log.state, lambda acts: acts.latest(name))
     before = declared_before(engine.acts.key(found[1].key), found[0]) if found and found[1].id else None
     return declared_in(engine, name) or before or Declaration()
 
@@ -484,7 +484,7 @@ def say_done(
         return settled
 
 
-_Open = Sequence[tuple[PendingCall, Act]]
+_Open = Sequence[tuple[PendingCall, KeyedAct]]
 """Acts without a result, each with its call."""
 
 
@@ -535,7 +535,7 @@ def _settle(engine: Engine, name: str, hits: _Open, *, done: bool, reason: str) 
     return Said(event=events[0], act=acts, settled=next(iter(calls)))
 
 
-def _fitting(engine: Engine, name: str, entry: Sequence[Mapping[str, Any]]) -> list[Done]:
+def _fitting(engine: Engine, name: str, entry: Sequence[Mapping[str, Any]]) -> list[ActRecord]:
     """Return the acts on record that an entry fits: one for each way to read it.
 
     Raises:
@@ -556,7 +556,7 @@ def _fitting(engine: Engine, name: str, entry: Sequence[Mapping[str, Any]]) -> l
     return found
 
 
-def _take_back(engine: Engine, name: str, found: Sequence[Sequence[Done]], reason: str) -> Said:
+def _take_back(engine: Engine, name: str, found: Sequence[Sequence[ActRecord]], reason: str) -> Said:
     acts = list({one.seq: one for some in found for one in some}.values())
     drafts = [
         Draft(

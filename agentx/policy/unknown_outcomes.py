@@ -8,7 +8,7 @@ from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
 from agentx.storage.events.act_events import ActDone, ActRetracted
 from agentx.storage.events.types import Draft, Event, ToolCallExecuted, ToolCallRequested
-from agentx.synthesis.directing.acts import Act
+from agentx.synthesis.directing.acts import KeyedAct
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
 
@@ -38,7 +38,7 @@ def settle(engine: Engine, call_id: str, *, succeeded: bool, reason: str = "") -
 
 
 def settle_acts(
-    engine: Engine, call: PendingCall, acts: Sequence[Act], *, succeeded: bool, reason: str = ""
+    engine: Engine, call: PendingCall, acts: Sequence[KeyedAct], *, succeeded: bool, reason: str = ""
 ) -> Event:
     """Record the outcome of some acts of a call that the user checked; its other acts stay unknown.
 
@@ -90,7 +90,7 @@ def _take_back(engine: Engine, call: PendingCall, reason: str) -> None:
         engine.write_path.record(drafts)
 
 
-def _taken_back(engine: Engine, call: PendingCall, acts: Sequence[Act], reason: str) -> list[Draft]:
+def _taken_back(engine: Engine, call: PendingCall, acts: Sequence[KeyedAct], reason: str) -> list[Draft]:
     """Return events that take back the acts of a call on record although its result is not: a torn write."""
     found = [engine.acts.find(act.id)[0] for act in acts]
     return [

@@ -6,13 +6,16 @@ without end, leaves a child that holds the pipe, or detaches into a new session.
 """
 
 import codecs
+import functools
 import os
+import resource
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,10 @@ DRAIN_S = 0.5
 """How long the pipe may stay open after the program itself has exited."""
 KILL_WAIT_S = 5.0
 POLL_S = 0.05
+RLIMIT_LOCKS = 10
+"""Number of a limit that Linux keeps and no longer applies; see getrlimit(2)."""
+
+_MARK = 1 << 40
 COOKIE = RUN
 """The environment variable that identifies processes that left the group (Linux)."""
 
@@ -136,6 +143,7 @@ def run_process(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        preexec_fn=marked(),  # noqa: PLW1509 - one system call; takes no lock
     )
     kept = HeadAndTail(max_output_bytes)
     assert process.stdout is not None
@@ -163,6 +171,24 @@ def run_process(
         truncated=kept.left_out_bytes > 0,
         leftovers=not timed_out and (leftovers or strays),
     )
+
+
+def marked() -> Callable[[], None] | None:
+    """Return what marks a process, before it runs a program, as started by an agent's run.
+
+    The mark is a lower limit of file locks, which Linux does not apply. All that the program starts inherits
+    it; clearing the environment or leaving the session does not remove it. The server reads it.
+    """
+    if sys.platform != "linux":
+        return None
+    hard = resource.getrlimit(RLIMIT_LOCKS)[1]
+    lower = _MARK if hard == resource.RLIM_INFINITY else max(0, hard - 1)
+    return functools.partial(resource.setrlimit, RLIMIT_LOCKS, (lower, lower))
+
+
+def is_marked() -> bool:
+    """Return whether this process has the mark of :func:`marked`."""
+    return sys.platform == "linux" and resource.getrlimit(RLIMIT_LOCKS)[1] == _MARK
 
 
 def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:

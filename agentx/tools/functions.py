@@ -15,7 +15,7 @@ from agentx.policy.done_once import acts_of, refuse_repeat, standing
 from agentx.policy.workspace_gates import Gates, Look
 from agentx.storage.errors import AgentXError
 from agentx.storage.secrets.redaction import clean_value
-from agentx.synthesis.directing.acts import Act, Declaration, Occasion, identity
+from agentx.synthesis.directing.acts import Declaration, KeyedAct, Occasion, identity
 from agentx.synthesis.learning.auditing import unsettled
 from agentx.synthesis.state.state import PendingCall
 from agentx.tools.acts import declaration
@@ -237,7 +237,7 @@ class FunctionTools(ToolSet):
         )
         return next(same, "")
 
-    def _cut_off(self, name: str, whole: str, acts: Sequence[Act]) -> PendingCall | None:
+    def _cut_off(self, name: str, whole: str, acts: Sequence[KeyedAct]) -> PendingCall | None:
         """Find an unfinished call that another process began and that may be made again as the same call.
 
         It is the same act or, without a declaration, has the same arguments. A declared function is called

@@ -36,7 +36,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.secrets.redaction import clean, clean_value
-from agentx.synthesis.directing.acts import Act
+from agentx.synthesis.directing.acts import KeyedAct
 from agentx.synthesis.enforcement.evaluate import MAX_CORRECTIONS, Evaluation, Violation, why_asked
 from agentx.synthesis.memory.items import checks_of
 from agentx.synthesis.model.port import ToolSchema
@@ -166,7 +166,7 @@ class Job(msgspec.Struct):
     noted: str = ""
     kept: tuple[str, ...] = ()
     broke: tuple[str, ...] = ()
-    acts: tuple[Act, ...] = ()
+    acts: tuple[KeyedAct, ...] = ()
     repeats: int = 0
     left_out: str = ""
 
@@ -185,8 +185,11 @@ class Job(msgspec.Struct):
                 user may have ended.
             SecretRefused: It would put a secret into a file, and the settings deny that without asking.
         """
+        with self.tools.engine.write_path.exclusive():  # once for all that follows
+            return self._write(self.corrected(contents), output)
+
+    def _write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         tools = self.tools
-        contents = self.corrected(contents)
 
         def check() -> list[Draft]:
             evaluation = tools.engine.evaluate_write(contents, actor=tools.actor)

@@ -405,7 +405,7 @@ def lesson(question: str, answer: str, said: str) -> Extracted | None:
     return Extracted("L1", "Asked “{}”, do not answer “{}”: the user said “{}”".format(*shown))
 
 
-class Lesson(msgspec.Struct, frozen=True):
+class FeedbackLesson(msgspec.Struct, frozen=True):
     """What negative feedback taught.
 
     Attributes:
@@ -427,7 +427,7 @@ class Lesson(msgspec.Struct, frozen=True):
         return self.said if content_words(rest) and not reward(rest) else ""
 
 
-def lesson_of(text: str) -> Lesson | None:
+def lesson_of(text: str) -> FeedbackLesson | None:
     """Return the lesson that a procedure holds; ``None`` for another procedure.
 
     >>> lesson_of(lesson("Where is Anna?", "In Oslo.", "No, in Rome.").text).instead
@@ -436,7 +436,7 @@ def lesson_of(text: str) -> Lesson | None:
     ''
     """
     found = _LESSON.match(text)
-    return Lesson(found[1], found[2], found[3]) if found else None
+    return FeedbackLesson(found[1], found[2], found[3]) if found else None
 
 
 def bounded(read: Recognition, before: Mapping[str, float]) -> tuple[Recognition, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -252,17 +253,18 @@ _IDIOM = compiled(r"\bnot (?:a|one|even a|a single) $")
 def _characters(words: str) -> Iterator[tuple[int, int, str]]:
     """Yield the position of each Unicode name of a mark in words, and the mark."""
     parts = list(_NAMED.finditer(words))
+    names = tuple(one.group() for one in parts)
     for length in range(_MOST_LONG, 0, -1):
         for index in range(len(parts) - length + 1):
-            some = parts[index : index + length]
-            if character := _character([one.group() for one in some]):
-                yield some[0].start(), some[-1].end(), character
+            if character := _character(names[index : index + length]):
+                yield parts[index].start(), parts[index + length - 1].end(), character
 
 
-def _character(names: list[str]) -> str:
+@lru_cache(maxsize=4_096)
+def _character(names: tuple[str, ...]) -> str:
     """Return the mark that words name, in the singular or plural; empty if they name none.
 
-    >>> _character(["question", "marks"]), _character(["Semicolons"]), _character(["house"])
+    >>> _character(("question", "marks")), _character(("Semicolons",)), _character(("house",))
     ('?', ';', '')
     """
     if [one.lower() for one in names] == ["full", "stop"]:  # an idiom

@@ -149,7 +149,7 @@ def _at(tool: str, path: str, arguments: Mapping[str, Any]) -> Any:
     return value
 
 
-class Act(msgspec.Struct, frozen=True, omit_defaults=True):
+class KeyedAct(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a call does, such that another call with the same identity does the same again.
 
     Attributes:
@@ -325,7 +325,7 @@ def data_of(acts: Iterable[Listed]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-class Done(msgspec.Struct, frozen=True, omit_defaults=True):
+class ActRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An act that was done, as the fold keeps it.
 
     Attributes:
@@ -351,7 +351,7 @@ class DoneActs(msgspec.Struct):
         runs: The schedules of runs that have not ended.
     """
 
-    names: dict[str, dict[str, list[Done]]] = msgspec.field(default_factory=dict)
+    names: dict[str, dict[str, list[ActRecord]]] = msgspec.field(default_factory=dict)
     open: dict[str, Body] = msgspec.field(default_factory=dict)
     runs: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -359,7 +359,7 @@ class DoneActs(msgspec.Struct):
         """Fold an event in."""
         match event.data:
             case ActDone() as act:
-                done = Done(event.seq, event.at, event.run, act.key, event.key)
+                done = ActRecord(event.seq, event.at, event.run, act.key, event.key)
                 self._add(act.name, act.window, done)
             case ActRetracted(name=name, done=seq):
                 for acts in self.names.get(name, {}).values():
@@ -373,9 +373,11 @@ class DoneActs(msgspec.Struct):
             case ToolCallExecuted() as call if (whole := self.open.pop(call.call_id, None)) is not None:
                 if call.status == "SUCCEEDED":
                     schedule = self.runs.get(event.run, "")
-                    self._add(call.tool, "", Done(event.seq, event.at, event.run, whole, schedule=schedule))
+                    self._add(
+                        call.tool, "", ActRecord(event.seq, event.at, event.run, whole, schedule=schedule)
+                    )
 
-    def _add(self, name: str, window: str, done: Done) -> None:
+    def _add(self, name: str, window: str, done: ActRecord) -> None:
         windows = self.names.setdefault(name, {})
         acts = windows.pop(window, [])
         windows[window] = acts  # the latest window comes last
@@ -385,13 +387,13 @@ class DoneActs(msgspec.Struct):
         for old in limited[:-KEPT_WINDOWS]:
             del windows[old]
 
-    def within(self, name: str, windows: Iterable[str]) -> Iterator[Done]:
+    def within(self, name: str, windows: Iterable[str]) -> Iterator[ActRecord]:
         """Yield the acts of a name in some windows, latest first."""
         known = self.names.get(name, {})
         found = [one for window in windows for one in known.get(window, ())]
         return iter(sorted(found, key=lambda one: -one.seq))
 
-    def latest(self, name: str) -> tuple[str, Done] | None:
+    def latest(self, name: str) -> tuple[str, ActRecord] | None:
         """Return the latest act of a name with its window: it shows how its key looks."""
         windows = self.names.get(name, {})
         return next(((window, acts[-1]) for window, acts in reversed(windows.items()) if acts), None)

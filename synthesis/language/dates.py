@@ -65,8 +65,8 @@ _RELATIVE = ("since", "weekday", "ago", "count", "unit")
 """Groups of the forms that mean a day only together with the day on which they were said."""
 
 _PAST = re.compile(
-    r"\b(?:\w+ed|was|were|had|did|went|got|took|made|saw|met|came|said|told|found|left|bought|gave|ran|won|lost"
-    r"|felt|began|spent|built|broke|wrote|ate|drove|flew|sent|taught|became|rang|fell|sold|paid|put|cut)\b",
+    r"\b(?:\w+ed|was|were|had|did|went|got|took|made|saw|met|came|said|told|found|left|bought|gave|ran|won"
+    r"|lost|felt|began|spent|built|broke|wrote|ate|drove|flew|sent|taught|became|rang|fell|sold|paid|put|cut)\b",
     re.IGNORECASE,
 )
 _SINCE_THEN = re.compile(r"\b(?:time|have|has)\b[^.!?\n]*$", re.IGNORECASE)

@@ -45,8 +45,8 @@ _FEWEST_DIGITS = 7
 _DATE = re.compile(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)\b|\b\d{4}-\d\d-\d\d\b"
-    r"|\b(?:in|since|by|until|till|from|of|last|next|this|early|late|mid|to|for|through|before|after|during|around"
-    rf"|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b(?! \d)"
+    r"|\b(?:in|since|by|until|till|from|of|last|next|this|early|late|mid|to|for|through|before|after"
+    rf"|during|around|and|at|over)[ -](?:the )?(?:{_MONTH}|{_SEASON})\b(?! \d)"
     rf"|\b(?:{_DAY}|yesterday|today|tonight|tomorrow|(?:mid)?weekend|christmas|easter)\b"
     rf"|\b(?:this|last|next) (?:morning|afternoon|evening|week|month|year|night|{_SEASON})\b"
     r"|\b(?:19|20)\d\d\b"

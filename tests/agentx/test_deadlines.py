@@ -78,14 +78,14 @@ def test_a_part_of_the_history_is_searched_where_there_is_no_time_for_all(ws, mo
 
 
 def test_it_bounds_the_wait_for_the_lock(ws):
-    """The state is that of what this process has read."""
+    """The log has changed; the state is that of what this process has read."""
     ws.say(RULE)
     code = (
         "import fcntl, os, sys; f = os.open(sys.argv[1], os.O_RDONLY); fcntl.flock(f, fcntl.LOCK_EX); "
-        "print('held', flush=True); sys.stdin.read()"
+        "os.utime(sys.argv[2]); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(ws.root / ".git/agentx.lock")],
+        [sys.executable, "-c", code, str(ws.root / ".git/agentx.lock"), str(ws.root / "history.jsonl")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as other:

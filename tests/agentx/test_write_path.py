@@ -577,3 +577,41 @@ def test_a_write_costs_the_same_syncs_and_objects_however_many_files_and_events_
     assert many[:2] == few[:2]
     live_log, folders = 64 * 1024, 3 * 40 * 20
     assert many[2] < few[2] + live_log + folders
+
+
+def test_a_reader_waits_for_no_writer(ws, elsewhere):
+    inside, done = threading.Event(), threading.Event()
+
+    def hold():
+        with ws.engine.write_path.exclusive():
+            ws.record(Draft(data=UserMessageSent(body=Body("one")), actor="user"))
+            inside.set()
+            done.wait(30)
+
+    writer = threading.Thread(target=hold)
+    writer.start()
+    inside.wait(30)
+    seen = []
+    reader = threading.Thread(target=lambda: seen.append(ws.state.seq))
+    reader.start()
+    reader.join(30)
+    done.set()
+    writer.join()
+    assert seen == [ws.state.seq]
+
+
+def test_a_reader_takes_the_lock_only_after_others_wrote(ws, elsewhere):
+    ws.say("one")
+    taken, lock = [], ws.engine.write_path.lock
+    real = lock.hold
+    lock.hold = lambda: taken.append(1) or real()
+    ws._keeper.stop()
+    ws.flush()
+    before = len(taken)
+    assert [ws.state.seq for _ in range(3)] == [ws.state.seq] * 3
+    assert len(taken) == before
+    elsewhere(ws, "ws.say('two')")
+    seq = ws.state.seq
+    assert len(taken) > before
+    assert next(ws.events(seq - 1)).seq == seq
+    assert not list(ws.events(seq))

@@ -8,13 +8,46 @@ import sys
 import pytest
 
 from agentx import Workspace
-from agentx.cli.commands import Entry
+from agentx.cli import app
 
 HEAVY = ("pydantic", "pygit2", "lancedb", "litellm", "numpy", "agentx.workspace")
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e[bold red]loud[/]"
 
 
-@pytest.mark.parametrize("words", [["--help"], [], ["--version"]])
+_MODULES = """
+import sys
+before = set(sys.modules)
+from agentx.cli.main import main
+sys.argv[:] = ["agentx", *sys.argv[1:]]
+status = main()
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+@pytest.fixture
+def modules(environment):
+    """The modules that a command line imports, as the program starts."""
+
+    def modules(*words, **options):
+        done = subprocess.run(
+            [sys.executable, "-c", _MODULES, *map(str, words)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            **options,
+        )
+        return done.stderr.splitlines()[-1].split()
+
+    return modules
+
+
+def test_the_version_needs_no_library_at_all(modules):
+    assert modules("--version") == ["agentx", "agentx.cli", "agentx.cli.main", "gc"]
+
+
+@pytest.mark.parametrize("words", [["--help"], []])
 def test_the_frame_loads_nothing_heavy(words, environment, tmp_path):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "agentx", *words],
@@ -111,7 +144,10 @@ def faulty(monkeypatch):
     def fails():
         raise ZeroDivisionError("so it goes")
 
-    monkeypatch.setattr(Entry, "load", lambda _: fails)
+    monkeypatch.setattr("agentx.cli.app.load", lambda _: fails)
+    app._parser.cache_clear()
+    yield
+    app._parser.cache_clear()
 
 
 def test_a_fault_of_ours_is_one_sentence(call, faulty):
@@ -196,3 +232,50 @@ def test_no_column_is_left_without_room_in_a_narrow_terminal(call, root, monkeyp
     shown = call("schedule", "-C", root).out
     assert "…" not in shown
     assert {"mail-me-the-news", "task", "Mail", "news"} <= set(shown.split())
+
+
+def test_the_log_reads_as_far_back_as_it_must(call, root):
+    with Workspace.open(root) as ws, ws.bulk():
+        for number in range(200):
+            ws.tools.write_file("count.txt", f"{number}\n")
+    latest = call("log", "-n", "2", "--json", "-C", root).lines
+    assert [event["seq"] for event in latest] == [latest[-1]["seq"] - 1, latest[-1]["seq"]]
+    created = call("log", "-n", "1", "--type", "WorkspaceCreated", "--json", "-C", root).lines
+    assert [event["seq"] for event in created] == [1]
+    said = call("log", "-n", "99", "--type", "UserMessageSent", "--json", "-C", root).lines
+    assert [event["seq"] for event in said] == [3, 5]
+
+
+def test_patterns_of_the_engine_are_compiled_when_they_are_used():
+    code = (
+        "from agentx.cli.deferred_patterns import deferred_patterns\n"
+        "import re\n"
+        "compiled = re.compile\n"
+        "with deferred_patterns():\n"
+        "    from agentx.synthesis.language import dates\n"
+        "    import html.parser\n"
+        "assert re.compile is compiled\n"
+        "patterns = [value for value in vars(dates).values() if type(value).__name__ == '_Deferred']\n"
+        "assert patterns and isinstance(html.parser.tagfind_tolerant, re.Pattern)\n"
+        "before = vars(patterns[0]).copy()\n"
+        "assert patterns[0].search('') is None or True\n"
+        "assert 'search' not in before and patterns[0].pattern == before['_source'][0]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+_LOOKED_FOR = """
+import sys
+from agentx.cli.main import main
+looked = []
+sys.addaudithook(lambda event, args: looked.append(args[0]) if event == "open" and "entry_points" in str(args[0]) else None)
+sys.argv[:] = ["agentx", "-C", sys.argv[1], "config"]
+status = main()
+assert "pydantic" in sys.modules and not looked, looked
+"""
+
+
+def test_plugins_of_pydantic_are_not_looked_for(environment, root):
+    subprocess.run(
+        [sys.executable, "-c", _LOOKED_FOR, str(root)], env=environment, check=True, capture_output=True
+    )

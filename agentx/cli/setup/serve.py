@@ -1,0 +1,104 @@
+"""``agentx serve``: the server that keeps workspaces open, its status, and its end."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from agentx.cli.terminal import Terminal, counted, facts, table
+from agentx.client.client import Client, ServerUnavailable
+from agentx.server.server import serve as serve_until_stopped
+from agentx.storage.errors import UsageError
+from agentx.storage.text import one_line
+
+_WAIT_S = 30.0
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def serve(
+    terminal: Terminal,
+    *,
+    status: Annotated[bool, typer.Option("--status", help="Show what the server does.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the server after its requests.")] = False,
+    detached: Annotated[bool, typer.Option("--detached", hidden=True)] = False,
+) -> None:
+    """Keep workspaces open and answer commands quickly, until Ctrl-C.
+
+    A command that profits from it starts the server by itself, in the background.
+    """
+    if status and stop:
+        raise UsageError("Give one of --status and --stop.")
+    if status or stop:
+        _ask(terminal, stop=stop)
+        return
+    serve_until_stopped(terminal.settings, wait_s=_WAIT_S if detached else 0.0)
+
+
+def _ask(terminal: Terminal, *, stop: bool) -> None:
+    environ = {name: value for name, value in terminal.settings.environ.items() if name != "AGENTX_NO_SERVER"}
+    try:
+        with Client.connect(environ, start=False) as client:
+            found: dict[str, Any] = client.call("server.stop" if stop else "server.status")
+    except ServerUnavailable:
+        terminal.result(
+            {"running": False}, "No server runs. The next command that profits from one starts it."
+        )
+        return
+    if stop:
+        terminal.result({"stopped": True}, "The server finishes its requests and exits.")
+        return
+    kept = found["workspaces"]
+    rows = [_row(one) for one in reversed(kept)]
+    parts = [table("workspace", "events>", "requests>", "waiting>", "used>", "directory", rows=rows)] * bool(
+        rows
+    )
+    terminal.result({"running": True, **found}, facts(_about(found)), *[""] * bool(rows), *parts)
+
+
+def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
+    yield "server", Text.assemble((f"process {found['pid']}", "bold"), f"  agentx {found['version']}")
+    yield "up", f"{_span(found['uptime_s'])}; exits after {_span(found['idle_exit_s'])} without use"
+    used, most = found["rss_bytes"] / 1e6, found["most_rss_bytes"] / 1e6
+    yield "memory", Text.assemble(_bar(used / most), f"  {used:,.0f} of {most:,.0f} MB")
+    kept, room = len(found["workspaces"]), found["most_workspaces"]
+    yield "workspaces", Text.assemble(_bar(kept / max(room, 1)), f"  {kept} of {room} open")
+    yield (
+        "served",
+        f"{counted(found['requests'], 'request')}, {counted(found['connections'], 'connection')} now",
+    )
+    if found["http_port"]:
+        yield "HTTP", f"http://127.0.0.1:{found['http_port']}/rpc, token in http.json"
+    if found["followers"]:
+        yield "followed", f"by {counted(found['followers'], 'client')}"
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    waiting = str(one["writes_waiting"] or "")
+    used = "now" if one["requests"] else f"{_span(one['idle_s'])} ago"
+    return (
+        one_line(one["title"]),
+        f"{one['events']:,}",
+        str(one["requests"] or ""),
+        waiting,
+        used,
+        one["root"],
+    )
+
+
+def _bar(share: float, columns: int = 20) -> Text:
+    filled = min(columns, round(share * columns))
+    colour = "red" if share > 0.9 else "green"  # noqa: PLR2004 - nearly full
+    return Text.assemble(("━" * filled, colour), ("─" * (columns - filled), "dim"))
+
+
+def _span(seconds: float) -> str:
+    """Return a time span in its largest unit.
+
+    >>> _span(5), _span(900), _span(7_300)
+    ('5 s', '15 min', '2 h')
+    """
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

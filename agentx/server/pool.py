@@ -1,0 +1,212 @@
+"""The workspaces that the server keeps open, and the thread of each that makes its changes."""
+
+import ctypes
+import gc
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from agentx.config import FILE as CONFIG
+from agentx.server.mounts import require_local
+from agentx.settings import Settings
+from agentx.workspace import Workspace
+
+_LOG = logging.getLogger("agentx.server.pool")
+
+T = TypeVar("T")
+Key = tuple[Path, tuple[Any, ...]]
+"""What tells two open workspaces apart: the directory, and the settings that decide what one does."""
+
+
+class OpenWorkspace:
+    """A workspace of the pool, with the thread that makes its changes.
+
+    Attributes:
+        workspace: The workspace.
+        users: Number of requests that use it now.
+        used: ``time.monotonic()`` of the latest use.
+        waiting: Number of changes that wait for the thread, or are made.
+    """
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.workspace = Workspace.open(root, settings=settings)
+        self.users = 0
+        self.used = time.monotonic()
+        self.waiting = 0
+        self._seen = _surroundings(root, settings)
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="agentx-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it must be opened again: another directory, other settings of its own, or other trust."""
+        return _surroundings(self.workspace.root, self.workspace.settings) != self._seen
+
+    def write(self, job: Callable[[], T]) -> T:
+        """Run a job in the thread that makes all changes, after those that came before; return its result."""
+        if threading.current_thread() is self._thread:
+            return job()
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(job())
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+                done.set_exception(error)
+
+        self.waiting += 1
+        self._jobs.put(run)
+        try:
+            return done.result()
+        finally:
+            self.waiting -= 1
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def close(self) -> None:
+        """Finish the jobs that wait, and close the workspace."""
+        self._jobs.put(None)
+        self._thread.join()
+        try:
+            self.workspace.close()
+        except Exception as error:  # noqa: BLE001 - its directory may be gone; everything recorded is durable
+            _LOG.warning("%s could not be closed: %s", self.workspace.root, error)
+
+
+class Pool:
+    """The most recently used workspaces, open.
+
+    Args:
+        most: Maximum number of workspaces that stay open while nobody uses them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: OrderedDict[Key, OpenWorkspace] = OrderedDict()
+        self._leaving: list[OpenWorkspace] = []
+        self._lock = threading.Lock()
+        self._opening: dict[Key, threading.Lock] = {}
+
+    @contextmanager
+    def using(self, root: Path, settings: Settings) -> Iterator[OpenWorkspace]:
+        """Open a workspace, or take it if it is open; it stays open while the body of the ``with`` runs.
+
+        Raises:
+            RemoteMount: It is on another machine's file system.
+            NotAWorkspace: The directory is not a workspace.
+        """
+        found = self._take(root, settings)
+        try:
+            yield found
+        finally:
+            with self._lock:
+                found.users -= 1
+                found.used = time.monotonic()
+            self.shrink(self._most)
+
+    def _take(self, root: Path, settings: Settings) -> OpenWorkspace:
+        key = root, _essence(settings)
+        with self._lock:
+            turn = self._opening.setdefault(key, threading.Lock())
+        with turn:
+            with self._lock:
+                found = self._open.get(key)
+                if found is not None and not found.is_outdated:
+                    self._open.move_to_end(key)
+                    found.users += 1
+                    return found
+                if found is not None:
+                    self._leaving.append(self._open.pop(key))
+            require_local(root)
+            made = OpenWorkspace(root, settings)
+            with self._lock:
+                made.users = 1
+                self._open[key] = made
+            return made
+
+    def shrink(self, most: int) -> int:
+        """Close the least recently used workspaces that nobody uses until ``most`` are open.
+
+        Returns:
+            How many were closed.
+        """
+        gone: list[OpenWorkspace] = []
+        with self._lock:
+            for one in [one for one in self._leaving if not one.users]:
+                self._leaving.remove(one)
+                gone.append(one)
+            for key in [key for key, one in self._open.items() if not one.users]:
+                if len(self._open) <= most:
+                    break
+                gone.append(self._open.pop(key))
+                self._opening.pop(key, None)
+        for one in gone:
+            one.close()
+        if gone:
+            _give_back_memory()
+        return len(gone)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return the open workspaces, the most recently used last."""
+        now = time.monotonic()
+        with self._lock:
+            return [
+                {
+                    "root": str(key[0]),
+                    "title": one.workspace.engine.log.state.title,
+                    "events": one.workspace.engine.log.state.seq,
+                    "requests": one.users,
+                    "writes_waiting": one.waiting,
+                    "idle_s": round(now - one.used, 1),
+                }
+                for key, one in self._open.items()
+            ]
+
+    def close(self) -> None:
+        """Close all workspaces."""
+        self.shrink(0)
+
+
+def _essence(settings: Settings) -> tuple[Any, ...]:
+    """Return the settings that an open workspace depends on; the other variables differ between terminals."""
+    return (
+        *(settings.model, settings.api_base, settings.api_key, settings.cache_dir, settings.state_dir),
+        *(settings.user, settings.trust_record, settings.trusted_keys),
+    )
+
+
+def _surroundings(root: Path, settings: Settings) -> tuple[Any, ...]:
+    """Return what changes with everything that is read only when a workspace is opened."""
+    found: list[tuple[int, ...]] = []
+    for path in (root, root / ".git"):
+        with suppress(OSError):
+            info = os.stat(path)
+            found.append((info.st_dev, info.st_ino))
+    trust, record = settings.state_dir / "trust", Path(settings.trust_record)
+    for path in (root / CONFIG, trust, record, settings.cache_dir):
+        with suppress(OSError):
+            info = os.stat(path)
+            found.append((info.st_ino, info.st_size, info.st_mtime_ns))
+        found.append(())
+    return tuple(found)
+
+
+def _give_back_memory() -> None:
+    """Return freed memory to the system, as far as it is in one piece."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,0 +1,284 @@
+"""The server process: its lock, its socket, and when it ends."""
+
+import asyncio
+import fcntl
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from agentx import __version__
+from agentx.client import place
+from agentx.client.identity import identity
+from agentx.quality.process import is_marked
+from agentx.server.calls import Call
+from agentx.server.code import LoadedCode
+from agentx.server.connection import Connection
+from agentx.server.errors import BUSY, Refused
+from agentx.server.http import listen_http
+from agentx.server.methods import FOLLOWERS
+from agentx.server.peers import Peer
+from agentx.server.pool import Pool
+from agentx.settings import Settings
+from agentx.storage.errors import AgentXError
+
+_LOOK_S = 1.0
+_PAUSE_S = 0.02
+_BACKLOG = 512
+_MOST_FILES = 8_192
+
+MOST_CONNECTIONS = 2_000
+"""Maximum number of connections; each takes a descriptor."""
+
+MOST_FROM_RUNS = 64
+"""Maximum number of connections from inside agents' runs, and of those over HTTP."""
+
+_THREADS = 16
+
+
+class AlreadyServing(AgentXError):
+    """Another server of this user runs."""
+
+
+class ServedFromRun(AgentXError):
+    """An agent's run started this process, so it does not serve the user."""
+
+
+class Server:
+    """Answers the requests of one user.
+
+    Args:
+        settings: The settings from the environment.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.pool = Pool(settings.server_workspaces)
+        self.workers = ThreadPoolExecutor(_THREADS, "agentx-worker")
+        self.leaving = False
+        self._settings = settings
+        self._code = LoadedCode()
+        self._connections: set[Connection] = set()
+        self._started = self._used = time.monotonic()
+        self._requests = 0
+        self._http = 0
+        self._done: asyncio.Event
+
+    # --- what a connection needs ------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        """Register a connection.
+
+        Raises:
+            Refused: There are too many, or another user is at its other end.
+        """
+        self._used = time.monotonic()
+        peer = connection.peer
+        if peer.uid != os.getuid():
+            raise Refused(BUSY, "This is the server of another user.")
+        kind = peer.inside_run, not peer.pid
+        alike = sum((one.peer.inside_run, not one.peer.pid) == kind for one in self._connections)
+        if alike >= (MOST_FROM_RUNS if any(kind) else MOST_CONNECTIONS):
+            raise Refused(BUSY, "The server has too many connections.")
+        self._connections.add(connection)
+
+    def others(self) -> Collection[Connection]:
+        """Return all connections."""
+        return self._connections
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._used = time.monotonic()
+        self._connections.discard(connection)
+
+    def call_for(self, peer: Peer) -> Call:
+        """Return a call for a client."""
+        self._used = time.monotonic()
+        self._requests += 1
+        return Call(peer, self.pool, self._settings)
+
+    def own(self, method: str, peer: Peer) -> Any:
+        """Answer a method of the server itself."""
+        del peer
+        match method:
+            case "hello":
+                return {"version": __version__, "identity": identity(), "pid": os.getpid()}
+            case "server.status":
+                return self.status()
+            case _:
+                self.leave()
+                return True
+
+    def stale(self) -> bool:
+        """Whether the code on disk is no longer the code that runs."""
+        return self._code.look()
+
+    def leave(self) -> None:
+        """Finish the requests in progress, and exit."""
+        self.leaving = True
+        FOLLOWERS.leave()
+        self._done.set()
+
+    def status(self) -> dict[str, Any]:
+        """Return what the server does, for `agentx serve --status`."""
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "identity": identity(),
+            "uptime_s": round(time.monotonic() - self._started, 1),
+            "requests": self._requests,
+            "connections": len(self._connections),
+            "followers": len(FOLLOWERS),
+            "http_port": self._http,
+            "rss_bytes": rss_bytes(),
+            "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
+            "most_workspaces": self._settings.server_workspaces,
+            "idle_exit_s": self._settings.server_idle_s,
+            "workspaces": self.pool.listed(),
+        }
+
+    # --- its life ---------------------------------------------------------------------------------
+
+    async def run(self, where: str) -> None:
+        """Serve until it is told to stop, or nobody has used it for long."""
+        loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.leave)
+        listener = listen(where)
+        own = _named(where)
+        listening = await loop.create_unix_server(
+            lambda: Connection(self, loop), sock=listener, backlog=_BACKLOG
+        )
+        ports = [listening]
+        if self._settings.server_http:
+            with suppress(OSError, OverflowError):  # the port is in use: the socket is what counts
+                ports.append(await listen_http(self, loop, where, int(self._settings.server_http)))
+                self._http = ports[1].sockets[0].getsockname()[1]
+        try:
+            while not self._done.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._done.wait(), _LOOK_S)
+                unused = time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
+                if unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
+                    self.leave()
+        finally:
+            self.leaving = True
+            if _named(where) == own:
+                os.unlink(f"{where}/{place.SOCKET}")
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{where}/{place.HTTP}")
+            for one in ports:
+                one.close()
+            await self._finished()
+            for connection in self._connections:
+                connection.transport.close()
+            self.workers.shutdown()
+            self.pool.close()
+
+    def _too_large(self) -> bool:
+        """Close workspaces while the server uses too much memory; return whether that did not help."""
+        most = self._settings.server_memory_mb * 1e6
+        while rss_bytes() > most and self.pool.shrink(len(self.pool) - 1):
+            pass
+        return rss_bytes() > most and not len(self.pool)
+
+    async def _finished(self) -> None:
+        """Wait until every request is answered."""
+        while self._busy:  # noqa: ASYNC110 - it is looked at rarely, and counted in one place
+            await asyncio.sleep(0.01)
+
+    @property
+    def _busy(self) -> int:
+        return sum(connection.busy for connection in self._connections)
+
+
+def _named(where: str) -> tuple[int, int] | None:
+    """Return what has the socket's name now; ``None`` if nothing has: somebody removed it."""
+    with suppress(OSError):
+        found = os.lstat(f"{where}/{place.SOCKET}")
+        return found.st_dev, found.st_ino
+    return None
+
+
+def listen(where: str) -> socket.socket:
+    """Return the listening socket, in place of one that a dead server left. The caller holds the lock."""
+    path = f"{where}/{place.SOCKET}"
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    os.chmod(path, 0o600)
+    return listener
+
+
+@contextmanager
+def alone(where: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the lock that only one server of a user holds, until the process ends.
+
+    Args:
+        where: The runtime directory.
+        wait_s: How long to wait for a server that finishes its last requests.
+
+    Raises:
+        AlreadyServing: Another server holds it.
+    """
+    lock = os.open(f"{where}/{place.LOCK}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        end = time.monotonic() + wait_s
+        while not _locked(lock):
+            if time.monotonic() >= end or answers(where):
+                raise AlreadyServing("A server of yours runs already; see `agentx serve --status`.")
+            time.sleep(_PAUSE_S)
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def answers(where: str) -> bool:
+    """Return whether a server accepts connections in a runtime directory."""
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(f"{where}/{place.SOCKET}") == 0
+
+
+def serve(settings: Settings, *, wait_s: float = 0.0) -> None:
+    """Serve in this process until stopped.
+
+    Args:
+        settings: The settings from the environment.
+        wait_s: How long to wait for another server that is about to exit.
+
+    Raises:
+        AlreadyServing: Another server runs.
+        PlaceRefused: The runtime directory is not private to this user.
+        ServedFromRun: An agent's run started this process.
+    """
+    if settings.inside_run or is_marked():
+        raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
+    where = place.runtime_dir(settings.environ)
+    place.make(where)
+    os.umask(0o077)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
+    with alone(where, wait_s):
+        asyncio.run(Server(settings).run(where))
+
+
+def rss_bytes() -> int:
+    """Return the resident memory of this process."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
