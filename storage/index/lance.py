@@ -14,7 +14,8 @@ again from the history. A part is synced before ``index.json`` names it.
 A directory contains ``index.json`` (format, table name, dimensions, small values, names of the parts),
 ``waiting-*.jsonl``, ``<table>.terms``, ``lance/``, and parts: files with the table's rows that are searched
 instead (:mod:`agentx.storage.index.part`). LanceDB is imported to write the table, and to search it where
-there are no parts; an index whose chunks are all still waiting, as in a small task, is searched without either.
+there are no parts; an index whose chunks are all still waiting, as in a small task, is searched without
+either.
 """
 
 import functools
