@@ -199,15 +199,19 @@ class Columns(msgspec.Struct):
                 at = _aligned(at + sizes[array])
         header = _encoder.encode(_Header(self.rows, self.dimensions, arrays, at))
         beside = folder / f"{name}.new"
-        with nofollow.open_file(beside, "w") as stream:
-            stream.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-            for array, pieces in self.pieces.items():
-                stream.seek(arrays[array][1])
-                for piece in pieces:
-                    stream.write(memoryview(piece).cast("B") if piece.nbytes else b"")
-            stream.truncate(at)
-            stream.flush()
-            os.fsync(stream.fileno())  # index.json must not name a part that a power cut emptied
+        try:
+            with nofollow.open_file(beside, "w") as stream:
+                stream.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+                for array, pieces in self.pieces.items():
+                    stream.seek(arrays[array][1])
+                    for piece in pieces:
+                        stream.write(memoryview(piece).cast("B") if piece.nbytes else b"")
+                stream.truncate(at)
+                stream.flush()
+                os.fsync(stream.fileno())  # index.json must not name a part that a power cut emptied
+        except BaseException:
+            nofollow.remove(beside, missing_ok=True)
+            raise
         beside.replace(folder / name)
         return name
 

@@ -86,9 +86,14 @@ class PartStore:
         """Write parts of all rows of a table and return their names."""
         names: tuple[str, ...] | None = ()
         rest = iter(rows)
-        while names is not None and (some := list(islice(rest, _TAKEN_ROWS))):
-            names = self.add(names, some, dimensions)
-            names = names and self.merge(names)
+        try:
+            while names is not None and (some := list(islice(rest, _TAKEN_ROWS))):
+                names = self.add(names, some, dimensions)
+                names = names and self.merge(names)
+                self.drop_others(names)
+        except BaseException:  # on a full disk nothing of it must stay
+            self.drop_others(())
+            raise
         self._distrusted = None
         return names
 

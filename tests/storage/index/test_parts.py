@@ -10,6 +10,7 @@ import pytest
 
 from agentx.storage.index import part_store, parts
 from agentx.storage.index.lance import LanceIndex
+from agentx.storage.index.manifest import IndexUnavailable
 from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.part import Part, from_rows
 from agentx.storage.index.parts import Parts
@@ -78,6 +79,7 @@ SEARCHED = """
 import sys, pathlib, json
 import numpy as np
 from agentx.storage.index.lance import LanceIndex
+from agentx.storage.index.manifest import IndexUnavailable
 from agentx.storage.index.port import Filter
 index = LanceIndex(pathlib.Path(sys.argv[1]))
 index.close_chunks(path="src/f9.py", seq=5_000)
@@ -222,3 +224,23 @@ def test_a_word_said_very_often_in_one_passage_is_counted(directory):
         each.put([Chunk(id="much", kind="message", text="filler " * 600), *chunks(0, 20, context="filler")])
     assert index.flush()
     assert index.search_text("filler w3", 9, ALL) == reference.search_text("filler w3", 9, ALL)
+
+
+def test_a_disk_that_is_full_keeps_nothing_of_a_part(both, directory, monkeypatch):
+    index, reference = both
+    for name in names(directory):
+        (directory / name).unlink()
+    agree(index, reference)
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(IndexUnavailable):
+        index.maintain()
+    assert names(directory) == {path.name for path in directory.glob("*.new")} == set()
+    agree(index, reference)
+    monkeypatch.undo()
+    index.maintain()
+    assert names(directory) == listed(directory)
+    agree(index, reference)
