@@ -151,6 +151,8 @@ def take_environment() -> Settings:
     """
     settings = read_settings()
     hold_keys(settings)
+    # Pydantic would look for plugins in the metadata of every installed package, and run them.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     return settings
 
 

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from agentx import __version__
 from agentx.cli.commands import COMMANDS, MOVED, TOP, Entry, below, find, front, line, spoken
+from agentx.cli.deferred_patterns import deferred_patterns
 from agentx.settings import ACTS
 from agentx.storage.errors import AgentXError, UsageError
 
@@ -167,7 +168,8 @@ def _register(app: typer.Typer, name: str, text: str, own: Sequence[str], title:
 def load(entry: Entry) -> Callable[..., None]:
     """Import a command's function, in the form that Typer calls: with a context that has the terminal."""
     module, name = entry.function.split(":")
-    function = getattr(import_module(f"agentx.cli.{module}"), name)
+    with deferred_patterns():
+        function = getattr(import_module(f"agentx.cli.{module}"), name)
 
     def command(ctx: typer.Context, **options: Any) -> None:
         function(ctx.obj, **options)

@@ -14,6 +14,7 @@ import typer
 
 from agentx.cli.app import execute
 from agentx.cli.commands import line
+from agentx.cli.forward import served
 from agentx.cli.terminal import NotServed, Terminal, hang_up
 from agentx.search.background_worker import WORKERS
 from agentx.settings import read_settings, take_environment
@@ -57,13 +58,15 @@ def run(arguments: Sequence[str] | None = None, *, key: str = "") -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     collects = gc.get_threshold()
     gc.set_threshold(_COLLECT_EACH, *collects[1:])
+    gc.enable()
     try:
         status = carry_out(words, terminal)
     finally:
         gc.set_threshold(*collects)
-    if arguments is None and any(one.name in WORKERS for one in threading.enumerate()):
-        # A thread left behind by a deadline may be inside a library. Waiting for it at exit would take
-        # seconds, or crash.
+    if arguments is None and (served(words) or any(one.name in WORKERS for one in threading.enumerate())):
+        # Nothing of a short command is left to be tidied up, and freeing each object took a quarter of its
+        # time. A thread left behind by a deadline may be inside a library: waiting for it would take seconds,
+        # or crash.
         sys.stderr.flush()
         os._exit(status)
     return status

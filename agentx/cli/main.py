@@ -4,6 +4,7 @@ Loads only the standard library, and little of that: a command that the server r
 libraries that only the server needs.
 """
 
+import gc
 import os
 import sys
 
@@ -34,6 +35,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
                 return int(thin.forward(words))
             except thin.Here as here:
                 key = here.key
+    gc.disable()  # nothing that is imported becomes garbage
     return int(__import__("agentx.cli.in_process", fromlist=["run"]).run(arguments, key=key))
 
 

@@ -291,9 +291,10 @@ class _Draft(WorkPage):
     def _show_recalled(self, hit: SearchHit, most: int) -> bool:
         """Show a memory or a passage, cut to a number of tokens, if there is room; return whether it was."""
         item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
-        # No token spans two words, so most passages that do not fit need not be counted; a cut one has nearly
-        # as many tokens as it may have.
-        if item is None and min(len(hit.text.split()), most // 2) > self.free:
+        # No token spans two words, so most of what does not fit need not be counted; a cut text has nearly as
+        # many tokens as it may have.
+        words = len((item.text if item else hit.text).split())
+        if min(words, most // 2) > self.free:
             self.omit(hit.id, hit.kind, hit.text, NO_ROOM)
             return False
         shown = remembered(hit, item, most) if item else passage(hit, most)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -51,6 +52,16 @@ EMBED_SHARE = 0.3
 
 READ_SHARE = 0.6
 """Share of the time until a deadline that is spent on reading new events into the index."""
+
+
+class _Standing(NamedTuple):
+    """The active demands, rejections and rules of a state, and what they were read from."""
+
+    state: State
+    concluded: int
+    serves: str | None
+    rules: tuple[MemoryItem, ...]
+    checked: tuple[MemoryItem, ...]
 
 
 class Engine:
@@ -107,7 +118,7 @@ class Engine:
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
-        self._demands: tuple[State, int, str | None, tuple[MemoryItem, ...]] = State(), -1, None, ()
+        self._rules = _Standing(State(), -1, None, (), ())
         self.serves: str | None = None
         """The schedule whose directed run is in progress in this process; ``None`` outside directed runs."""
 
@@ -225,25 +236,26 @@ class Engine:
 
     def demands(self) -> list[MemoryItem]:
         """Return the user's active demands and rejections; cached until memory changes."""
-        return [item for item in self._standing() if item.kind != "rule"]
+        return [item for item in self._standing().rules if item.kind != "rule"]
 
     def checked(self) -> list[MemoryItem]:
         """Return the active items with checks; cached until memory changes."""
-        return [item for item in self._standing() if checks_of(item)]
+        return list(self._standing().checked)
 
     @property
     def standing_rules(self) -> int:
         """The number of active demands, rejections and rules."""
-        return len(self._standing())
+        return len(self._standing().rules)
 
-    def _standing(self) -> tuple[MemoryItem, ...]:
+    def _standing(self) -> "_Standing":
         with self.write_path.exclusive():
             state = self.log.state
             concluded = state.counts.get("Concluded", 0)
-            if self._demands[0] is not state or self._demands[1:3] != (concluded, self.serves):
-                rules = self.applying(state).active("constraint", "rejection", "rule")
-                self._demands = state, concluded, self.serves, tuple(rules)
-            return self._demands[3]
+            if self._rules.state is not state or self._rules[1:3] != (concluded, self.serves):
+                rules = tuple(self.applying(state).active("constraint", "rejection", "rule"))
+                checked = tuple(item for item in rules if checks_of(item))
+                self._rules = _Standing(state, concluded, self.serves, rules, checked)
+            return self._rules
 
     def evaluate_write(self, contents: Mapping[str, Content | None], *, actor: str = "") -> Evaluation:
         """Evaluate the checks of the user's rules on a write.

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -14,6 +14,7 @@ from agentx.cli.terminal import Caller, NotServed, Terminal
 from agentx.core import layout
 from agentx.server.calls import Call, Emit
 from agentx.settings import RUN, Settings, read_settings
+from agentx.storage.errors import AgentXError
 from agentx.synthesis.embedding.choose import HOSTED_PREFIX
 from agentx.workspace import Workspace
 
@@ -90,7 +91,11 @@ def _taken(call: Call, folder: Path, settings: Settings) -> Iterator[Workspace]:
     Raises:
         NotServed: Its settings make the command depend on the client's own process.
     """
-    with call.pool.using(layout.find_root(folder), settings) as found:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(call.pool.using(layout.find_root(folder), settings))
+        except (AgentXError, OSError) as error:  # the client's own process tells it in its own words
+            raise NotServed(str(error)) from error
         ws = found.workspace
         notes = ws.engine.write_path.notes
         if ws.engine.write_path.read_only or ws.config.embeddings.model.startswith(HOSTED_PREFIX):

@@ -93,7 +93,6 @@ class FileLock:
         self._depth = 0
         self._fd = -1
         self._locked = False
-        self._passed_on = False
         self._skipped = -1
         self._turn_ends = 0.0
         self._excludes = False
@@ -107,11 +106,6 @@ class FileLock:
     def depth(self) -> int:
         """How many times the lock is held, nested; 0 if it is not held."""
         return self._depth
-
-    @property
-    def passed_on(self) -> bool:
-        """Whether the holder got the lock from another thread, without a release in between."""
-        return self._passed_on
 
     @property
     def wanted(self) -> bool:
@@ -150,7 +144,6 @@ class FileLock:
                 raise self._busy()
         else:
             self._gate.enter(self._patience(interrupts), self._let_go)
-        self._passed_on = self._locked
         if not self._locked:
             try:
                 self._fd = self._acquire(interrupts)

@@ -8,12 +8,14 @@ next one repeats it: every step is idempotent.
 LanceDB chooses candidates (by its BM25 index or its vector scan). They are scored here with the formula of
 the reference (:mod:`agentx.storage.index.bm25`), so a rank depends neither on the state of LanceDB's index
 nor on whether a row is still waiting. A file lock ensures that one process at a time writes the table.
-Nothing is synced to disk: after a power cut the index may be damaged, which is reported, and is filled again
-from the history.
+The table is not synced to disk: after a power cut it may be damaged, which is reported, and it is filled
+again from the history. A part is synced before ``index.json`` names it.
 
-A directory contains ``index.json`` (format, table name, dimensions, small values), ``waiting-*.jsonl``,
-``<table>.terms`` and ``lance/``. LanceDB is imported when the table is first needed: an index whose chunks
-are all still waiting, as in a small task, is searched without it.
+A directory contains ``index.json`` (format, table name, dimensions, small values, names of the parts),
+``waiting-*.jsonl``, ``<table>.terms``, ``lance/``, and parts: files with the table's rows that are searched
+instead (:mod:`agentx.storage.index.part`). LanceDB is imported to write the table, and to search it where
+there are no parts; an index whose chunks are all still waiting, as in a small task, is searched without
+either.
 """
 
 import functools

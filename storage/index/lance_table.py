@@ -87,7 +87,7 @@ class Database:
             table = self._tables.get(name)
             if table is None:
                 handle, asked = self._connect().open_table(name), _wait(self._asked.open_table(name))
-                table = Table(handle, asked, self._counts_of(name))
+                table = Table(handle, asked, self._counts_of(name), self._path / "lance" / f"{name}.lance")
                 self._tables = {name: table}
             return table
 
@@ -197,9 +197,11 @@ class Table:
         handle: The table, for writing.
         asked: The table, for searching: a query through the other handle looks up the schema seven times.
         counts: Term frequencies of its open rows.
+        path: Its directory.
     """
 
-    def __init__(self, handle: Any, asked: Any, counts: TermCounts) -> None:
+    def __init__(self, handle: Any, asked: Any, counts: TermCounts, path: Path) -> None:
+        self._path = path
         self._handle = handle
         self._asked = asked
         self.counts = counts
@@ -314,13 +316,21 @@ class Table:
         moment = datetime.now(UTC) - PRUNE_AFTER
         versions = self._handle.list_versions() if not over else []
         old = sum(version["timestamp"].astimezone(UTC) < moment for version in versions)
-        if over or old > MAX_VERSIONS * slack:
+        most_old = 0 if self._is_mostly_old() else MAX_VERSIONS * slack
+        if over or old > most_old:
             if parts and (fragments > most or parts > MAX_PARTS):
                 self._handle.drop_index(_VECTOR_INDEX)
             self._handle.optimize(cleanup_older_than=PRUNE_AFTER)
             version = self._handle.version
         if slack == 1:
             self._looked = version, now
+
+    def _is_mostly_old(self) -> bool:
+        """Return whether older versions take more than half as much of the disk as the present one."""
+        files = nofollow.listed(self._path / "data", suffix=".lance")
+        taken = sum(nofollow.status(file).st_size for file in files)
+        live: int = self._handle.stats()["total_bytes"]
+        return taken > 1.5 * live
 
     def index_vectors(self) -> None:
         """Build the vector index, unless it exists or there are few vectors."""

@@ -40,10 +40,6 @@ _decode_chunk = msgspec.msgpack.Decoder(Chunk)
 _decode_texts = msgspec.msgpack.Decoder(list[str])
 
 
-class PartDamaged(ValueError):
-    """A part cannot be read; the index can do without it."""
-
-
 class _Header(msgspec.Struct, frozen=True):
     rows: int
     dimensions: int
@@ -65,8 +61,8 @@ class Part:
         dimensions: Length of the vectors; 0 if no row has one.
 
     Raises:
-        OSError: The file is missing.
-        PartDamaged: It is not whole.
+        OSError: The file is missing or not whole.
+        ValueError: It is empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,14 +70,14 @@ class Part:
             self._mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         try:
             if self._mapped[: len(_MAGIC)] != _MAGIC:
-                raise PartDamaged(f"{path.name} is not a part")
+                raise OSError(f"{path.name} is not a part")
             start = len(_MAGIC) + 8
             length = int.from_bytes(self._mapped[len(_MAGIC) : start], "little")
             header = msgspec.msgpack.decode(self._mapped[start : start + length], type=_Header)
         except msgspec.DecodeError as error:
-            raise PartDamaged(f"the header of {path.name} cannot be read") from error
+            raise OSError(f"the header of {path.name} cannot be read") from error
         if header.size != len(self._mapped):
-            raise PartDamaged(f"{path.name} is {len(self._mapped)} bytes long and should be {header.size}")
+            raise OSError(f"{path.name} is {len(self._mapped)} bytes long and should be {header.size}")
         self._arrays = header.arrays
         self._read: dict[str, Any] = {}
         self._values: dict[str, list[str]] = {}
@@ -203,15 +199,19 @@ class Columns(msgspec.Struct):
                 at = _aligned(at + sizes[array])
         header = _encoder.encode(_Header(self.rows, self.dimensions, arrays, at))
         beside = folder / f"{name}.new"
-        with nofollow.open_file(beside, "w") as stream:
-            stream.write(_MAGIC + len(header).to_bytes(8, "little") + header)
-            for array, pieces in self.pieces.items():
-                stream.seek(arrays[array][1])
-                for piece in pieces:
-                    stream.write(memoryview(piece).cast("B") if piece.nbytes else b"")
-            stream.truncate(at)
-            stream.flush()
-            os.fsync(stream.fileno())  # index.json must not name a part that a power cut emptied
+        try:
+            with nofollow.open_file(beside, "w") as stream:
+                stream.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+                for array, pieces in self.pieces.items():
+                    stream.seek(arrays[array][1])
+                    for piece in pieces:
+                        stream.write(memoryview(piece).cast("B") if piece.nbytes else b"")
+                stream.truncate(at)
+                stream.flush()
+                os.fsync(stream.fileno())  # index.json must not name a part that a power cut emptied
+        except BaseException:
+            nofollow.remove(beside, missing_ok=True)
+            raise
         beside.replace(folder / name)
         return name
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from agentx.storage.files import nofollow
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory_index import IndexRow
-from agentx.storage.index.part import SUFFIX, Part, PartDamaged, from_rows, merged
+from agentx.storage.index.part import SUFFIX, Part, from_rows, merged
 from agentx.storage.index.parts import Parts
 
 MAX_PARTS = 32
@@ -40,7 +40,7 @@ class PartStore:
             return None
         try:
             self._open = {name: self._open.get(name) or Part(self._path / name) for name in names}
-        except (OSError, PartDamaged):
+        except (OSError, ValueError):
             self.distrust(names)
             return None
         self._together = Parts(list(self._open.values()), self._together)
@@ -69,7 +69,7 @@ class PartStore:
         """
         try:
             known = [self._open.get(name) or Part(self._path / name) for name in names]
-        except (FileNotFoundError, PartDamaged):
+        except (OSError, ValueError):
             return None
         later, first = 0, len(known)
         for place in range(len(known) - 1, -1, -1):
@@ -86,9 +86,14 @@ class PartStore:
         """Write parts of all rows of a table and return their names."""
         names: tuple[str, ...] | None = ()
         rest = iter(rows)
-        while names is not None and (some := list(islice(rest, _TAKEN_ROWS))):
-            names = self.add(names, some, dimensions)
-            names = names and self.merge(names)
+        try:
+            while names is not None and (some := list(islice(rest, _TAKEN_ROWS))):
+                names = self.add(names, some, dimensions)
+                names = names and self.merge(names)
+                self.drop_others(names)
+        except BaseException:  # on a full disk nothing of it must stay
+            self.drop_others(())
+            raise
         self._distrusted = None
         return names
 

@@ -253,11 +253,11 @@ _IDIOM = compiled(r"\bnot (?:a|one|even a|a single) $")
 def _characters(words: str) -> Iterator[tuple[int, int, str]]:
     """Yield the position of each Unicode name of a mark in words, and the mark."""
     parts = list(_NAMED.finditer(words))
+    names = tuple(one.group() for one in parts)
     for length in range(_MOST_LONG, 0, -1):
         for index in range(len(parts) - length + 1):
-            some = parts[index : index + length]
-            if character := _character(tuple(one.group() for one in some)):
-                yield some[0].start(), some[-1].end(), character
+            if character := _character(names[index : index + length]):
+                yield parts[index].start(), parts[index + length - 1].end(), character
 
 
 @lru_cache(maxsize=4_096)

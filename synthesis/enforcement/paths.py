@@ -38,10 +38,15 @@ def matches(globs: tuple[str, ...], path: str) -> bool:
     >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
     True
     """
+    return bool(globs) and _spec(globs).match_file(_plain(path))
+
+
+@lru_cache(maxsize=512)
+def _plain(path: str) -> str:
+    """Return the form of a path that globs are matched with; each write compares one path with every rule."""
     visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", path)).casefold().replace("\\", "/")
     names = [name if name in {".", ".."} else name.rstrip(". ").lstrip(" ") for name in visible.split("/")]
-    plain = posixpath.normpath("/".join(name for name in names if name)).lstrip("/")
-    return bool(globs) and _spec(globs).match_file(plain)
+    return posixpath.normpath("/".join(name for name in names if name)).lstrip("/")
 
 
 @lru_cache(maxsize=512)

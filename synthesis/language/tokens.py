@@ -135,6 +135,8 @@ def cut(text: str, max_tokens: int) -> str:
     >>> cut("one two three four", 2)
     'one two'
     """
+    if len(text) <= _REMEMBERED_CHARS and _counted(text) <= max_tokens:
+        return text
     return tokenizer().cut(text, max_tokens)
 
 

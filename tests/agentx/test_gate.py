@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from agentx.engine import engine
 from agentx.history.undo_restore import NothingToUndo
 from agentx.storage.events.types import ToolCallExecuted
+from agentx.synthesis.memory.items import checks_of
 from agentx.tools.toolset import WriteDenied
 
 SENTENCE = "Never create a requirements.txt file; use pyproject.toml instead."
@@ -187,3 +189,18 @@ def test_a_denial_survives_arguments_that_are_long(ruled):
     arguments = json.dumps({"path": "requirements.txt", "content": "x" * 1_000_000})
     assert ruled.tools.call("write_file", arguments).status == "DENIED"
     assert calls(ruled)[-1].arguments["content"].endswith("(1,000,000 characters)")
+
+
+def test_writes_look_through_the_rules_once_until_memory_changes(ws, monkeypatch):
+    """A write must not take longer for each rule without a check."""
+    looked = []
+    monkeypatch.setattr(engine, "checks_of", lambda item: looked.append(item.id) or checks_of(item))
+    ids = [ws.remember("constraint", f"Never create {name}.txt.").id for name in ("a", "b")]
+    looked.clear()
+    for number in range(3):
+        ws.tools.write_file("c.md", f"{number}\n")
+    assert looked == ids
+    with pytest.raises(WriteDenied):
+        ws.tools.write_file("a.txt", "no\n")
+    ws.retire(ids[0])
+    ws.tools.write_file("a.txt", "yes\n")

@@ -25,6 +25,7 @@ MEASURES = {
     "packed": "writes:packed",
     "context": "searched:context",
     "search": "searched:search",
+    "embedding": "searched:embedding",
     "starts": "opened:starts",
     "day": "day:day",
     "commands": "commands:commands",

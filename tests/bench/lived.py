@@ -46,7 +46,8 @@ def opened(root: Path, scratch: Path, rounds: int, writes: int) -> Parts:
         ws.engine.indexer._open_embedder = lambda: (Fixed(), "")
         ws.settle(_SETTLE_S)
         for name, (count, do) in _operations(ws, rounds, writes).items():
-            ws.settle(_SETTLE_S)
+            if name == "status":  # what was written is indexed before anything is read
+                ws.settle(_SETTLE_S)
             for turn in range(min(_WARM_UP, count)):
                 do(-1 - turn)
             parts[name] = Taken(whole=name in _THREADED)
@@ -59,11 +60,11 @@ def opened(root: Path, scratch: Path, rounds: int, writes: int) -> Parts:
 
 def _operations(ws: Workspace, few: int, many: int) -> Mapping[str, tuple[int, Callable[[int], object]]]:
     """Return how often each is done, and what is done in a round."""
-    files = ws.status().files
+    files, texts = ws.status().files, [text(turn) for turn in range(many + _WARM_UP)]
     thought = Draft(data=AgentThoughtProcess(body=Body(text(1, 250))), actor="agent:main", run="r-1")
     return {
         "append": (4 * many, lambda _turn: ws.record(thought)),
-        "write_file": (many, lambda turn: ws.tools.write_file(path_of(turn * 7919 % files), text(turn))),
+        "write_file": (many, lambda turn: ws.tools.write_file(path_of(turn * 7919 % files), texts[turn])),
         "say": (many // 2, lambda turn: ws.say(_STATED.format(turn))),
         "say_demand": (few, lambda turn: ws.say(_DEMANDED.format(turn))),
         "status": (few, lambda _turn: ws.status()),

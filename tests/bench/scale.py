@@ -93,5 +93,5 @@ SCALES = {
     ),
     "default": Scale(),
     "year": Scale(year_events=1_000_000, measures=("year",)),
-    "full": Scale(searched=(10_000, 100_000, 500_000), writes=500),
+    "full": Scale(searched=(10_000, 100_000, 1_000_000), writes=500),
 }

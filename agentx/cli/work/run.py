@@ -1,8 +1,8 @@
-"""``agentx run``, ``say`` and ``approve``: run agents, talk to them, and approve their calls."""
+"""``agentx run`` and ``approve``: run agents, and approve their calls."""
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from agentx.cli.terminal import Terminal, counted
 from agentx.cli.work.chat import answer_once
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
+from agentx.cli.work.say import noted, read_text, shown
 from agentx.cognition.turn import ROLE as COGNITIVE
 from agentx.engine import models
 from agentx.memory.model_extraction import judge
@@ -28,9 +29,8 @@ from agentx.policy import approvals
 from agentx.policy.unknown_outcomes import settle, unknown
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.pipeline_events import APPROVE_STAGE, PipelineStarted, key_of
-from agentx.storage.events.types import Event, RunStatus
+from agentx.storage.events.types import RunStatus
 from agentx.storage.text import encodable, one_line, plain
-from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
 from agentx.synthesis.state.state import PendingCall
@@ -97,7 +97,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     if _is_played(terminal, sample, message or model, into):
         return
     if agent == COGNITIVE:
-        if status := answer_once(terminal, _text(terminal, message), model):
+        if status := answer_once(terminal, read_text(terminal, message), model):
             raise typer.Exit(status)
         return
     with opened(terminal, look=True) as ws:
@@ -108,7 +108,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
         with ws.watching():
             result = _work(
-                terminal, ws, _text(terminal, message), client, limits, yes=yes, agent=encodable(agent)
+                terminal, ws, read_text(terminal, message), client, limits, yes=yes, agent=encodable(agent)
             )
         if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
             _judge(terminal, ws, client)
@@ -215,71 +215,8 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         yield view, view.ask if asks else None
 
 
-def _text(terminal: Terminal, message: str) -> str:
-    return encodable(terminal.stdin.read() if message == "-" else message)
-
-
 _CALLS_NAMED = 6
 """Maximum number of pending calls that an error names."""
-
-_ENDED = ("closed", "retired")
-
-# --- the user's word ----------------------------------------------------------------------------------------
-
-
-def say(
-    terminal: Terminal,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
-    ],
-) -> None:
-    """Say something to the agents, without starting a run; the answer is what was made of it.
-
-    Demands, decisions and facts that are explicit are active at once. Doubtful ones are candidates.
-    """
-    with opened(terminal) as ws:
-        event = ws.say(_text(terminal, text), key=terminal.key)
-        news = _noted(ws, event)
-    made = _made_of(event, news)
-    recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
-    shown = {name: value for name, value in as_json(event).items() if value != terminal.key}
-    terminal.result({"event": shown, "made": made, "memory": news}, recorded, *map(_news, news))
-
-
-def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:
-    """Return what an event added to or changed in memory."""
-    return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
-
-
-def _made_of(event: Event, news: Sequence[MemoryItem]) -> str:
-    """Return in one line what was made of a message."""
-    said = [item for item in news if any(place.seq == event.seq for place in item.evidence)]
-    groups = {
-        "Active": [item.id for item in said if item.status == "active"],
-        "Candidate": [item.id for item in said if item.status == "candidate"],
-        "Ended": [item.id for item in news if item.status in _ENDED and ending(item) != "lapsed"],
-        "Perhaps ended": [item.id for item in news if _doubted(item, event)],
-    }
-    made = (f"{name}: {', '.join(names)}." for name, names in groups.items() if names)
-    return " ".join(made) or "Kept as conversation only."
-
-
-def _doubted(item: MemoryItem, event: Event) -> bool:
-    return any(place.seq == event.seq for place in item.perhaps_ended_by)
-
-
-def _news(item: MemoryItem) -> Text:
-    mark, colour = ("+", "yellow") if item.status in ("active", "candidate") else ("✓", "green")
-    hint = {"active": "", "candidate": "  (candidate: agentx memory review)"}.get(
-        item.status, f"  {status_in_words(item)}"
-    )
-    return Text.assemble(
-        (f"{mark} {sort_of(item).replace('_', ' ')} ", colour),
-        (f"{item.id}  ", "dim"),
-        one_line(item.text),
-        ("  checked" if checks_of(item) else "", "green"),
-        (hint, "dim"),
-    )
 
 
 def approve(
@@ -302,7 +239,7 @@ def approve(
             event = settle(ws.engine, call_id, succeeded=not deny, reason=encodable(reason))
         else:
             event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
-        news = [item for item in _noted(ws, event) if item.status == "active"]
+        news = [item for item in noted(ws, event) if item.status == "active"]
         known = pipelines(ws.engine).known if PipelineStarted.__name__ in ws.state.counts else {}
         in_pipeline = any(call.run in one.waiting.values() for one in known.values())
     mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
@@ -310,7 +247,7 @@ def approve(
         word = "It failed" if deny else "It went through"
     command = "agentx pipeline run FILE" if in_pipeline else "agentx run"
     what = one_line(f"{_described(call)}. Continue with `{command}`.")
-    terminal.result(as_json(event), Text.assemble((f"{mark} {word} ", style), what), *map(_news, news))
+    terminal.result(as_json(event), Text.assemble((f"{mark} {word} ", style), what), *map(shown, news))
 
 
 def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:

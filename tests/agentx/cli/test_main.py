@@ -44,7 +44,7 @@ def modules(environment):
 
 
 def test_the_version_needs_no_library_at_all(modules):
-    assert modules("--version") == ["agentx", "agentx.cli", "agentx.cli.main"]
+    assert modules("--version") == ["agentx", "agentx.cli", "agentx.cli.main", "gc"]
 
 
 @pytest.mark.parametrize("words", [["--help"], []])
@@ -244,3 +244,38 @@ def test_the_log_reads_as_far_back_as_it_must(call, root):
     assert [event["seq"] for event in created] == [1]
     said = call("log", "-n", "99", "--type", "UserMessageSent", "--json", "-C", root).lines
     assert [event["seq"] for event in said] == [3, 5]
+
+
+def test_patterns_of_the_engine_are_compiled_when_they_are_used():
+    code = (
+        "from agentx.cli.deferred_patterns import deferred_patterns\n"
+        "import re\n"
+        "compiled = re.compile\n"
+        "with deferred_patterns():\n"
+        "    from agentx.synthesis.language import dates\n"
+        "    import html.parser\n"
+        "assert re.compile is compiled\n"
+        "patterns = [value for value in vars(dates).values() if type(value).__name__ == '_Deferred']\n"
+        "assert patterns and isinstance(html.parser.tagfind_tolerant, re.Pattern)\n"
+        "before = vars(patterns[0]).copy()\n"
+        "assert patterns[0].search('') is None or True\n"
+        "assert 'search' not in before and patterns[0].pattern == before['_source'][0]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+_LOOKED_FOR = """
+import sys
+from agentx.cli.main import main
+looked = []
+sys.addaudithook(lambda event, args: looked.append(args[0]) if event == "open" and "entry_points" in str(args[0]) else None)
+sys.argv[:] = ["agentx", "-C", sys.argv[1], "config"]
+status = main()
+assert "pydantic" in sys.modules and not looked, looked
+"""
+
+
+def test_plugins_of_pydantic_are_not_looked_for(environment, root):
+    subprocess.run(
+        [sys.executable, "-c", _LOOKED_FOR, str(root)], env=environment, check=True, capture_output=True
+    )

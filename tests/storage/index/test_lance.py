@@ -358,3 +358,20 @@ def test_a_filter_is_looked_up_in_the_index_of_its_column(directory, message, wh
     plan = handle.search().where(sql(where)).explain_plan(verbose=True)
     assert looked_up in plan
     index.close()
+
+
+def test_one_old_version_that_is_as_large_as_the_table_is_dropped(directory, monkeypatch, unit):
+    index = LanceIndex(directory)
+    index.put(chunks(0, 900), [unit(*np.random.default_rng(n).normal(size=64)) for n in range(900)])
+    assert index.flush()
+    assert index.count() == 900
+    table = index._database.table(index._manifest.table)
+    table._handle.update(where="true", values={"source": "lib"})  # the rows are written again
+    assert table._is_mostly_old()
+    index.maintain()
+    assert table._is_mostly_old()  # a reader may be in it
+    monkeypatch.setattr(lance_table, "PRUNE_AFTER", timedelta(milliseconds=1))
+    time.sleep(0.01)
+    index.maintain()
+    assert not table._is_mostly_old()
+    assert index.count() == 900

@@ -10,6 +10,7 @@ import pytest
 
 from agentx.storage.index import part_store, parts
 from agentx.storage.index.lance import LanceIndex
+from agentx.storage.index.manifest import IndexUnavailable
 from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.part import Part, from_rows
 from agentx.storage.index.parts import Parts
@@ -78,6 +79,7 @@ SEARCHED = """
 import sys, pathlib, json
 import numpy as np
 from agentx.storage.index.lance import LanceIndex
+from agentx.storage.index.manifest import IndexUnavailable
 from agentx.storage.index.port import Filter
 index = LanceIndex(pathlib.Path(sys.argv[1]))
 index.close_chunks(path="src/f9.py", seq=5_000)
@@ -111,13 +113,15 @@ def test_answers_are_those_of_the_reference_before_and_after_merging(both, direc
     agree(reader, reference)
 
 
-@pytest.mark.parametrize("damage", ["deleted", "truncated", "header", "content"])
+@pytest.mark.parametrize("damage", ["deleted", "empty", "truncated", "header", "content"])
 def test_without_a_part_the_table_answers_and_the_background_makes_it_again(both, directory, damage):
     index, reference = both
     victim = min(directory.glob("*.part"))
     match damage:
         case "deleted":
             victim.unlink()
+        case "empty":
+            victim.write_bytes(b"")
         case "truncated":
             os.truncate(victim, victim.stat().st_size // 2)
         case "header":
@@ -220,3 +224,23 @@ def test_a_word_said_very_often_in_one_passage_is_counted(directory):
         each.put([Chunk(id="much", kind="message", text="filler " * 600), *chunks(0, 20, context="filler")])
     assert index.flush()
     assert index.search_text("filler w3", 9, ALL) == reference.search_text("filler w3", 9, ALL)
+
+
+def test_a_disk_that_is_full_keeps_nothing_of_a_part(both, directory, monkeypatch):
+    index, reference = both
+    for name in names(directory):
+        (directory / name).unlink()
+    agree(index, reference)
+
+    def full(_descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(IndexUnavailable):
+        index.maintain()
+    assert names(directory) == {path.name for path in directory.glob("*.new")} == set()
+    agree(index, reference)
+    monkeypatch.undo()
+    index.maintain()
+    assert names(directory) == listed(directory)
+    agree(index, reference)

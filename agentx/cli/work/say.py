@@ -1,0 +1,77 @@
+"""``agentx say``: talk to the agents without starting a run."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from agentx.cli.opened import as_json, opened
+from agentx.cli.terminal import Terminal
+from agentx.storage.events.types import Event
+from agentx.storage.text import encodable, one_line
+from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
+from agentx.workspace import Workspace
+
+_ENDED = ("closed", "retired")
+
+
+def read_text(terminal: Terminal, message: str) -> str:
+    """Return a message; `-` reads it from stdin."""
+    return encodable(terminal.stdin.read() if message == "-" else message)
+
+
+def say(
+    terminal: Terminal,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", show_default=False, help="Your message; '-' reads stdin.")
+    ],
+) -> None:
+    """Say something to the agents, without starting a run; the answer is what was made of it.
+
+    Demands, decisions and facts that are explicit are active at once. Doubtful ones are candidates.
+    """
+    with opened(terminal) as ws:
+        event = ws.say(read_text(terminal, text), key=terminal.key)
+        news = noted(ws, event)
+    made = _made_of(event, news)
+    recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
+    told = {name: value for name, value in as_json(event).items() if value != terminal.key}
+    terminal.result({"event": told, "made": made, "memory": news}, recorded, *map(shown, news))
+
+
+def noted(ws: Workspace, event: Event) -> list[MemoryItem]:
+    """Return what an event added to or changed in memory."""
+    return [item for item in ws.memory(status=None) if item.changed_seq > event.seq]
+
+
+def _made_of(event: Event, news: Sequence[MemoryItem]) -> str:
+    """Return in one line what was made of a message."""
+    said = [item for item in news if any(place.seq == event.seq for place in item.evidence)]
+    groups = {
+        "Active": [item.id for item in said if item.status == "active"],
+        "Candidate": [item.id for item in said if item.status == "candidate"],
+        "Ended": [item.id for item in news if item.status in _ENDED and ending(item) != "lapsed"],
+        "Perhaps ended": [item.id for item in news if _doubted(item, event)],
+    }
+    made = (f"{name}: {', '.join(names)}." for name, names in groups.items() if names)
+    return " ".join(made) or "Kept as conversation only."
+
+
+def _doubted(item: MemoryItem, event: Event) -> bool:
+    return any(place.seq == event.seq for place in item.perhaps_ended_by)
+
+
+def shown(item: MemoryItem) -> Text:
+    """Return a line about an item that was added or changed."""
+    mark, colour = ("+", "yellow") if item.status in ("active", "candidate") else ("✓", "green")
+    hint = {"active": "", "candidate": "  (candidate: agentx memory review)"}.get(
+        item.status, f"  {status_in_words(item)}"
+    )
+    return Text.assemble(
+        (f"{mark} {sort_of(item).replace('_', ' ')} ", colour),
+        (f"{item.id}  ", "dim"),
+        one_line(item.text),
+        ("  checked" if checks_of(item) else "", "green"),
+        (hint, "dim"),
+    )
