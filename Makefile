@@ -38,7 +38,7 @@ units: dev  ## pytest: the rules of the house, the tests, the examples in docstr
 	@echo "pytest"
 	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal $(PYTEST)
 
-bench: dev  ## measure what is promised, beside git, GitPython and dulwich (15 minutes; SCALE=small: two)
+bench: dev  ## measure what is promised, beside peers (15 minutes; SCALE=small|year; BENCH="--beside REV")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
 	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)
@@ -67,7 +67,7 @@ fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive
 
 pins:  ## pin the newest allowed versions again (needs uv)
 	@command -v uv >/dev/null || { echo "agentx: uv is missing; see https://docs.astral.sh/uv/" >&2; exit 1; }
-	$(PINS) --upgrade pyproject.toml -o requirements/runtime.txt
+	$(PINS) --upgrade --extra all pyproject.toml -o requirements/runtime.txt
 	$(PINS) --upgrade requirements/checkout.in -c requirements/runtime.txt -o requirements/checkout.txt
 	$(PINS) --upgrade --group dev -c requirements/runtime.txt -c requirements/checkout.txt -o requirements/dev.txt
 	$(PINS) --upgrade --group bench -c requirements/runtime.txt -c requirements/dev.txt -o requirements/bench.txt

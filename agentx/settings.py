@@ -85,6 +85,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"user:{self.user}" if self.user else "user"
 
     @property
+    def runtime_dir(self) -> Path:
+        """The directory of the server's socket, as :func:`agentx.client.place.runtime_dir` finds it."""
+        base = self.environ.get("XDG_RUNTIME_DIR", "")
+        beside = f"{base}/agentx" if base.startswith("/") else f"/tmp/agentx-{os.getuid()}"  # noqa: S108
+        return Path(os.path.abspath(self.environ.get("AGENTX_RUNTIME_DIR") or beside))
+
+    @property
     def inside_run(self) -> bool:
         """Whether this process was started, directly or indirectly, by an agent's run."""
         return bool(self.environ.get(RUN))

@@ -183,6 +183,7 @@ class Workspace:
         self._keeper.stop()
         try:
             self.engine.indexer.close()
+            self.engine.meanings.close()
             if not self.engine.write_path.read_only:
                 self.engine.synthesizer.advance_watermark()
             self.flush()
@@ -268,13 +269,14 @@ class Workspace:
 
     # --- acting -----------------------------------------------------------------------------------
 
-    def say(self, text: str, *, actor: str = "", schedule: str = "") -> Event:
+    def say(self, text: str, *, actor: str = "", schedule: str = "", key: str = "") -> Event:
         """Send a message to the agents; on return it is recorded and its demands are concluded.
 
         Args:
             text: The message.
             actor: Who says it; by default the user of the settings.
             schedule: Id of the directed schedule whose task it is; it concerns no other schedule.
+            key: Makes it idempotent: a second message with the same key is not recorded.
 
         Raises:
             UsageError: The text is empty.
@@ -285,6 +287,7 @@ class Workspace:
             Draft(
                 data=UserMessageSent(body=self.body(text), schedule=schedule),
                 actor=actor or self.settings.actor,
+                key=key,
             )
         )
         return event

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Make .venv, with all that `make demo` (runtime), `make test` (dev) or `make docs` (docs) needs; at once where it stands
-# already.
+# Make .venv, with all that `make demo` (runtime: the package with every extra), `make test` (dev) or `make docs` (docs)
+# needs; at once where it stands already.
 #
 #     sh requirements/install.sh runtime|dev|docs
 #

@@ -87,14 +87,36 @@ class Artifacts:
         if not is_inside(path):
             raise PathRefused(path, "it leads out of the artifacts.")
         target = resolve_file(self.root, path) if follow else resolve_inside(self.root, path)
+        self._refuse_foreign(path, str(target))
+        return target
+
+    def _refuse_foreign(self, path: str, target: str) -> None:
         folder = str(self.root)
-        for name in str(target)[len(folder) + 1 :].split("/"):
+        for name in target[len(folder) + 1 :].split("/"):
             folder = f"{folder}/{name}"
             if folder in self._skip:
                 raise PathRefused(path, "it belongs to the workspace itself.")
             if os.path.lexists(f"{folder}/.git"):
                 raise PathRefused(path, f"{name!r} is a separate Git repository.")
-        return target
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return the status of the working file for a checked path; ``None`` for a missing file.
+
+        Raises:
+            PathRefused: As :meth:`locate`.
+        """
+        if not is_inside(path):
+            raise PathRefused(path, "it leads out of the artifacts.")
+        target = f"{self.root}/{path}"
+        try:
+            info = nofollow.status(target)  # which refuses a link on the way
+        except OSError:
+            try:
+                info = nofollow.status(self.locate(path))  # which says why
+            except FileNotFoundError:
+                return None
+        self._refuse_foreign(path, target)
+        return info
 
     def identify(self, path: str) -> TreeEntry | None:
         """Return the tree entry that the working file would have; ``None`` for a missing file.
@@ -103,24 +125,34 @@ class Artifacts:
             FileTooLarge: It is over the limit.
             PathRefused: Something other than a file has that name.
         """
-        target = self.locate(path)
-        try:
-            info = nofollow.status(target)
-        except FileNotFoundError:
+        info = self.status(path)
+        if info is None:
             return None
         if stat.S_ISDIR(info.st_mode):
             raise PathRefused(path, "it is a directory.")
-        return self._entry(path, target, info)
+        return self._entry(path, self.root / path, info)
 
     def _entry(self, path: str, target: Path, info: os.stat_result) -> TreeEntry:
-        known = self._stamps.get(path)
+        if (known := self._known(path, info)) is not None:
+            return known
         seen = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-        if known is not None and seen == (known.mtime_ns, known.ctime_ns, known.size, known.inode):
-            return known.entry
         entry = TreeEntry(blob_id(self._read(path, target, info)), _mode(info))
         if info.st_ctime_ns < time.time_ns() - _RACY_NS:
             self._stamps[path] = Stamp(*seen, entry)
         return entry
+
+    def _known(self, path: str, info: os.stat_result) -> TreeEntry | None:
+        """Return the entry of a file that was read before and has not changed since."""
+        stamp = self._stamps.get(path)
+        if (
+            stamp is not None
+            and stamp.mtime_ns == info.st_mtime_ns
+            and stamp.ctime_ns == info.st_ctime_ns
+            and stamp.size == info.st_size
+            and stamp.inode == info.st_ino
+        ):
+            return stamp.entry
+        return None
 
     def content(self, path: str) -> bytes:
         """Return the bytes of a working file; for a link, its target.
@@ -171,14 +203,19 @@ class Artifacts:
         Raises:
             OSError: It could not be written; nothing is left behind but empty directories.
         """
-        target = self.locate(path)
-        nofollow.make_directory(target.parent, parents=True)
+        folder = self.locate(path).parent
         if link:
-            temporary = target.parent / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
+            nofollow.make_directory(folder, parents=True)
+            temporary = folder / f"{TEMPORARY_PREFIX}{blob_id(content)[:12]}"
             nofollow.remove(temporary, missing_ok=True)
             nofollow.symlink(os.fsdecode(content), temporary)
             return temporary
-        return write_temporary(target.parent, content, 0o755 if executable else 0o644, sync=False)
+        mode = 0o755 if executable else 0o644
+        try:
+            return write_temporary(folder, content, mode, sync=False)
+        except FileNotFoundError:
+            nofollow.make_directory(folder, parents=True)
+            return write_temporary(folder, content, mode, sync=False)
 
     def put(self, temporary: Path, path: str) -> None:
         """Move prepared content to its final name, which :meth:`prepare` has checked."""
@@ -301,6 +338,8 @@ class Artifacts:
             )
         ):
             seen.add(path)
+            if path in known and self._known(path, info) == known[path]:
+                continue
             try:
                 check_path(path)
                 if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):

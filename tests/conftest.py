@@ -81,6 +81,7 @@ def _set_environment(patch: pytest.MonkeyPatch, home: Path) -> None:
     patch.setattr(sys, "dont_write_bytecode", False)
     patch.setenv("HOME", str(home))
     patch.setenv("AGENTX_CACHE_DIR", str(cache))
+    patch.setenv("AGENTX_NO_SERVER", "1")
     patch.setenv("XDG_CACHE_HOME", str(cache.parent))
     patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     patch.setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -26,6 +26,8 @@ class Figure:
         aim: What is aimed at.
         more_is_better: As for a rate; otherwise less is better.
         beside: What was measured in the same run, to compare with.
+        processor: The same by the processor's clock, where it was taken; steadier on a busy machine.
+        comparable: Whether the ratio of two such values says anything; that of two exponents does not.
     """
 
     key: str
@@ -35,6 +37,8 @@ class Figure:
     aim: float | None = None
     more_is_better: bool = False
     beside: str = ""
+    processor: float | None = None
+    comparable: bool = True
 
     @property
     def verdict(self) -> str:

@@ -76,6 +76,24 @@ LAZY = {
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
+EXTRAS = {
+    "dbos",
+    "matplotlib",
+    "onnx",
+    "onnxruntime",
+    "opentelemetry",
+    "proselint",
+    "safetensors",
+    "tokenizers",
+}
+"""What an extra brings: imported inside ``with needs(EXTRA)``, which names the command that adds it."""
+
+AFTER_NEEDS = {
+    "agentx/cognition/pictures/": "every picture is drawn inside canvas.styled, which has it",
+    "synthesis/embedding/bert_graph.py": "install.py has it",
+}
+"""Where such imports need none, because a function that runs before has it."""
+
 ALSO_IN_FUNCTIONS = LAZY | {"markdown_it", "pygments", "readline"}
 
 MAX_FUNCTION_LINES = 100
@@ -197,7 +215,11 @@ PROGRAMS = {
 }
 """The modules that start a program, and which."""
 
-SIGNALS = {"RunStops": "agentx/agents/bounds.py", "NotBelieved": "synthesis/judgement/book.py"}
+SIGNALS = {
+    "Here": "agentx/cli/forward.py",
+    "NotBelieved": "synthesis/judgement/book.py",
+    "RunStops": "agentx/agents/bounds.py",
+}
 """Exceptions that are no errors: they steer, and what raises them is caught by what called it."""
 
 VAGUE = {"helper", "helpers", "manager", "managers", "util", "utils"}
@@ -449,6 +471,24 @@ def vendors_abroad(modules: list[Module]) -> list[str]:
     ]
 
 
+def extras_without_needs(modules: list[Module]) -> list[str]:
+    """What an extra brings is imported where a missing extra is reported."""
+    broken = []
+    for m in (one for one in modules if not one.path.startswith(tuple(AFTER_NEEDS))):
+        guards = (n for n in m.nodes if isinstance(n, ast.With) and "needs" in map(_called, n.items))
+        guarded = {id(inner) for guard in guards for inner in ast.walk(guard)}
+        broken += [
+            m.at(i.node, f"imports {i.target} outside of `with needs(...)`; see storage/extras.py")
+            for i in imports(m)
+            if i.inside and vendor_of(i.target) in EXTRAS and id(i.node) not in guarded
+        ]
+    return broken
+
+
+def _called(item: ast.withitem) -> str:
+    return last_name(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
+
+
 def work_at_import(modules: list[Module]) -> list[str]:
     """A module that is imported reads nothing, makes nothing and prints nothing."""
 
@@ -677,6 +717,10 @@ SHOWN: dict[Rule, list[tuple[str, str]]] = {
     vendors_abroad: [
         ("agentx/a.py", "import pygit2"),
         ("storage/a.py", "def f():\n    from tree_sitter_c import language"),
+    ],
+    extras_without_needs: [
+        ("agentx/a.py", "def f():\n    import matplotlib"),
+        ("agentx/a.py", "def f():\n    with needs(REPORT):\n        pass\n    from onnx import helper"),
     ],
     work_at_import: [
         ("agentx/a.py", "import os\nHOME = os.environ['HOME']"),

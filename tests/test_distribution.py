@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agentx.storage.extras import EXTRAS
+from tests.pinned import OURS, names, pins, plain, project
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("agentx", "storage", "synthesis")
 
@@ -101,6 +104,25 @@ def test_the_wheel_says_what_it_is(built):
         assert "agentx = agentx.cli.main:main" in archive.read(scripts).decode()
     assert (said["Name"], said["License-Expression"]) == ("agentx-workspace", "Apache-2.0")
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_extras_are_those_that_the_engine_knows_and_all_has_every_one():
+    extras = project()["optional-dependencies"]
+    (all_of_them,) = extras.pop("all")
+    assert extras.keys() == {extra.name for extra in EXTRAS}
+    assert all_of_them == f"{OURS}[{','.join(sorted(extras))}]"
+    assert all(names(extras[extra.name]) == set(extra.packages) for extra in EXTRAS)
+
+
+def test_the_plain_install_is_small():
+    """A package more, here or in what a dependency needs, is a decision: see docs/decisions/0002-dependencies.md."""
+    required = {"pygit2", "pydantic", "blinker", "lancedb", "litellm", "watchdog"}
+    assert required <= names(project()["dependencies"]) <= plain()
+    elsewhere = {"colorama"}  # on Windows alone
+    assert len(plain() - elsewhere) == 87
+    added = {name for extra in EXTRAS for name in extra.packages} - {"tokenizers"}  # which litellm needs
+    assert not added & plain()
+    assert plain() | added <= pins("runtime")
 
 
 def test_no_pin_names_a_place():

@@ -254,8 +254,9 @@ def test_every_command_that_a_page_names_exists():
 
 def test_each_dependency_has_its_lines_in_the_decisions():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    groups = project["dependency-groups"]
-    wanted = [*project["project"]["dependencies"], *groups["dev"], *groups["docs"], *groups["fuzz"]]
+    groups, extras = project["dependency-groups"], project["project"]["optional-dependencies"]
+    wanted = [one for name, extra in extras.items() if name != "all" for one in extra]
+    wanted += [*project["project"]["dependencies"], *groups["dev"], *groups["docs"], *groups["fuzz"]]
     names = {re.split(r"[<>=!~\[; ]", line)[0] for line in wanted}
     page = (ROOT / "docs" / "decisions" / "0002-dependencies.md").read_text("utf-8")
     assert set(re.findall(r"\*\*([\w-]+)\*\*", page)) == names

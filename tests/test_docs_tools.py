@@ -14,6 +14,7 @@ from agentx import Workspace, settings
 from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource
 from agentx.context.assembler import TITLES
 from agentx.storage.events.facts import FACTS
+from agentx.storage.extras import EXTRAS
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
 from agentx.synthesis.memory.items import Kind, Status
 
@@ -105,7 +106,12 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
 def test_every_variable_that_is_read_has_its_row():
     read = set(re.findall(r'found\.get\("(\w+)"', inspect.getsource(settings)))
     assert read
-    assert named(page("configuration.md").partition("## Environment")[2]) == read
+    text = page("configuration.md").partition("## Environment")[2].partition("## Extras")[0]
+    assert named(text) == read
+
+
+def test_every_extra_has_its_row():
+    assert named(page("configuration.md").partition("## Extras")[2]) == {extra.name for extra in EXTRAS}
 
 
 def test_every_event_type_has_its_row_with_the_fields_of_its_payload():

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pinned import pins, plain
+
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "requirements" / "licences.toml"
 PAGE = ROOT / "docs" / "decisions" / "0002-dependencies.md"
@@ -26,17 +28,12 @@ def families(licence: str) -> set[str]:
     return {SAME.get(name, name) for name in FAMILY.findall(licence)}
 
 
-def pins(*files: str) -> set[str]:
-    texts = [(ROOT / "requirements" / f"{file}.txt").read_text("utf-8") for file in files]
-    return {name for text in texts for name in re.findall(r"^([\w.-]+)(?:\[[^\]]*\])?==", text, re.MULTILINE)}
-
-
 @pytest.fixture(scope="module")
 def on_record() -> list[dict[str, str]]:
-    """Licence by package: of what is installed with AgentX, and of the rest."""
+    """Licence by package: of what the plain install brings, of what extras add, and of the rest."""
     parts = tomllib.loads(LIST.read_text("utf-8"))
     lists: list[dict[str, str]] = []
-    for part in (parts["installed"], parts["rest"]):
+    for part in (parts["installed"], parts["extras"], parts["rest"]):
         named = [(name, licence) for licence, names in part.items() for name in names]
         assert len(named) == len(dict(named)), "a package is listed twice"
         lists.append(dict(named))
@@ -56,9 +53,10 @@ def stated(package: str) -> str | None:
 
 def test_the_licence_of_every_pin_is_listed_and_of_nothing_else(on_record):
     """A new pin, a transitive one too, is not taken without a look at its licence."""
-    installed, rest = on_record
+    installed, extras, rest = on_record
     runtime = pins("runtime")
-    assert set(installed) == runtime
+    assert set(installed) == plain()
+    assert set(extras) == runtime - plain()
     assert set(rest) == pins("checkout", "dev", "bench", "docs", "fuzz") - runtime
 
 
@@ -83,8 +81,15 @@ def test_the_listed_licences_are_those_that_the_installed_packages_state(on_reco
 
 
 def test_nothing_that_is_installed_with_the_package_is_under_a_licence_that_binds_it(on_record):
-    """No GPL, LGPL or AGPL among what ``pip install agentx-workspace`` brings, but for a linking exception."""
-    installed, _ = on_record
+    """No GPL, LGPL or AGPL among what ``pip install agentx-workspace`` brings, but for a linking exception.
+
+    Of the extras, one has psycopg, whose LGPL allows its use as a library.
+    """
+    installed, extras, _ = on_record
+    assert {name for name, licence in extras.items() if not families(licence) <= FREE} == {
+        "psycopg",
+        "psycopg-binary",
+    }
     assert {name for name, licence in installed.items() if not families(licence) <= FREE} == WITH_EXCEPTION
     assert all("linking exception" in installed[name] for name in WITH_EXCEPTION)
     assert all("linking exception" in (stated(name) or "") for name in WITH_EXCEPTION)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.main import get_command
 
 from agentx import __version__
 from agentx.cli.commands import COMMANDS, MOVED, TOP, Entry, below, find, front, line, spoken
@@ -62,8 +63,21 @@ def execute(arguments: Sequence[str], terminal: "Terminal") -> int:
             )
     if with_command and "--" in asked:
         asked.insert(asked.index("--"), "--")  # the parser takes one, and the command gets the other
-    status = build(own)(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
+    command = _parser(find(own), tuple(own[:1]), listed=_asks_for_help(own))
+    status = command.main(args=asked, prog_name="agentx", standalone_mode=False, obj=terminal)
     return status if isinstance(status, int) else 0
+
+
+@functools.lru_cache
+def _parser(name: str, first: tuple[str, ...], *, listed: bool) -> Any:
+    """Return the parser of a command or group; the server builds it once.
+
+    Args:
+        name: The command or group, as :func:`find` returns it; empty for none.
+        first: The first word of the line, which may name nothing.
+        listed: Whether the line asks for help.
+    """
+    return get_command(build([*(name.split() or first), *_HELP_OPTIONS[:listed]]))
 
 
 def _asks_for_help(arguments: Sequence[str]) -> bool:

@@ -80,41 +80,43 @@ class Entry:
         reads: Whether it only reads and does not speak for the user, so that an agent's own command or
             program may call it.
         served: Whether the server may run it: it is short, asks nothing, and runs no program and no agent.
+        again: Whether it does no harm to run it a second time if it is unknown whether it ran.
     """
 
-    __slots__ = ("example", "function", "reads", "served")
+    __slots__ = ("again", "example", "function", "reads", "served")
 
     def __init__(self, function: str, example: str, *flags: str) -> None:
         self.function = function
         self.example = example
         self.reads = _READS in flags
         self.served = _SERVED in flags
+        self.again = self.reads or _AGAIN in flags
 
 
-_READS, _SERVED = "reads", "served"
+_READS, _SERVED, _AGAIN = "reads", "served", "again"
 
 COMMANDS: dict[str, Entry] = {
     "init": Entry("work.init:init", 'init report --title "Quarterly report"'),
     "add": Entry("work.init:add", "add ../notes --to sources"),
     "run": Entry("work.run:run", 'run "Summarise the notes." --max-steps 20'),
     "chat": Entry("work.chat:chat", "chat --session diary"),
-    "say": Entry("work.run:say", 'say "From now on, use British English."'),
+    "say": Entry("work.run:say", 'say "From now on, use British English."', _SERVED, _AGAIN),
     "approve": Entry("work.run:approve", 'approve --deny --reason "it is needed"'),
     "done": Entry("agents.done:done", "done send_reminder patient=Ann appointment=4711"),
     "undo": Entry("work.undo:undo", "undo"),
-    "status": Entry("look.status:status", "status", _READS),
-    "log": Entry("look.status:log", "log -n 20 --type ToolCallExecuted", _READS),
-    "diff": Entry("look.diff:diff", "diff HEAD~5 HEAD --patch", _READS),
-    "context": Entry("look.context:context", 'context "change the orders" --explain', _READS),
-    "search": Entry("look.context:search", 'search "sum of orders" -k 5', _READS),
-    "memory list": Entry("memory.memory:list_items", "memory list --kind rejection", _READS),
-    "memory show": Entry("memory.memory:show", "memory show c-3", _READS),
+    "status": Entry("look.status:status", "status", _READS, _SERVED),
+    "log": Entry("look.status:log", "log -n 20 --type ToolCallExecuted", _READS, _SERVED),
+    "diff": Entry("look.diff:diff", "diff HEAD~5 HEAD --patch", _READS, _SERVED),
+    "context": Entry("look.context:context", 'context "change the orders" --explain', _READS, _SERVED),
+    "search": Entry("look.context:search", 'search "sum of orders" -k 5', _READS, _SERVED),
+    "memory list": Entry("memory.memory:list_items", "memory list --kind rejection", _READS, _SERVED),
+    "memory show": Entry("memory.memory:show", "memory show c-3", _READS, _SERVED),
     "memory add": Entry("memory.memory:add", 'memory add "Never create a setup.py." --until June'),
     "memory edit": Entry("memory.memory:edit", 'memory edit c-3 "Never create a requirements.txt file."'),
     "memory check": Entry("memory.checks:check", "memory check c-3 --try"),
     "memory write-checks": Entry("memory.check_writing:write_by_model", "memory write-checks --all"),
-    "memory retire": Entry("memory.memory:retire", "memory retire c-5"),
-    "memory pin": Entry("memory.memory:pin", "memory pin c-3"),
+    "memory retire": Entry("memory.memory:retire", "memory retire c-5", _SERVED),
+    "memory pin": Entry("memory.memory:pin", "memory pin c-3", _SERVED),
     "memory merge": Entry("memory.memory:merge", "memory merge r-3 r-4"),
     "memory review": Entry("memory.review:review", "memory review --accept c-5"),
     "memory explain": Entry(
@@ -122,17 +124,19 @@ COMMANDS: dict[str, Entry] = {
     ),
     "memory scribe": Entry("memory.scribe:scribe", "memory scribe --pending"),
     "memory maintain": Entry("memory.maintain:maintain", "memory maintain --dry-run"),
-    "gate lessons": Entry("agents.gate:list_lessons", "gate lessons", _READS),
-    "gate pre": Entry("agents.gate:look_before", 'gate pre "deploy" --tool Bash --arguments -'),
-    "gate post": Entry("agents.gate:grade_after", 'gate post "Fixed the build" --pass'),
-    "flow list": Entry("memory.flow:list_flows", "flow list", _READS),
+    "gate lessons": Entry("agents.gate:list_lessons", "gate lessons", _READS, _SERVED),
+    "gate pre": Entry(
+        "agents.gate:look_before", 'gate pre "deploy" --tool Bash --arguments -', _SERVED, _AGAIN
+    ),
+    "gate post": Entry("agents.gate:grade_after", 'gate post "Fixed the build" --pass', _SERVED),
+    "flow list": Entry("memory.flow:list_flows", "flow list", _READS, _SERVED),
     "flow add": Entry("memory.flow:add_flow", 'flow add "deploy" --step "Build." --step "Upload."'),
-    "flow show": Entry("memory.flow:show_flow", "flow show deploy", _READS),
+    "flow show": Entry("memory.flow:show_flow", "flow show deploy", _READS, _SERVED),
     "flow edit": Entry("memory.flow:edit_flow", 'flow edit deploy --trigger "publish the site"'),
     "flow retire": Entry("memory.flow:retire_flows", "flow retire deploy"),
-    "flow check": Entry("memory.flow:check_flow", 'flow check "Please publish the site."'),
+    "flow check": Entry("memory.flow:check_flow", 'flow check "Please publish the site."', _SERVED, _AGAIN),
     "flow backtest": Entry("memory.flow:backtest", "flow backtest --dry-run"),
-    "schedule list": Entry("agents.schedule:list_schedules", "schedule list", _READS),
+    "schedule list": Entry("agents.schedule:list_schedules", "schedule list", _READS, _SERVED),
     "schedule add": Entry(
         "agents.schedule:add_schedule", 'schedule add "0 8 * * 1" "Read the mail." --zone Europe/Berlin'
     ),
@@ -152,14 +156,14 @@ COMMANDS: dict[str, Entry] = {
     "pipeline matrix": Entry("pipeline.plan:show_matrix", "pipeline matrix essays.yaml", _READS),
     "pipeline graph": Entry("pipeline.pipeline:draw", "pipeline graph essays.yaml --to essays.svg", _READS),
     "pipeline schema": Entry("pipeline.pipeline:show_schema", "pipeline schema", _READS),
-    "agent mission list": Entry("agents.mission:list_missions", "agent mission list", _READS),
+    "agent mission list": Entry("agents.mission:list_missions", "agent mission list", _READS, _SERVED),
     "agent mission set": Entry(
         "agents.mission:set_one", 'agent mission set --agent writer "Readers come back."'
     ),
-    "agent boot": Entry("look.context:boot", "agent boot --agent writer", _READS),
+    "agent boot": Entry("look.context:boot", "agent boot --agent writer", _READS, _SERVED),
     "agent dispatch": Entry("agents.mission:dispatch_one", 'agent dispatch "publish the post"', _READS),
     "agent direct": Entry("agents.direct:direct", "agent direct --why"),
-    "agent capability list": Entry("agents.gate:list_capabilities", "agent capability list", _READS),
+    "agent capability list": Entry("agents.gate:list_capabilities", "agent capability list", _READS, _SERVED),
     "agent capability add": Entry(
         "agents.gate:add_capability", 'agent capability add hugo --command "hugo version"'
     ),

@@ -14,7 +14,7 @@ import typer
 
 from agentx.cli.app import execute
 from agentx.cli.commands import line
-from agentx.cli.terminal import Terminal, hang_up
+from agentx.cli.terminal import NotServed, Terminal, hang_up
 from agentx.search.background_worker import WORKERS
 from agentx.settings import read_settings, take_environment
 from agentx.storage.errors import AgentXError
@@ -38,11 +38,12 @@ While a command loads nothing becomes garbage, but the collector took a sixth of
 """
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+def run(arguments: Sequence[str] | None = None, *, key: str = "") -> int:
+    """Run a command line in this process.
 
     Args:
         arguments: The arguments after the program's name; by default those of this process.
+        key: Makes an event that the command records idempotent.
 
     Returns:
         The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 for a closed pipe.
@@ -52,32 +53,51 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     # Called with arguments, this runs inside another program, whose environment must not change.
-    terminal = Terminal(take_environment() if arguments is None else read_settings())
+    terminal = Terminal(take_environment() if arguments is None else read_settings(), key=key)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    notes, log = _Notes(terminal), logging.getLogger("agentx")
-    log.addHandler(notes)
     collects = gc.get_threshold()
     gc.set_threshold(_COLLECT_EACH, *collects[1:])
     try:
-        status = execute(words, terminal)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        hang_up()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the user gets a sentence; a traceback only on request
-        if terminal.settings.debug:
-            traceback.print_exc()
-        return _tell(error, words, terminal)
+        status = carry_out(words, terminal)
     finally:
         gc.set_threshold(*collects)
-        log.removeHandler(notes)
     if arguments is None and any(one.name in WORKERS for one in threading.enumerate()):
         # A thread left behind by a deadline may be inside a library. Waiting for it at exit would take
         # seconds, or crash.
         sys.stderr.flush()
         os._exit(status)
     return status
+
+
+def carry_out(words: Sequence[str], terminal: Terminal) -> int:
+    """Run a command line on a terminal, which also gets its notes and its error; return the exit status.
+
+    Raises:
+        NotServed: It is a command for the server that the server does not run.
+    """
+    notes, log = _Notes(terminal), logging.getLogger("agentx")
+    log.addHandler(notes)
+    try:
+        status = execute(words, terminal)
+        terminal.stdout.flush()
+    except BrokenPipeError:
+        hang_up()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except NotServed:
+        raise
+    except Exception as error:  # noqa: BLE001 - the user gets a sentence; a traceback only on request
+        if terminal.settings.debug:
+            traceback.print_exc()
+        return _tell(error, words, terminal)
+    finally:
+        log.removeHandler(notes)
+    return status
+
+
+def report(error: OSError) -> int:
+    """Report an error of the thin start, and return the exit status."""
+    return _tell(error, (), Terminal(read_settings()))
 
 
 def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
@@ -108,13 +128,16 @@ def _tell(error: Exception, words: Sequence[str], terminal: Terminal) -> int:
 
 
 class _Notes(logging.Handler):
-    """Prints the engine's log messages as one-line notes."""
+    """Prints the engine's log messages as one-line notes; in the server, those of the command's thread."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(logging.WARNING)
         self._terminal = terminal
+        self._thread = threading.get_ident() if terminal.caller else 0
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._thread not in {0, record.thread}:
+            return
         if self._terminal.settings.debug and record.exc_info:
             traceback.print_exception(*record.exc_info)
         self._terminal.note(record.getMessage())

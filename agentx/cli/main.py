@@ -1,7 +1,7 @@
-"""The thin start of ``agentx``: answer at once what needs no engine.
+"""The thin start of ``agentx``: hand the command line to the server, or load what runs it in this process.
 
-Loads nothing but a few of our own modules: a command that the server runs must not wait for the libraries
-that only the server needs.
+Loads only the standard library, and little of that: a command that the server runs must not wait for the
+libraries that only the server needs.
 """
 
 import os
@@ -23,10 +23,18 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     Returns:
         The exit status: 0, 1 for a failure, 2 for wrong use, 130 after Ctrl-C, 141 for a closed pipe.
     """
-    if arguments is None and sys.argv[1:] == ["--version"] and _written(f"agentx {__version__}\n"):
-        return 0
-    status: int = __import__("agentx.cli.in_process", fromlist=["run"]).run(arguments)
-    return status
+    key = ""
+    if arguments is None:
+        words = sys.argv[1:]
+        if words == ["--version"] and _written(f"agentx {__version__}\n"):
+            return 0
+        if words:
+            thin = __import__("agentx.cli.forward", fromlist=["forward"])
+            try:
+                return int(thin.forward(words))
+            except thin.Here as here:
+                key = here.key
+    return int(__import__("agentx.cli.in_process", fromlist=["run"]).run(arguments, key=key))
 
 
 def _written(text: str) -> bool:

@@ -27,7 +27,8 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         UsageError: The directory does not exist.
         NotAWorkspace: Neither it nor a directory above it is a workspace.
     """
-    with Workspace.find(terminal.folder, settings=terminal.settings) as ws:
+    folder, caller = terminal.folder, terminal.caller
+    with caller.take(folder) if caller else Workspace.find(folder, settings=terminal.settings) as ws:
         write_path, why = ws.engine.write_path, ws.engine.write_path.read_only
         if look and not why:
             write_path.edits.scan()

@@ -6,9 +6,11 @@ Loads nothing of the engine, so that ``agentx --help`` appears at once.
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -19,9 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agentx.settings import Settings
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.progress import Progress as ReportProgress
 from agentx.storage.text import plain
+
+if TYPE_CHECKING:
+    from agentx.workspace import Workspace
 
 PIPE_COLUMNS = 160
 """Width of tables in a pipe or a file; longer lines are cut or wrapped."""
@@ -38,14 +43,46 @@ _GAP = 2
 _LAST_COLUMNS = 16
 """Minimum width of the last column of a table, unless its content is narrower."""
 
+_SIZE = (80, 25)
+"""What Rich takes for the size if no stream is a terminal."""
+
 PIPE_CLOSED = 141
 """Exit status if the reader of a pipe is gone: 128 plus SIGPIPE, as if the signal had ended the program."""
+
+
+class NotServed(AgentXError):
+    """The server does not run this command here: the process that asked runs it itself."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The process for which the server runs a command.
+
+    Attributes:
+        stdin: Its input.
+        stdout: Its output.
+        stderr: Where its notes go.
+        directory: Its working directory.
+        size: Columns and lines of its terminal; ``None`` if it has none.
+        key: Makes an event that the command records idempotent.
+        take: Opens the workspace at or above a directory, or takes it from those that are open.
+    """
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+    directory: Path
+    size: tuple[int, int] | None
+    key: str
+    take: "Callable[[Path], AbstractContextManager[Workspace]]"
 
 
 class Terminal:
     """The place where a command prints.
 
     Attributes:
+        caller: The process for which the server runs the command; ``None`` in the command's own process.
+        key: Makes an event that the command records idempotent; empty for none.
         directory: Where to look for the workspace (``-C``).
         json: Whether results are JSON (``--json``).
         out: For results.
@@ -55,19 +92,31 @@ class Terminal:
             one line.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, caller: Caller | None = None, *, key: str = "") -> None:
         self.settings = settings
+        self.caller = caller
+        self.key = caller.key if caller else key
         self.directory = Path()
         self.json = False
         self.pictures: Path | None = None
         self.unattended = False
-        self.out = _console(settings, stderr=False)
-        self.err = _console(settings, stderr=True)
+        self.out = _console(settings, caller, stderr=False)
+        self.err = _console(settings, caller, stderr=True)
+
+    @property
+    def stdin(self) -> TextIO:
+        """The input of the command."""
+        return self.caller.stdin if self.caller else sys.stdin
+
+    @property
+    def stdout(self) -> TextIO:
+        """Where results go."""
+        return self.caller.stdout if self.caller else sys.stdout
 
     @property
     def interactive(self) -> bool:
         """Whether there is a user at the terminal who can be asked."""
-        return not self.unattended and sys.stdin.isatty() and self.err.is_terminal
+        return not self.unattended and self.stdin.isatty() and self.err.is_terminal
 
     @property
     def folder(self) -> Path:
@@ -76,9 +125,10 @@ class Terminal:
         Raises:
             UsageError: It does not exist.
         """
-        if not self.directory.is_dir():
+        folder = self.caller.directory / self.directory if self.caller else self.directory
+        if not folder.is_dir():
             raise UsageError(f"The directory {self.directory} does not exist.")
-        return self.directory
+        return folder
 
     def confirms(self, question: str, word: str, refusal: UsageError) -> bool:
         """Return whether the user types a word to agree.
@@ -129,8 +179,8 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            self.stdout.write(text)
+            self.stdout.flush()
         except BrokenPipeError:
             hang_up()
 
@@ -181,10 +231,18 @@ class _Console(Console):
         hang_up()
 
 
-def _console(settings: Settings, *, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
+def _console(settings: Settings, caller: Caller | None, *, stderr: bool) -> Console:
+    own = sys.stderr if stderr else sys.stdout
+    stream = own if caller is None else caller.stderr if stderr else caller.stdout
     wide = None if stream.isatty() or "COLUMNS" in settings.environ else PIPE_COLUMNS
-    return _Console(stderr=stderr, width=wide, highlight=False, markup=False, emoji=False)
+    if caller is None:
+        return _Console(stderr=stderr, width=wide, highlight=False, markup=False, emoji=False)
+    # Rich would measure the terminal of this process.
+    environ = dict(settings.environ)
+    for name, size in zip(("COLUMNS", "LINES"), caller.size or _SIZE, strict=True):
+        if not environ.get(name, "").isdigit():
+            environ[name] = str(size)
+    return _Console(file=stream, width=wide, highlight=False, markup=False, emoji=False, _environ=environ)
 
 
 def hang_up() -> NoReturn:

@@ -17,6 +17,9 @@ from agentx.storage.errors import AgentXError
 START_S = 15.0
 """How long a client waits for a server that it starts."""
 
+SILENT_S = 300.0
+"""A server that sends nothing for this long counts as lost."""
+
 _PAUSE_S = 0.01
 SERVE = ("-P", "-m", "agentx", "serve", "--detached")
 """Arguments of Python that start a server on demand."""
@@ -80,7 +83,7 @@ class Client:
 
         Args:
             environ: Variables to read instead of those of this process.
-            start: Whether to start a server.
+            start: Whether to start a server. Inside an agent's run none is started: it would end with that.
             timeout_s: How long to wait for a server that is starting.
 
         Raises:
@@ -92,7 +95,7 @@ class Client:
         where, end, started = place.runtime_dir(found), time.monotonic() + timeout_s, False
         start = start and not found.get(RUN)
         while True:
-            client, why, busy = cls._tried(where, timeout_s)
+            client, why, busy = cls._tried(where, max(end - time.monotonic(), _PAUSE_S))
             if client is not None:
                 return client
             if not (start or busy) or time.monotonic() > end:
@@ -107,8 +110,7 @@ class Client:
         """Connect; or return ``None``, why that failed, and whether a server is there but busy."""
         try:
             place.check(where)
-            client = cls(_connected(f"{where}/{place.SOCKET}", timeout_s))
-            client.call("hello")
+            return cls._greeted(f"{where}/{place.SOCKET}", timeout_s), "", False
         except BlockingIOError as error:  # many connect at this moment
             return None, str(error), True
         except (FileNotFoundError, ConnectionRefusedError, ServerLost) as error:
@@ -119,7 +121,20 @@ class Client:
             return None, str(error), False
         except OSError as error:
             raise ServerUnavailable(f"The server cannot be reached: {error.strerror or error}.") from error
-        return client, "", False
+
+    @classmethod
+    def _greeted(cls, path: str, timeout_s: float) -> Self:
+        """Return a connection to a server that has answered in time."""
+        connection = _connected(path, timeout_s)
+        client = cls(connection)
+        try:
+            connection.settimeout(timeout_s)
+            client.call("hello")
+            connection.settimeout(SILENT_S)
+        except BaseException:
+            client.close()
+            raise
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -168,13 +183,18 @@ class Client:
             ServerLost: The server went away before it was done.
         """
         number = self.send(method, **params)
-        for message in self._messages():
-            if "method" in message:
-                yield message.get("params", {})
-            elif message.get("id") in (number, None):
-                if "error" in message:
-                    raise RequestFailed(message["error"])
-                return
+        silent_s = self._connection.gettimeout()
+        self._connection.settimeout(None)  # nothing may happen for long
+        try:
+            for message in self._messages():
+                if "method" in message:
+                    yield message.get("params", {})
+                elif message.get("id") in (number, None):
+                    if "error" in message:
+                        raise RequestFailed(message["error"])
+                    return
+        finally:
+            self._connection.settimeout(silent_s)
         raise ServerLost("The server closed the connection before it was done.")
 
     def cancel(self, number: int) -> None:
@@ -205,7 +225,6 @@ def _connected(path: str, timeout_s: float) -> socket.socket:
     try:
         connection.settimeout(timeout_s)
         connection.connect(path)
-        connection.settimeout(None)
     except BaseException:
         connection.close()
         raise

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -11,7 +11,6 @@ from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
 from agentx.engine.engine import Engine
 from agentx.search.background_worker import SearchLate
 from agentx.storage.events.cognition_events import Outdated
-from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.cognition_extractor import HAPPENED, LEVELS, OF_TOPIC, TELLS_OF
 from agentx.synthesis.cognition.curation import RetrievedMemory
 from agentx.synthesis.cognition.expansion import SubQuery
@@ -22,6 +21,7 @@ from agentx.synthesis.cognition.speakers import said_by, speaker
 from agentx.synthesis.facts.supersession import MOST_KNOWN, Known, outdated, remaining
 from agentx.synthesis.facts.validity import is_true, since, until
 from agentx.synthesis.memory.items import MemoryItem, sort_of
+from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.mind import FIRST_UTILITY, Mind, retention
 from agentx.synthesis.state.state import Message, State
 
@@ -65,18 +65,17 @@ def remembered(item: MemoryItem, decay: float = 1.0) -> ShownMemory:
     )
 
 
-def with_outdated(engine: Engine, state: State, found: Recognition, message: Message) -> Recognition:
+def with_outdated(
+    engine: Engine, state: State, tally: "Tally", found: Recognition, message: Message
+) -> Recognition:
     """Add to what was recognised without a model the memories that it makes untrue."""
     if found.input_type == "question" or found.outdated:
         return found
     by = speaker(message.actor, message.text)
     earlier = (
-        Known(item.id, item.text, item.evidence[0].seq, over=not is_true(item, state.at))
+        one if item.status in _STANDING else msgspec.structs.replace(one, over=not is_true(item, state.at))
         for item in reversed(state.items.values())
-        if sort_of(item) in ("knowledge", "episode")
-        and item.evidence
-        and item.evidence[0].seq < message.seq
-        and said_by(item.links) == by
+        if (one := tally.known(item)) is not None and one.said < message.seq and one.by == by
     )
     known = list(islice(earlier, MOST_KNOWN))[::-1]
 
@@ -144,6 +143,8 @@ class Tally:
         self._topics: dict[str, None] = {}
         self._ruling: set[int] = set()
         self._people: Counter[str] = Counter()
+        self._told: dict[int, dict[str, None]] = {}
+        self._known: dict[str, tuple[MemoryItem, Known | None]] = {}
         self.places: dict[int, int] = {}
         self.memories = self.links = 0
         with engine.write_path.exclusive():
@@ -167,12 +168,30 @@ class Tally:
         """Return whether the message with this seq states a rule."""
         return message in self._ruling
 
+    def known(self, item: MemoryItem) -> Known | None:
+        """Return what an item says of the world, as if it were true; ``None`` for one of another kind."""
+        made = self._known.get(item.id)
+        if made is None or made[0] is not item:
+            tells = sort_of(item) in ("knowledge", "episode") and item.evidence
+            one = Known(item.id, item.text, item.evidence[0].seq, said_by(item.links)) if tells else None
+            made = self._known[item.id] = item, one
+        return made[1]
+
+    def of_message(self, message: int, items: Mapping[str, MemoryItem]) -> Iterator[MemoryItem]:
+        """Yield the items that rest on a message first of all, in the order of their creation."""
+        for name in self._told.get(message, ()):
+            item = items.get(name)
+            if item is not None and item.evidence and item.evidence[0].seq == message:
+                yield item
+
     def _take(self, changed: MemoryChanged) -> None:
         if changed.before is not None:
             self._count(changed.before, -1)
         self._count(changed.item, 1)
 
     def _count(self, item: MemoryItem, sign: int) -> None:
+        if item.evidence:
+            self._told.setdefault(item.evidence[0].seq, {}).setdefault(item.id)
         if (sort := sort_of(item)) in LEVELS:
             self.memories += sign * (item.status in _STANDING)
             self.links += sign * links_of(item)
@@ -194,12 +213,19 @@ def links_of(item: MemoryItem) -> int:
 class Retrieval:
     """Searches memory items for sub-queries, and follows their links.
 
+    Args:
+        search: Returns the items nearest to a text, best first.
+        state: The workspace.
+        places: Messages with memories, by seq.
+
     Attributes:
         faults: What could not be done, one sentence each.
     """
 
-    def __init__(self, engine: Engine, state: State, places: Mapping[int, int]) -> None:
-        self._engine = engine
+    def __init__(
+        self, search: Callable[[str], Sequence[SearchHit]], state: State, places: Mapping[int, int]
+    ) -> None:
+        self._search = search
         self._state = state
         self._places = places
         self.faults: list[str] = []
@@ -207,7 +233,7 @@ class Retrieval:
     def search(self, query: SubQuery, k: int) -> Sequence[RetrievedMemory]:
         """Return the memories nearest to a sub-query, best first."""
         try:
-            hits = self._engine.search(query.text, k, Filter(kinds=("memory",)))
+            hits = self._search(query.text)[:k]
         except SearchLate as error:
             self.faults.append(str(error))
             return ()

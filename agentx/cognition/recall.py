@@ -1,13 +1,13 @@
 """Answer without a model: what was told about a question, in the original words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 import msgspec
 
 from agentx.cognition.told import told
 from agentx.cognition.turn import CognitiveTurn
 from agentx.search.background_worker import SearchLate
-from agentx.storage.index.port import Filter
 from agentx.storage.text import one_line
 from agentx.synthesis.cognition import recognizer
 from agentx.synthesis.cognition.cognition_extractor import LEVELS
@@ -78,7 +78,7 @@ def _evidence(
     items, lessons = turn.state.items, list(_lessons(turn, question, names))
     sentences = [
         one
-        for one in told(names, turn.state)
+        for one in told(names, turn.state, turn.tally)
         if turn.included(LEVELS.get(sort_of(items[one.memory]), "L2"))
         and not any(
             one.order < item.evidence[0].seq and one.text[:COMPARED_CHARACTERS] in lesson.answer
@@ -95,7 +95,7 @@ def _evidence(
         sentences,
         turn.ws.engine.meanings.of,
         past=period.sort in ("first", "before"),
-        true=lambda name: valid_at([name], items, period),
+        true=cache(lambda name: valid_at([name], items, period)),
     )
 
 
@@ -114,7 +114,7 @@ def _lessons(
 def _searched(turn: CognitiveTurn) -> list[str]:
     """Return the ids of the items nearest to the question: what was fetched for its parts may lack them."""
     try:
-        hits = turn.ws.engine.search(turn.message, turn.config.activation_k, Filter(kinds=("memory",)))
+        hits = turn.search(turn.message)
     except SearchLate as error:
         turn.metrics.faults.append(str(error))
         return []

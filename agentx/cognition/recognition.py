@@ -35,7 +35,7 @@ def guess(turn: CognitiveTurn) -> Recognition:
 def with_outdated(turn: CognitiveTurn, guessed: Recognition) -> Recognition:
     """Add to what code recognised the memories that the message makes untrue."""
     said = next((one for one in reversed(turn.state.messages) if one.seq == turn.seq), None)
-    return memories.with_outdated(turn.ws.engine, turn.state, guessed, said) if said else guessed
+    return memories.with_outdated(turn.ws.engine, turn.state, turn.tally, guessed, said) if said else guessed
 
 
 def _corrected(turn: CognitiveTurn, found: Recognition) -> Recognition:

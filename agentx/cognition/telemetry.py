@@ -7,6 +7,7 @@ Only its API is used. The destination is set by the program that configures its 
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from agentx.storage.extras import TELEMETRY, ExtraMissing, needs
 from agentx.synthesis.cognition.metrics import Metrics
 
 NAME = "agentx.cognition"
@@ -29,9 +30,10 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
         Whether OpenTelemetry is installed.
     """
     try:
-        from opentelemetry import metrics as meters  # noqa: PLC0415 - an extra
-        from opentelemetry import trace  # noqa: PLC0415
-    except ImportError:
+        with needs(TELEMETRY):
+            from opentelemetry import metrics as meters  # noqa: PLC0415 - an extra
+            from opentelemetry import trace  # noqa: PLC0415
+    except ExtraMissing:
         return False
     end = int(datetime.fromisoformat(ended).timestamp() * 1e9)
     start = end - int(metrics.total_latency_ms * _NS_PER_MS)

@@ -154,7 +154,7 @@ class Thinking:
         """Fetch the memories nearest to each sub-query, follow links, and curate and merge the buffer."""
         turn = self._turn
         with turn.timed("activator_latency_ms"):
-            retrieval = Retrieval(turn.ws.engine, turn.state, turn.tally.places)
+            retrieval = Retrieval(turn.search, turn.state, turn.tally.places)
             self._found = found = activate(
                 graph,
                 retrieval.search,

@@ -10,11 +10,13 @@ import msgspec
 from agentx.cognition import memories
 from agentx.cognition.conversation import PastExchanges
 from agentx.storage.events.cognition_events import Level
+from agentx.storage.index.port import Filter
 from agentx.synthesis.cognition.asking import Asked
 from agentx.synthesis.cognition.config import ExecutorConfig
 from agentx.synthesis.cognition.metrics import Metrics
 from agentx.synthesis.cognition.prompts import ShownMemory, fitting
 from agentx.synthesis.model.port import Usage
+from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.mind import Mind
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class CognitiveTurn:
         self.message, self.seq = message, seq
         self.remembers, self.linked = tally.memories > 0, tally.links
         self.metrics, self.calls = Metrics(), 0
+        self._hits: dict[str, tuple[int, Sequence[SearchHit]]] = {}
         self._latencies: dict[str, float] = {}
         self._usage: dict[str, Usage] = {}
         self.look()
@@ -74,6 +77,18 @@ class CognitiveTurn:
         """Copy the current state of workspace and mind; the cost grows with the number of memories."""
         self.state = self.ws.state
         self.mind = self.state.minds.get(self.session, Mind())
+
+    def search(self, text: str) -> Sequence[SearchHit]:
+        """Return the items nearest to a text, best first; a text is searched once until something is kept.
+
+        Raises:
+            SearchLate: The index did not answer in time.
+        """
+        seq, hits = self._hits.get(text, (-1, ()))
+        if seq != self.state.seq:
+            hits = self.ws.engine.search(text, self.config.activation_k, Filter(kinds=("memory",)))
+            self._hits[text] = self.state.seq, hits
+        return hits
 
     def buffer(self) -> list[ShownMemory]:
         """Return the current memories of the buffer."""

@@ -285,13 +285,23 @@ class _Draft(WorkPage):
                         hit.id, hit.kind, hit.text, "less relevant to the message than the passages shown"
                     )
                 continue
-            item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
-            shown = remembered(hit, item, tokens) if item else passage(hit, tokens)
-            if self.fit(shown, hit.text):
-                taken += 1
-                self.remembered |= {item.id} if item else set()
-                self.recalled |= {hit.seq} if hit.kind == "message" else set()
+            taken += self._show_recalled(hit, tokens)
         self.held -= kept
+
+    def _show_recalled(self, hit: SearchHit, most: int) -> bool:
+        """Show a memory or a passage, cut to a number of tokens, if there is room; return whether it was."""
+        item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
+        # No token spans two words, so most passages that do not fit need not be counted; a cut one has nearly
+        # as many tokens as it may have.
+        if item is None and min(len(hit.text.split()), most // 2) > self.free:
+            self.omit(hit.id, hit.kind, hit.text, NO_ROOM)
+            return False
+        shown = remembered(hit, item, most) if item else passage(hit, most)
+        if not self.fit(shown, hit.text):
+            return False
+        self.remembered |= {item.id} if item else set()
+        self.recalled |= {hit.seq} if hit.kind == "message" else set()
+        return True
 
     def _kept_for_messages(self) -> int:
         """Return the tokens reserved for messages, so that passages do not take all the room."""

@@ -45,6 +45,7 @@ class Bus:
     def __init__(self) -> None:
         self._signals = Namespace()
         self._order: list[Callable[..., None]] = []
+        self._receivers: dict[str, list[Callable[..., None]]] = {}
         self._queue: deque[tuple[str, Any]] = deque()
         self._delivering = RLock()
         self._busy = False
@@ -57,11 +58,13 @@ class Bus:
 
         self._signals.signal(name).connect(deliver, weak=False)
         self._order.append(deliver)
+        self._receivers = {}
 
         def unsubscribe() -> None:
             self._signals.signal(name).disconnect(deliver)
             if deliver in self._order:
                 self._order.remove(deliver)
+            self._receivers = {}
 
         return unsubscribe
 
@@ -83,9 +86,11 @@ class Bus:
                 self._busy = False
 
     def _publish(self, name: str, message: Any) -> None:
-        signal = self._signals.signal(name)
-        connected = set(signal.receivers_for(self))
-        for receiver in [receiver for receiver in self._order if receiver in connected]:
+        receivers, known = self._receivers, self._receivers.get(name)
+        if known is None:
+            connected = set(self._signals.signal(name).receivers_for(self))
+            known = receivers[name] = [receiver for receiver in self._order if receiver in connected]
+        for receiver in known:
             try:
                 receiver(self, message=message)
             except Exception:  # noqa: BLE001 - a failing subscriber must not stop recording

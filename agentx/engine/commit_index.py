@@ -18,7 +18,7 @@ from agentx.storage.files.durable import write_file
 from agentx.storage.git.repository import GitRepository
 
 WALK = 1_000
-"""Maximum number of commits that one call reads; each takes 10 µs from a pack."""
+"""Maximum number of commits that one call reads; each takes 30 µs from a pack."""
 
 _ID_BYTES = 20
 _RECORD_BYTES = 8 + _ID_BYTES

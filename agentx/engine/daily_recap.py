@@ -264,7 +264,9 @@ def log_at(history: History, state: State, read_body: Callable[[Body], str]) -> 
 
 def said_at(history: History, state: State) -> Iterator[Told]:
     """Yield the messages before those in a state, newest first, from the latest :data:`READ_BACK` events."""
-    before = state.messages[0].seq if state.messages else 0
+    if not state.messages:
+        return
+    before = state.messages[0].seq
     for events in backwards(history, state):
         for event in reversed(events):
             if event.seq <= state.seq - READ_BACK:

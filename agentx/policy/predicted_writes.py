@@ -7,6 +7,7 @@ that cannot be predicted from them counts as no change here, and is left to whoe
 import os
 import re
 import shlex
+import stat
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -75,9 +76,11 @@ def command_of(arguments: Mapping[str, Any]) -> str:
 
 def located_command(artifacts: Artifacts, arguments: Mapping[str, Any]) -> str:
     """Return the command that a call runs, after a ``cd`` to the directory of the artifacts that it names."""
-    command, given = command_of(arguments), _plain(arguments)
+    if not (command := command_of(arguments)):
+        return ""
+    given = _plain(arguments)
     named = next((found for name in _FOLDER if (found := _artifacts(artifacts, given.get(name)))), ())
-    return f"cd {shlex.quote(named[-1])}\n{command}" if command and named else command
+    return f"cd {shlex.quote(named[-1])}\n{command}" if named else command
 
 
 def words_of(arguments: Mapping[str, Any]) -> str:
@@ -114,7 +117,10 @@ def planned(artifacts: Artifacts, git: Committer, tool: str, arguments: Mapping[
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {re.sub(r"[_-]", "", str(name)).casefold(): value for name, value in arguments.items()}
+    return {str(name).translate(_NO_MARKS).casefold(): value for name, value in arguments.items()}
+
+
+_NO_MARKS = str.maketrans("", "", "_-")
 
 
 # --- what is written, removed and moved ---------------------------------------------------------------------
@@ -208,8 +214,19 @@ def _artifacts(artifacts: Artifacts, value: object) -> tuple[str, ...]:
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
         text = text.removeprefix("./").removeprefix(f"{folder}/")  # relative to the workspace
     written = os.path.normpath(os.path.join(root, text))
-    found = (_inside(root, written), _inside(root, os.path.realpath(written)))
+    found = (_inside(root, written), _inside(root, _resolved(written)))
     return tuple(dict.fromkeys(path for path in found if path))
+
+
+def _resolved(place: str) -> str:
+    """Return a path with links resolved; one look at the whole path tells whether it contains any."""
+    try:
+        linked = stat.S_ISLNK(nofollow.status(place).st_mode)
+    except FileNotFoundError:
+        linked = False
+    except OSError:
+        linked = True
+    return os.path.realpath(place) if linked else place
 
 
 def _inside(root: str, place: str) -> str:

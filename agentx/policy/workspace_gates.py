@@ -192,7 +192,9 @@ class Gates:
         began = time.perf_counter()
         board = self._known()
         changes = tool not in READING_TOOLS and not (tool and command and looks_only(command))
-        what = self._action(text, tool, arguments, agent.strip(), changes=changes, domain=domain.strip())
+        what = self._action(
+            text, tool, arguments, agent.strip(), changes=changes, plans=changes, domain=domain.strip()
+        )
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
         located = located_command(self.engine.artifacts, arguments)
@@ -232,7 +234,8 @@ class Gates:
         board = self._known()
         command, words = command_of(arguments), words_of(arguments)
         text = "" if command else words or tool
-        what = self._action(text, tool, arguments, agent, changes=can_change(tool, command))
+        changes = can_change(tool, command)
+        what = self._action(text, tool, arguments, agent, changes=changes, plans=changes and board.may_stop)
         memory = self._memory(run)
         flows = self._flows(board, what, what.task, memory.granted)
         looks = bool(command) or any(map(is_script, what.paths))
@@ -273,12 +276,13 @@ class Gates:
         agent: str,
         *,
         changes: bool,
+        plans: bool,
         domain: str = "",
     ) -> Action:
-        """Return a call as an action, with the files as it would leave them if it changes something."""
+        """Return a call as an action; with ``plans``, also the files as it would leave them."""
         engine = self.engine
         try:
-            written = planned(engine.artifacts, engine.git, tool, arguments) if changes else {}
+            written = planned(engine.artifacts, engine.git, tool, arguments) if plans else {}
             writes = engine.changes(written, f"agent:{agent}" if agent else "")
         except (AgentXError, OSError):  # a path that cannot be; the call itself says so
             writes = ()

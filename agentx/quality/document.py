@@ -10,6 +10,7 @@ import msgspec
 from agentx.quality.markdown_lines import MarkdownText, blot, is_markdown, parse_markdown
 from agentx.quality.typos import SpellingUnavailable, misspellings
 from agentx.quality.usage import usage_mistakes
+from agentx.storage.extras import QUALITY
 from agentx.storage.text import encodable
 from agentx.synthesis.checks.check_report import printable
 
@@ -114,7 +115,11 @@ def check_document(
     problems += [
         (n, "todo", f"left to do: {_short(line)}") for n, line in enumerate(prose, 1) if _TO_DO.search(line)
     ]
-    if language.replace("_", "-").partition("-")[0] == "en":
+    if language.replace("_", "-").partition("-")[0] != "en":
+        notes.append(f"spelling and usage are checked in English only, not in {language}")
+    elif QUALITY.missing():
+        notes.append(f"spelling and usage were not checked. {QUALITY.why_missing()}")
+    else:
         known = frozenset(word.lower() for word in extra_words)
         try:
             problems += [
@@ -126,8 +131,6 @@ def check_document(
         except SpellingUnavailable as error:
             notes.append(f"spelling was not checked. {error}")
         problems += [(line, "usage", _short(message)) for line, message in usage_mistakes(prose)]
-    else:
-        notes.append(f"spelling and usage are checked in English only, not in {language}")
     found = [DocumentFinding(path, *problem) for problem in sorted(dict.fromkeys(problems))]
     return DocumentReport(path, tuple(found[:MAX_FINDINGS]), max(0, len(found) - MAX_FINDINGS), tuple(notes))
 

@@ -186,6 +186,11 @@ def marked() -> Callable[[], None] | None:
     return functools.partial(resource.setrlimit, RLIMIT_LOCKS, (lower, lower))
 
 
+def is_marked() -> bool:
+    """Return whether this process has the mark of :func:`marked`."""
+    return sys.platform == "linux" and resource.getrlimit(RLIMIT_LOCKS)[1] == _MARK
+
+
 def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:
     """Read output until the program itself has exited. Return False if the deadline came first."""
     open_ = True

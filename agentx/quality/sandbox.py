@@ -94,6 +94,7 @@ class SandboxPolicy:
         isolation: ``auto`` uses the best that works, ``none`` uses none, any other value requires that one.
         readable: Paths that an isolated command may read besides the system and the running Python.
         hidden: Paths that it may not read although they lie in a system directory.
+        never: Paths that it may not read although they lie in any readable directory: sockets of AgentX.
         exclude: Patterns, as in ``.gitignore``, of what is not copied.
         limits: Limits for the tree and its changes.
     """
@@ -103,6 +104,7 @@ class SandboxPolicy:
     isolation: Wanted = "auto"
     readable: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
+    never: Sequence[Path] = ()
     exclude: Sequence[str] = ()
     limits: TreeLimits = field(default_factory=TreeLimits)
 
@@ -298,6 +300,8 @@ def _readable(policy: SandboxPolicy) -> list[Path]:
     kept = [place for place in kept if not any(one.is_relative_to(place.resolve()) for one in hidden)]
     needed = [Path(place) for place in (*SYSTEM, sys.base_prefix, sys.prefix)]
     readable = [*(part for place in needed for part in _without(place, hidden)), *kept, *policy.readable]
+    never = [place.resolve() for place in policy.never]
+    readable = [part for place in readable for part in _without(place, never)]
     return list(dict.fromkeys(part for place in readable for part in (place, place.resolve())))
 
 

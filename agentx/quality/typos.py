@@ -15,6 +15,7 @@ from itertools import groupby
 import msgspec
 
 from agentx.storage.errors import AgentXError
+from agentx.storage.extras import QUALITY, needs
 
 ACRONYM = 5
 """Words in capitals up to this length count as names."""
@@ -92,10 +93,8 @@ def _typos(lines: Sequence[str], language: str) -> list[_TypoLine]:
 
 @functools.cache
 def _program() -> str:
-    try:
+    with needs(QUALITY, SpellingUnavailable):
         files = metadata.files("typos") or []
-    except metadata.PackageNotFoundError as error:
-        raise SpellingUnavailable("The package typos is not installed: pip install typos.") from error
     for file in files:
         if file.name == "typos":
             return str(file.locate())

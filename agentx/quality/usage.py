@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from agentx.storage.extras import QUALITY, needs
+
 MAX_FOUND = 1000
 
 CHECKS = (
@@ -32,6 +34,9 @@ def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     Yields:
         Line number (from 1) and a sentence that states the mistake.
 
+    Raises:
+        ExtraMissing: proselint is not installed.
+
     Example:
         >>> for line, mistake in usage_mistakes(["All is well.", "He should of gone to the the bank."]):
         ...     print(line, mistake)
@@ -50,9 +55,10 @@ def usage_mistakes(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 @functools.cache
 def _linter() -> Any:
-    from proselint.checks import __register__  # noqa: PLC0415 - heavy: loads when prose is first checked
-    from proselint.registry import CheckRegistry  # noqa: PLC0415
-    from proselint.tools import LintFile  # noqa: PLC0415
+    with needs(QUALITY):
+        from proselint.checks import __register__  # noqa: PLC0415 - heavy: loads when prose is first checked
+        from proselint.registry import CheckRegistry  # noqa: PLC0415
+        from proselint.tools import LintFile  # noqa: PLC0415
 
     CheckRegistry().register_many(__register__)
     return LintFile

@@ -432,7 +432,7 @@ class Committer:
         if self.index_unknown:
             return {}
         names = {f"{ARTIFACTS}/{path}": path for path in paths}
-        wanted = names.keys() - self._behind.keys()
+        wanted = {name for name, path in names.items() if name not in self._behind and path not in self._owed}
         return {names[name]: entry for name, entry in self.index.staged(wanted, self.tree).items()}
 
 

@@ -286,12 +286,12 @@ def displaced(repo: GitRepository, tree: str, paths: Iterable[str]) -> list[File
     """Return recorded files that were displaced: the user replaced a file by a directory, or the reverse."""
     found: dict[str, TreeEntry] = {}
     for path in paths:
-        folders = path.split("/")[:-1]
-        for depth in range(1, len(folders) + 1):
-            above = "/".join(folders[:depth])
-            if entry := repo.entry(tree, _PREFIX + above):
-                found[above] = entry
-        found |= dict(repo.files(repo.subtree(tree, _PREFIX + path), path + "/"))
+        above, below = repo.around(tree, _PREFIX + path)
+        if above:
+            name, entry = above
+            found[name.removeprefix(_PREFIX)] = entry
+        if below:
+            found |= dict(repo.files(below, path + "/"))
     return [change(path, entry, None) for path, entry in found.items()]
 
 

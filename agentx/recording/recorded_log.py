@@ -6,8 +6,10 @@ Everything that changes the state runs here, under the workspace's lock, which
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from agentx.core.event_bus import ALL, MEMORY_CHANGED, Bus, MemoryChanged
 from agentx.storage.errors import WriterConflict
@@ -57,6 +59,9 @@ class RecordedLog:
         self.writer = HistoryWriter(root, codec)
         self.damage: list[Damage] = []
         self.last_write = 0.0
+        self._unpublished: deque[tuple[int, int, list[tuple[str, Any]]]] = deque()
+        self._publishing = threading.Lock()
+        self._published = 0
         self._root = root
         self._codec = codec
         self._bus = bus
@@ -94,6 +99,8 @@ class RecordedLog:
 
     def _begin_with(self, state: State) -> None:
         self.state = state
+        if not self._unpublished:
+            self._published = state.seq
         self.writer.start_at(state.seq, state.hash or GENESIS)
 
     def adopt(self, state: State) -> None:
@@ -121,6 +128,7 @@ class RecordedLog:
     def read_on(self) -> None:
         """Fold what others appended, without changing anything on disk."""
         self.fold(list(self.history.read(self.state.seq, told_already)))
+        self._publish()
 
     def catch_up(self) -> list[Event]:
         """Return what others appended, strictly checked and not folded yet.
@@ -145,15 +153,15 @@ class RecordedLog:
         """Return the event with a key; ``None`` if there is none."""
         return self._keys.find([key]).get(key)
 
-    def append(self, drafts: Sequence[Draft]) -> list[Event]:
-        """Append events durably, and fold them.
+    def append(self, drafts: Sequence[Draft], *, sync: bool = True) -> list[Event]:
+        """Append events, and fold them. They are durable on return, or after :meth:`sync`.
 
         Raises:
             WriterConflict: Another process wrote first; what it wrote is folded, and nothing of this is
                 recorded.
         """
         try:
-            events = self.writer.append(drafts)
+            events = self.writer.append(drafts, sync=sync)
         except WriterConflict:  # whoever wrote to the file first wins; our lines are set aside
             self.fold(self.writer.catch_up(self.damage.append))
             raise
@@ -161,8 +169,33 @@ class RecordedLog:
         self.fold(events)
         return events
 
+    def sync(self, through: int) -> None:
+        """Make the first ``through`` batches of the log durable, and queue their events on the bus.
+
+        Needs no lock.
+
+        Raises:
+            HistoryWriteFailed: The disk refuses; :meth:`undo_failed` is due.
+        """
+        self.writer.sync(through)
+        self._publish()
+
+    def undo_failed(self) -> int:
+        """Take back what a failed sync left in doubt; then open the log again.
+
+        Returns:
+            The last event whose subscribers were told of it.
+        """
+        self._publish()
+        self.writer.undo_failed()
+        self._unpublished.clear()
+        return self._published
+
     def fold(self, events: Sequence[Event]) -> None:
-        """Apply events to the state, and queue them on the bus with the changes to memory."""
+        """Apply events to the state.
+
+        They are queued on the bus, with the changes to memory, once they are durable.
+        """
         self._added(events)  # first: an event that a signal keeps from the state is read again
         with self._applying:
             for event in events:
@@ -173,14 +206,23 @@ class RecordedLog:
         touched = dict.fromkeys(made.item.id if isinstance(made, Add) else made.id for made in changes)
         before = {item: self.state.items.get(item) for item in touched}
         self.state.apply(event)
-        self._bus.enqueue([(event.type, event), (ALL, event)])
-        self._bus.enqueue(
+        messages: list[tuple[str, Any]] = [(event.type, event), (ALL, event)]
+        messages += (
             (MEMORY_CHANGED, MemoryChanged(self.state.items[item], before[item], event))
             for item in touched
             if item in self.state.items
         )
+        self._unpublished.append((self.writer.appended, event.seq, messages))
+
+    def _publish(self) -> None:
+        """Queue on the bus what is durable."""
+        with self._publishing:
+            while self._unpublished and self._unpublished[0][0] <= self.writer.synced:
+                _, self._published, messages = self._unpublished.popleft()
+                self._bus.enqueue(messages)
 
     def publish_again(self, after: int) -> None:
         """Queue the events after one on the bus again."""
+        self._published = max(self._published, self.state.seq)
         for event in self.history.read(after, told_already):
             self._bus.enqueue([(event.type, event), (ALL, event)])

@@ -92,6 +92,7 @@ class Staged:
             try:
                 if made.path in self._prepared:
                     self._artifacts.put(self._prepared[made.path], made.path)
+                    del self._prepared[made.path]
                 else:
                     self._artifacts.remove(made.path)
             except (OSError, PathRefused) as error:

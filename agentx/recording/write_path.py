@@ -41,8 +41,16 @@ from agentx.storage.git.branch import RefLocked
 from agentx.storage.git.objects import blob_id
 from agentx.storage.git.recovery.git_repair import note_whole, read_ref, repair, require_whole
 from agentx.storage.git.repository import NotCommitted
+from agentx.storage.git.repository_stamp import RepositoryStamp
 from agentx.storage.log.blobs import WHOLE_BYTES, blob_path
-from agentx.storage.log.history import LIVE, HistoryDamaged, HistoryRewound, OnDamage, told_already
+from agentx.storage.log.history import (
+    LIVE,
+    HistoryDamaged,
+    HistoryRewound,
+    HistoryWriteFailed,
+    OnDamage,
+    told_already,
+)
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean, clean_draft
 from agentx.synthesis.state.parallel_fold import fold
@@ -53,6 +61,9 @@ if TYPE_CHECKING:
 
 BULK_EVENTS = 5_000
 """In bulk mode, commit after this number of events."""
+
+LAG_S = 0.05
+"""While others wait for the lock, a commit may follow its writes by this time: it then has theirs, too."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
@@ -121,11 +132,13 @@ class WritePath:
         self.last_look = 0.0
         self._codec = codec
         self._bus = bus
+        self._stamp = RepositoryStamp(self.git.repo.git_dir)
         self._seen_log: object = None
         self._left_log: tuple[int, ...] = ()
         self._caught_up = False
         self._held = False
         self._unplaced = False
+        self._owed_since = 0.0
         self._bulk = 0
         self._closed = False
         self._crash: Mark | None = None
@@ -263,7 +276,9 @@ class WritePath:
         if self._caught_up:
             return True
         left = self._left_log
-        return bool(left) and not self.health.unsound and self._live_log() == left and not self.git.moved
+        if not left or self.health.unsound or self.log.writer.failed:
+            return False
+        return self._live_log() == left and not self.git.moved
 
     def _live_log(self) -> tuple[int, ...]:
         """Return what changes with every append by others and every rotation; empty without a log."""
@@ -278,27 +293,57 @@ class WritePath:
         """Hold the lock with everything folded that others wrote; publish after the release."""
         if self._closed:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
-        outermost = False
+        outermost, through = False, 0
         try:
             with self.lock.hold(), self.log.folding:
                 outermost = self.lock.depth == 1
                 if outermost:
-                    self._held = False
                     self._catch_up()
                     self._caught_up = True
                 try:
                     yield
                 finally:
+                    if outermost and self._owed_since and not self._may_wait():
+                        self._commit_quietly()
+                    through = self.log.writer.appended
                     if outermost:
                         self._left_log = self._live_log()
                         self._caught_up = False
         finally:
+            if outermost:
+                self._settle(through)
+
+    def _settle(self, through: int) -> None:
+        """Make durable what was appended and read under the lock, which is free by now, and publish it.
+
+        Raises:
+            HistoryWriteFailed: The disk refuses.
+        """
+        try:
+            self.log.sync(through)
+        except HistoryWriteFailed:
+            with self.lock.hold(), self.log.folding:
+                self._undo_failed()
+            self.log.sync(through)  # raises the error again, which now says what became of the events
+        finally:
             # Deliver even if another thread holds the lock by now: on return, conclusions from the new events
             # exist.
-            if outermost:
-                self._bus.deliver()
+            self._bus.deliver()
+
+    def _undo_failed(self) -> None:
+        """After a sync that failed, go back to what the log holds."""
+        if self.log.writer.failed:
+            told = self.log.undo_failed()
+            self._load()
+            self.log.publish_again(told)
 
     def _catch_up(self) -> None:
+        self._undo_failed()
+        if not self._reading and not self.health.unsound and self._stamp.unchanged():
+            self._follow_log(moved=False, committed=self.git.seq)
+            self.last_look = time.monotonic()
+            return
+        self._held = False
         repo = self.git.repo
         repo.follow_packs()
         if self._reading:
@@ -306,7 +351,7 @@ class WritePath:
             return
         self.git.require_branch()
         self._finish_pull()
-        moved = self.git.moved
+        moved, committed = self.git.moved, self.git.seq
         if self._finish_purge() or (moved and not repo.has_commit(self.git.head)):
             self._start_over()
         elif moved:
@@ -314,7 +359,8 @@ class WritePath:
         if self.health.unsound and self.health.may_be_healed:
             self._load()
         if not self.health.unsound:
-            self._follow_log(moved=moved)
+            self._follow_log(moved=moved, committed=committed)
+            self._stamp.note()
         self.last_look = time.monotonic()
 
     def _read_on(self) -> None:
@@ -327,8 +373,13 @@ class WritePath:
         self.log.read_on()
         self._expect_pending()
 
-    def _follow_log(self, *, moved: bool) -> None:
-        """Fold what others appended and finish their interrupted writes; on damage, report it and stop."""
+    def _follow_log(self, *, moved: bool, committed: int) -> None:
+        """Fold what others appended and finish their interrupted writes; on damage, report it and stop.
+
+        Args:
+            moved: Whether the branch was moved.
+            committed: The last committed event before that.
+        """
         log, health = self.log, self.health
         reported = len(log.damage)
         try:
@@ -353,17 +404,23 @@ class WritePath:
             health.notice(why)
             return
         elif moved:
-            self._expect_pending()
+            if committed <= self.git.seq:
+                self.git.expect([event for event in self.git.pending if event.seq > self.git.seq])
+            else:
+                self._expect_pending()
             self._adopt_commits()
         # The process that announced these events keeps the lock until it has finished. Since the lock was
         # free, that process died or was interrupted midway.
         behind = [event for event in fresh if event.seq > self.git.seq]
-        if (self._unplaced or any(map(changes_of, behind))) and not self.read_only:
-            self._finish_writes(self.git.pending)
+        if self._unplaced:
+            behind = self.git.pending
+        if not self.read_only and self._finish_writes(behind):
+            self._owed_since = self._owed_since or time.monotonic()
 
     def _start_over(self) -> None:
         """Load everything again after a purge rewrote the commits, and publish the events recorded since."""
         known = self.log.state.seq
+        self.log.sync(self.log.writer.appended)
         self.git.repo.follow_packs()
         self.log.forget_snapshots()
         self.log.damage.clear()
@@ -403,7 +460,7 @@ class WritePath:
         it.
         """
         with self.exclusive():
-            return self._append(drafts)
+            return self._append(drafts, sync=self.lock.depth > 1)
 
     def body(self, text: str, whole_bytes: int = WHOLE_BYTES) -> Body:
         """Return a text as an event stores it: redacted, and in a blob if longer than ``whole_bytes``."""
@@ -416,7 +473,7 @@ class WritePath:
             self.git.include(blob_path(blob_id(text.encode())))
             return self.log.blobs.body(text, whole_bytes)
 
-    def _append(self, drafts: Sequence[Draft]) -> list[Event]:
+    def _append(self, drafts: Sequence[Draft], *, sync: bool = True) -> list[Event]:
         self.require_sound()
         recorded = self.log.find(drafts)
         fresh: dict[str, Draft] = {}
@@ -427,7 +484,7 @@ class WritePath:
             self.hold_git()
             self.raise_format()
             self._unplaced = any(map(changes_of, fresh.values()))
-            recorded |= zip(fresh, self.log.append(list(fresh.values())), strict=True)
+            recorded |= zip(fresh, self.log.append(list(fresh.values()), sync=sync), strict=True)
         return [recorded[draft.key or f" {place}"] for place, draft in enumerate(drafts)]
 
     def raise_format(self) -> None:
@@ -447,7 +504,7 @@ class WritePath:
         self.require_sound()
         if not self._held:
             self.git.hold()
-            self._held = True
+            self._held = self.git.index.held_by_us  # one that is left by another process is looked at again
 
     def write(
         self,
@@ -527,6 +584,8 @@ class WritePath:
         """
         with self.exclusive():
             self.hold_git()
+            self._owed_since = 0.0
+            self.log.sync(self.log.writer.appended)
             try:
                 self.git.commit(self.log.state.seq, self.log.writer.segments, actor=actor)
             except WriterConflict:
@@ -555,6 +614,20 @@ class WritePath:
     def _commit_soon(self, actor: str) -> None:
         """Commit what is durable already; if that fails now, the next commit includes it."""
         if self._bulk and len(self.git.pending) < BULK_EVENTS:
+            return
+        alone = not self._owed_since
+        self._owed_since = self._owed_since or time.monotonic()
+        if not self._may_wait():
+            self._commit_quietly(actor if alone else "")
+
+    def _may_wait(self) -> bool:
+        """Return whether the commit that is owed can be left to whoever waits for the lock."""
+        return time.monotonic() - self._owed_since < LAG_S and self.lock.wanted
+
+    def _commit_quietly(self, actor: str = "") -> None:
+        """Commit; on failure, leave it to the next commit."""
+        self._owed_since = 0.0
+        if self.read_only or self.health.unsound:
             return
         try:
             self.commit(actor=actor)

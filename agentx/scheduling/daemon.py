@@ -28,6 +28,7 @@ from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_wi
 from agentx.settings import Settings, hold_keys
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.extras import DAEMON, needs
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.log.history import LIVE
 from agentx.storage.text import one_line
@@ -247,13 +248,8 @@ class Daemon:
 
     @contextlib.contextmanager
     def _queue(self) -> Iterator[Callable[[Path, str], _Handle]]:
-        try:
+        with needs(DAEMON, DaemonFailed):
             from dbos import DBOS, SetEnqueueOptions  # noqa: PLC0415 - an extra
-        except ImportError as error:
-            raise DaemonFailed(
-                "The daemon runs on DBOS, which is not installed: pip install 'agentx-workspace[daemon]'. "
-                "Without it, cron and `agentx schedule run-due` do the same for one workspace."
-            ) from error
         database = self._database
         if not database:
             self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ They are kept while the workspace is open, and in its cache, so that each phrase
 import contextlib
 import time
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -17,13 +18,16 @@ from agentx.storage.index.port import Vector
 from agentx.synthesis.embedding.port import ModelUnavailable
 
 MAX_KEPT = 10_000
-"""Number of phrases kept, about 16 MB; if there are more, all are dropped."""
+"""Number of phrases kept, about 16 MB; if there are more, the older half is dropped."""
 
 EMBED_S = 2.0
 """Longest time that one query embeds phrases without a vector; the next query continues."""
 
 _WORTH_KEEPING = 20
 """Number of new vectors from which the cache is written; a single query is not worth it."""
+
+_GROWTH = 0.125
+"""In between, it is written when this share of it is new, as the whole file is written each time."""
 
 
 class Meanings:
@@ -64,9 +68,16 @@ class Meanings:
                     found[phrase] = vector
         except ModelUnavailable:
             return {}
-        if self._fresh >= _WORTH_KEEPING:
+        if len(self._vectors) > MAX_KEPT:
+            self._vectors = dict(islice(self._vectors.items(), MAX_KEPT // 2, None))
+        if self._fresh >= max(_WORTH_KEEPING, _GROWTH * len(self._vectors)):
             self._write()
         return found
+
+    def close(self) -> None:
+        """Write what is new to the cache."""
+        if self._fresh >= _WORTH_KEEPING:
+            self._write()
 
     def _read(self, name: str) -> dict[str, Vector]:
         import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
@@ -78,8 +89,6 @@ class Meanings:
         return {phrase: np.frombuffer(row, np.float32) for phrase, row in kept[1].items() if kept[0] == name}
 
     def _write(self) -> None:
-        if len(self._vectors) > MAX_KEPT:
-            self._vectors.clear()
         rows = {phrase: vector.tobytes() for phrase, vector in self._vectors.items()}
         part = self._place.with_suffix(".part")
         with contextlib.suppress(OSError):  # a cache that cannot be written is skipped

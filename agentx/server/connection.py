@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Protocol
@@ -33,6 +33,15 @@ MOST_BYTES = 8 << 20
 
 MOST_AT_ONCE = 32
 """Maximum number of requests of one connection that are not answered yet."""
+
+MOST_INSIDE_RUNS = 8
+"""Maximum number of requests from inside agents' runs that are not answered yet; the user's do not wait."""
+
+MOST_HEARD = 64 << 20
+"""Maximum length of all requests together that have not arrived completely."""
+
+LONG_BYTES = 1 << 20
+"""Only a request longer than this is refused because of the others that have not arrived completely."""
 
 BEHIND_BYTES = 16 << 20
 """While a client has not read this much of its answers, its requests are not read, and what sends waits."""
@@ -65,6 +74,10 @@ class Service(Protocol):
 
     def leave(self) -> None:
         """Finish the requests in progress, and exit."""
+        ...
+
+    def others(self) -> "Collection[Connection]":
+        """Return all connections."""
         ...
 
     def opened(self, connection: "Connection") -> None:
@@ -102,8 +115,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         transport.set_write_buffer_limits(high=BEHIND_BYTES)
         try:
-            self._service.opened(self)
             self.peer = self.identify()
+            self._service.opened(self)
         except Refused as error:
             self._answer(None, error=error)
             transport.close()
@@ -136,6 +149,8 @@ class Connection(asyncio.Protocol):
         if end < 0:
             if len(self._heard) > MOST_BYTES:
                 self._refuse_all(Refused(INVALID, f"A request has more than {MOST_BYTES:,} bytes."))
+            elif len(self._heard) > LONG_BYTES and self._heard_together() > MOST_HEARD:
+                self._refuse_all(Refused(BUSY, "Too many long requests at a time."))
             return
         *lines, rest = bytes(self._heard).split(b"\n")
         self._heard = bytearray(rest)
@@ -159,15 +174,19 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, number: str | int | None, method: str, params: dict[str, Any], version: str) -> None:
         if method == "cancel":
-            call = self._calls.get(params.get("id"))
+            asked = params.get("id")
+            call = self._calls.get(asked) if isinstance(asked, str | int) else None
             if call is not None:
                 call.cancel()
             if number is not None:
                 self._answer(number, call is not None)
             return
         if (version and version != identity()) or self._service.stale():
-            self._service.leave()
+            if not self.peer.inside_run:
+                self._service.leave()
             raise Refused(OTHER_VERSION, "The server runs another version of AgentX; it makes room.")
+        if method == "hello" and self._service.leaving:
+            raise Refused(LEAVING, "The server is about to exit.")
         if method in OWN:
             if self.peer.inside_run and method == "server.stop":
                 raise _inside_run(method)
@@ -188,6 +207,8 @@ class Connection(asyncio.Protocol):
             raise Refused(INVALID, "This id is in use.")
         if len(self._calls) >= MOST_AT_ONCE:
             raise Refused(BUSY, f"More than {MOST_AT_ONCE} requests at a time.")
+        if self.peer.inside_run and self._busy_inside_runs() >= MOST_INSIDE_RUNS:
+            raise Refused(BUSY, f"More than {MOST_INSIDE_RUNS} requests from inside runs at a time.")
         call = self._service.call_for(self.peer)
         call.has_room = self._room.is_set
         self._calls[number] = call
@@ -258,6 +279,12 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         self.transport.write_eof()
         self._loop.call_later(DEAF_S, self.transport.abort)
+
+    def _heard_together(self) -> int:
+        return sum(len(one._heard) for one in self._service.others())  # noqa: SLF001 - of its own class
+
+    def _busy_inside_runs(self) -> int:
+        return sum(one.busy for one in self._service.others() if one.peer.inside_run)
 
     def _after_answer(self) -> None:
         """Do what follows an answer of a worker thread: nothing, the next request may come."""

@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
+from agentx.quality.process import is_marked
 from agentx.server.calls import Call
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
@@ -38,8 +39,16 @@ MOST_CONNECTIONS = 2_000
 _THREADS = 32
 
 
+MOST_CONNECTIONS, MOST_FROM_RUNS = 4_096, 64
+"""Maximum number of connections, and of those from inside agents' runs."""
+
+
 class AlreadyServing(AgentXError):
     """Another server of this user runs."""
+
+
+class ServedFromRun(AgentXError):
+    """An agent's run started this process, so it does not serve the user."""
 
 
 class Server:
@@ -67,12 +76,20 @@ class Server:
         """Register a connection.
 
         Raises:
-            Refused: There are too many.
+            Refused: There are too many, or another user is at its other end.
         """
-        if len(self._connections) >= MOST_CONNECTIONS:
-            raise Refused(BUSY, f"More than {MOST_CONNECTIONS:,} connections.")
         self._used = time.monotonic()
+        peer = connection.peer
+        if peer.uid != os.getuid():
+            raise Refused(BUSY, "This is the server of another user.")
+        alike = sum(one.peer.inside_run for one in self._connections) if peer.inside_run else 0
+        if len(self._connections) >= MOST_CONNECTIONS or alike >= MOST_FROM_RUNS:
+            raise Refused(BUSY, "The server has too many connections.")
         self._connections.add(connection)
+
+    def others(self) -> Collection[Connection]:
+        """Return all connections."""
+        return self._connections
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
@@ -250,7 +267,10 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
     Raises:
         AlreadyServing: Another server runs.
         PlaceRefused: The runtime directory is not private to this user.
+        ServedFromRun: An agent's run started this process.
     """
+    if settings.inside_run or is_marked():
+        raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
     where = place.runtime_dir(settings.environ)
     place.make(where)
     os.umask(0o077)

@@ -270,6 +270,7 @@ def sandbox_policy(engine: Engine, command: str) -> SandboxPolicy:
         isolation=cast("Wanted", engine.config.tools.isolation),
         readable=[Path(place).expanduser() for place in engine.config.checks.readable],
         hidden=[engine.root, engine.settings.state_dir],
+        never=[engine.settings.runtime_dir],
         exclude=[f"/{engine.root.relative_to(place).as_posix()}/"] if is_inside else [],
     )
 

@@ -1,5 +1,6 @@
 """The storage tools: read and change artifacts. Each successful write is one commit."""
 
+import stat
 from typing import Annotated
 
 import msgspec
@@ -11,7 +12,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.text import is_binary
-from agentx.synthesis.chunking.passages import outline
+from agentx.synthesis.chunking.passages import outline, why_no_outline
 from agentx.synthesis.chunking.pieces import OutlineEntry
 from agentx.tools.toolset import Job, ToolSet, tool
 from agentx.transfer import linked_workspaces as links
@@ -45,7 +46,7 @@ class FileText(msgspec.Struct, frozen=True, kw_only=True):
         total_lines: Number of lines of the whole file.
         outline: Definitions and headings with their lines, if the file is long.
         cut: Whether requested lines are missing because they exceed the limit.
-        note: For a file of a linked workspace: its origin and age.
+        note: For a file of a linked workspace: its origin and age. Why it has no outline.
     """
 
     path: str
@@ -161,6 +162,7 @@ class StorageTools(ToolSet):
                     outline=entries,
                     note=note,
                 )
+            note = " ".join(filter(None, (note, why_no_outline(path))))
         if start_line > max(len(lines), 1):
             raise UsageError(f"{path} has {len(lines)} lines; line {start_line} is past its end.")
         if end_line is not None and end_line < start_line:
@@ -186,9 +188,8 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Write a whole file, creating it and its directories where they are missing."""
         path = check_path(path)
-        self._refuse_link(path)
+        executable = self._is_executable_file(path)
         data = _encode(content)
-        executable = self._is_executable(path)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
         summary = f"Wrote {path} ({lines} lines, {len(data):,} bytes)."
         return self._write(job, {path: Content(data, executable)}, summary)
@@ -205,8 +206,8 @@ class StorageTools(ToolSet):
     ) -> Written:
         """Replace one exact passage of a file; refused if it is missing or occurs more than once."""
         path = check_path(path)
-        self._refuse_link(path)
         with self.engine.write_path.exclusive():
+            executable = self._is_executable_file(path)
             text = self.read_text(path)
             count = text.count(old)
             if count == 0:
@@ -221,9 +222,7 @@ class StorageTools(ToolSet):
                 )
             data = _encode(text.replace(old, new, 1))
             line = text[: text.index(old)].count("\n") + 1
-            return self._write(
-                job, {path: Content(data, self._is_executable(path))}, f"Edited {path} at line {line}."
-            )
+            return self._write(job, {path: Content(data, executable)}, f"Edited {path} at line {line}.")
 
     @tool
     def move_file(
@@ -311,22 +310,21 @@ class StorageTools(ToolSet):
             )
         return Written(paths=tuple(made.path for made in changes), seq=seq, summary=summary)
 
-    def _refuse_link(self, path: str) -> None:
-        target = self.engine.artifacts.locate(path)
-        if nofollow.is_link(target):
+    def _is_executable_file(self, path: str) -> bool:
+        """Return whether a file is executable; refuse a link, which a write would replace."""
+        artifacts = self.engine.artifacts
+        info = artifacts.status(path)
+        if info is not None and stat.S_ISLNK(info.st_mode):
             raise EditRefused(
-                f"{path} is a link to {nofollow.read_link(target)!r}; "
+                f"{path} is a link to {nofollow.read_link(artifacts.locate(path))!r}; "
                 "write that file, or delete the link first."
             )
-
-    def _is_executable(self, path: str) -> bool:
-        target = self.engine.artifacts.locate(path)
-        return nofollow.is_file(target) and bool(nofollow.status(target).st_mode & 0o100)
+        return info is not None and _is_executable(info.st_mode)
 
     def _content(self, path: str) -> Content:
         artifacts = self.engine.artifacts
-        target = artifacts.locate(path)
-        return Content(artifacts.content(path), self._is_executable(path), nofollow.is_link(target))
+        mode = nofollow.mode(artifacts.locate(path))
+        return Content(artifacts.content(path), _is_executable(mode), stat.S_ISLNK(mode))
 
     def _files_at(self, path: str) -> list[str]:
         artifacts = self.engine.artifacts
@@ -340,6 +338,10 @@ class StorageTools(ToolSet):
         elif artifacts.identify(path) is not None:
             return [path]
         raise ArtifactMissing(f"The artifacts have no file {path!r}.")
+
+
+def _is_executable(mode: int) -> bool:
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR)
 
 
 def _decoded(path: str, data: bytes) -> str:

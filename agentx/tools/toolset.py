@@ -185,8 +185,11 @@ class Job(msgspec.Struct):
                 user may have ended.
             SecretRefused: It would put a secret into a file, and the settings deny that without asking.
         """
+        with self.tools.engine.write_path.exclusive():  # once for all that follows
+            return self._write(self.corrected(contents), output)
+
+    def _write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         tools = self.tools
-        contents = self.corrected(contents)
 
         def check() -> list[Draft]:
             evaluation = tools.engine.evaluate_write(contents, actor=tools.actor)

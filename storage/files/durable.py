@@ -11,6 +11,8 @@ from pathlib import Path
 
 from agentx.storage.files import nofollow
 
+write_all = nofollow.write_all
+
 TEMPORARY_PREFIX = ".agentx-tmp-"
 """Name prefix of temporary files beside their targets; a scan skips them, the next open removes them."""
 
@@ -37,13 +39,6 @@ def sync_file(path: Path) -> None:
         os.close(fd)
 
 
-def write_all(fd: int, content: bytes) -> None:
-    """Write all bytes: a single call of ``os.write`` may write only a part."""
-    view = memoryview(content)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
 def make_directory(path: Path) -> None:
     """Create a directory and its missing parents, durably."""
     if nofollow.is_directory(path):
@@ -63,12 +58,13 @@ def write_temporary(directory: Path, content: bytes, mode: int = 0o644, *, sync:
     """
     fd, path = nofollow.temporary(directory, TEMPORARY_PREFIX)
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(content)
-            file.flush()
+        try:
+            write_all(fd, content)
             os.fchmod(fd, mode)
             if sync:
                 os.fsync(fd)
+        finally:
+            os.close(fd)
     except BaseException:
         with contextlib.suppress(OSError):
             nofollow.remove(path)

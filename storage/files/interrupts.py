@@ -5,12 +5,16 @@ and the ``try`` that releases it, where neither ``with`` nor ``finally`` helps. 
 which other threads and processes wait defers Ctrl-C meanwhile.
 """
 
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Self
+
+_SIGINT = int(signal.SIGINT)
+"""The module ``signal`` converts each number and handler to an enum, which takes longer than the call."""
 
 PATIENCE_S = 1.0
 """A second Ctrl-C after this time is raised at once, whatever is running."""
@@ -39,24 +43,24 @@ class PutOff:
     def put_off(self) -> None:
         """Start to defer Ctrl-C."""
         if threading.get_ident() == threading.main_thread().ident:
-            before = signal.getsignal(signal.SIGINT)
+            before = _signal.getsignal(_SIGINT)
             if callable(before) and not isinstance(getattr(before, "__self__", None), PutOff):
                 self._before = before
-                signal.signal(signal.SIGINT, self._note)
+                _signal.signal(_SIGINT, self._note)
 
     def let_through(self) -> None:
         """Raise deferred interrupts and stop deferring."""
         if self._before is None:
             return
-        if signal.getsignal(signal.SIGINT) == self._note:
-            signal.signal(signal.SIGINT, self._before)
+        if _signal.getsignal(_SIGINT) == self._note:
+            _signal.signal(_SIGINT, self._before)
         self._before = None
         while self._came:
             self._came.pop()
             # The first call may have installed another handler.
-            handler = signal.getsignal(signal.SIGINT)
+            handler = _signal.getsignal(_SIGINT)
             if callable(handler):
-                handler(signal.SIGINT, None)
+                handler(_SIGINT, None)
 
     def check(self) -> None:
         """Raise deferred interrupts: for use while waiting, when nothing is half done."""

@@ -8,15 +8,18 @@ It is built from two kinds of kernel locks on one file. The kernel releases both
   waiters see that the queue moves, and give up only when one holder has kept the lock for the whole timeout.
 
 The byte locks belong to the open file ("open file description locks", fcntl(2)), and each acquisition opens
-the file again, so threads queue like processes. The bytes need not exist, and a read lock needs no write
-permission: the file stays empty. Without such locks in the kernel or the file system, the lock is just as
-safe, but waiters are not served in order.
+the file again. The bytes need not exist, and a read lock needs no write permission: the file stays empty.
+Without such locks in the kernel or the file system, the lock is just as safe, but waiters are not served in
+order.
+
+The threads that share a :class:`FileLock` queue among themselves first. For the length of a turn they pass
+the lock on without releasing it, so that a group of threads costs other processes no more than one writer.
 
 On a file system whose locks have no effect, the lock is refused: two writers there could overwrite each
 other.
 
-A turn lasts :data:`_TURN_S`: until then its owner may release the lock and take it again before the waiters.
-A process that has just read what others wrote can then write several times for the cost of one.
+A turn lasts :data:`_TURN_S`: until then its owner may take a free lock again before the waiters. Whenever it
+leaves the lock free, as while it syncs, the first waiter may take it.
 """
 
 import contextlib
@@ -25,7 +28,8 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agentx.storage.errors import AgentXError, DiskRefused
@@ -41,10 +45,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 """``struct flock`` on Linux: type, whence, start, length, pid."""
 
 _TURN_S = 0.05
-_GAP_S = 0.003
-"""If the owner of a turn leaves the lock free for this long, its turn is over."""
-
-_SHORTEST_PAUSE_S = 0.0002
+_SHORTEST_PAUSE_S = 0.00005
 _LONGEST_PAUSE_S = 0.05
 _LOOKS = 16
 """Polls of the first waiter while the time that it has waited for a long hold doubles."""
@@ -87,10 +88,12 @@ class FileLock:
         self._timeout_s = timeout_s
         self._brief = brief
         self._needed = needed
-        self._threads = threading.Lock()
+        self._gate = _Gate()
         self._owner = 0
         self._depth = 0
         self._fd = -1
+        self._locked = False
+        self._passed_on = False
         self._skipped = -1
         self._turn_ends = 0.0
         self._excludes = False
@@ -104,6 +107,16 @@ class FileLock:
     def depth(self) -> int:
         """How many times the lock is held, nested; 0 if it is not held."""
         return self._depth
+
+    @property
+    def passed_on(self) -> bool:
+        """Whether the holder got the lock from another thread, without a release in between."""
+        return self._passed_on
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a thread or a process waits for the holder to leave."""
+        return self._gate.waiting or (self._fd >= 0 and _first(self._fd, 0, _HOLDERS) >= 0)
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -128,20 +141,49 @@ class FileLock:
             finally:
                 self._depth -= 1
                 if self._depth == 0:
-                    fd, self._owner = self._fd, 0
-                    self._threads.release()
-                    _release(fd)
+                    self._owner = 0
+                    self._let_go()
 
     def _take(self, interrupts: PutOff) -> None:
-        fd = self._acquire(interrupts)
-        try:
-            # Uncontended, unless there is no file.
-            while not self._threads.acquire(timeout=_LONGEST_PAUSE_S):
-                interrupts.check()
-        except BaseException:
+        if not self._timeout_s:
+            if not self._gate.enter_if_free():
+                raise self._busy()
+        else:
+            self._gate.enter(self._patience(interrupts), self._let_go)
+        self._passed_on = self._locked
+        if not self._locked:
+            try:
+                self._fd = self._acquire(interrupts)
+            except BaseException:
+                self._gate.leave()
+                raise
+            self._locked = True
+        self._owner = threading.get_ident()
+
+    def _let_go(self) -> None:
+        """Pass the lock on to the next thread; release it first if none waits, or if the turn is over."""
+        if self._locked and not (self._gate.waiting and time.monotonic() < self._turn_ends):
+            fd, self._fd, self._locked = self._fd, -1, False
             _release(fd)
-            raise
-        self._fd, self._owner = fd, threading.get_ident()
+        self._gate.leave()
+
+    def _patience(self, interrupts: PutOff) -> Callable[[], None]:
+        """Return the function that a waiting thread calls now and then.
+
+        It raises deferred interrupts, and gives up when one thread has held the lock for the whole timeout.
+        """
+        turn, since = self._gate.turns, time.monotonic()
+
+        def check() -> None:
+            nonlocal turn, since
+            interrupts.check()
+            now = time.monotonic()
+            if self._gate.turns != turn or not self._owner:  # without an owner, that thread waits itself
+                turn, since = self._gate.turns, now
+            elif now - since > self._timeout_s:
+                raise self._busy()
+
+        return check
 
     def _acquire(self, interrupts: PutOff) -> int:
         """Return a descriptor that holds the lock; -1 without a file: it then excludes threads only."""
@@ -238,6 +280,72 @@ class FileLock:
         )
 
 
+class _Gate:
+    """Lets one thread in at a time, in order of arrival.
+
+    Attributes:
+        turns: How many threads were let in.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._queue: deque[threading.Lock] = deque()
+        self._taken = False
+        self.turns = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a thread waits."""
+        return bool(self._queue)
+
+    def enter_if_free(self) -> bool:
+        """Enter without waiting; return whether that was possible."""
+        with self._mutex:
+            if self._taken:
+                return False
+            self._taken = True
+            self.turns += 1
+            return True
+
+    def enter(self, check: Callable[[], None], pass_on: Callable[[], None]) -> None:
+        """Wait until it is this thread's turn.
+
+        Args:
+            check: Called now and then while waiting; an exception from it ends the wait.
+            pass_on: Called if the turn came all the same.
+        """
+        if not self._queue and self.enter_if_free():
+            return
+        with self._mutex:
+            turn = threading.Lock()
+            turn.acquire()
+            if self._taken:
+                self._queue.append(turn)
+            else:
+                self._taken = True
+                turn.release()
+        try:
+            while not turn.acquire(timeout=_LONGEST_PAUSE_S):
+                check()
+        except BaseException:
+            with self._mutex:
+                came = turn not in self._queue
+                if not came:
+                    self._queue.remove(turn)
+            if came:
+                pass_on()
+            raise
+        self.turns += 1
+
+    def leave(self) -> None:
+        """Let the next thread in."""
+        with self._mutex:
+            if self._queue:
+                self._queue.popleft().release()
+            else:
+                self._taken = False
+
+
 class _Place:
     """A waiter's place at the end of the queue, and what can be seen from there.
 
@@ -253,8 +361,7 @@ class _Place:
             self._place = taken + 1
         _set(fd, fcntl.F_RDLCK, self._place)
         self.before = self._holder = self._leaving = -1
-        self._now = self._moved = self._handed_over = self._due = self._used = time.monotonic()
-        self._turn_ends = self._now
+        self._now = self._moved = self._handed_over = self._due = time.monotonic()
         self._pace_s = 0.0
         self._passing = set[int]()
 
@@ -273,10 +380,8 @@ class _Place:
             self._due = self._now
         if holder >= 0:
             self._passing.add(holder)
-            self._used = self._now
-            self._turn_ends = min((holder - _HOLDERS) / 1e9, self._now + _TURN_S)
         self.before, self._holder = before, holder
-        return before < 0 and holder < 0 and (self._now >= self._turn_ends or self._now - self._used > _GAP_S)
+        return before < 0 and holder < 0
 
     @property
     def stuck_s(self) -> float:
@@ -304,10 +409,8 @@ class _Place:
         """
         if self.before >= 0:
             pause_s = (self._pace_s or self._now - self._moved) * (self._place - self.before) / 4
-        elif self._now < self._turn_ends:
-            pause_s = min(_GAP_S / 2, self._turn_ends - self._now)
         else:
-            pause_s = (self._now - max(self._moved, self._turn_ends)) / _LOOKS
+            pause_s = (self._now - self._moved) / _LOOKS
         return min(max(pause_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def leave(self) -> None:

@@ -34,6 +34,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _QUIET = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Never follow a link, never wait for the other end of a FIFO, never acquire a controlling terminal."""
 
+_SMALL_BYTES = 4096
+"""Read at least this much at a time: files of ``/proc`` claim to be empty."""
+
 _WRITE = {
     "r": os.O_RDONLY,
     "r+": os.O_RDWR,
@@ -268,25 +271,26 @@ def status(path: str | Path) -> os.stat_result:
 
 def exists(path: str | Path) -> bool:
     """Return whether something has that name, even a link; false if it cannot be checked."""
-    return _mode(path) != 0
+    return mode(path) != 0
 
 
 def is_file(path: str | Path) -> bool:
     """Return whether the path is a regular file."""
-    return stat.S_ISREG(_mode(path))
+    return stat.S_ISREG(mode(path))
 
 
 def is_directory(path: str | Path) -> bool:
     """Return whether the path is a directory, and not a link to one."""
-    return stat.S_ISDIR(_mode(path))
+    return stat.S_ISDIR(mode(path))
 
 
 def is_link(path: str | Path) -> bool:
     """Return whether the path is a symbolic link."""
-    return stat.S_ISLNK(_mode(path))
+    return stat.S_ISLNK(mode(path))
 
 
-def _mode(path: str | Path) -> int:
+def mode(path: str | Path) -> int:
+    """Return the kind and permissions of a file, a directory or a link itself; 0 if it cannot be checked."""
     try:
         return status(path).st_mode
     except OSError:
@@ -413,8 +417,14 @@ def require_plain_tree(path: str | Path) -> None:
 
 def read(path: str | Path) -> bytes:
     """Return the content of a regular file; see :func:`open_descriptor`."""
-    with open_file(path) as file:
-        return file.read()
+    fd = open_descriptor(path)
+    try:
+        parts, expected = [], max(os.fstat(fd).st_size + 1, _SMALL_BYTES)
+        while part := os.read(fd, expected):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
 
 
 def read_text(path: str | Path, errors: str = "strict") -> str:
@@ -436,8 +446,18 @@ def write(path: str | Path, content: bytes, mode: int = 0o644) -> None:
 
     See :mod:`agentx.storage.files.durable` for content that cannot.
     """
-    with os.fdopen(open_descriptor(path, _WRITE["w"], mode), "wb") as file:
-        file.write(content)
+    fd = open_descriptor(path, _WRITE["w"], mode)
+    try:
+        write_all(fd, content)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, content: bytes) -> None:
+    """Write all bytes: a single call of ``os.write`` may write only a part."""
+    view = memoryview(content)
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 def touch(path: str | Path) -> None:

@@ -124,9 +124,9 @@ def resolve_inside(root: Path, path: str) -> Path:
             file.
         LinkRefused: ``root`` itself is reached through a link.
     """
-    target = Path(root, path)
+    target = Path(f"{root}/{path}")
     try:
-        nofollow.require_directory(target.parent)
+        nofollow.require_directory(os.path.dirname(f"{root}/{path}"))
     except FileNotFoundError:  # a directory on the way is missing, or is a file
         pass
     except LinkRefused:

@@ -25,6 +25,8 @@ _NONE = "0" * 40
 _WAIT_S = 3.0
 _PAUSE_S = 0.01
 _TAIL_BYTES = 64 * 1024
+_SCRATCH = "agentx-ref"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class RefLocked(AgentXError):
@@ -50,7 +52,7 @@ class Branch:
         self._git_dir = git_dir
         self._path = git_dir / BRANCH
         self._lock = git_dir / f"{BRANCH}.lock"
-        self._scratch = git_dir / "agentx-ref"
+        self._scratch = git_dir / _SCRATCH
         self._log = git_dir / "logs" / BRANCH
 
     def read(self) -> str:
@@ -79,36 +81,44 @@ class Branch:
             RefLocked: Git's lock of the branch was not released in time.
             OSError: A file could not be written.
         """
-        self._take(new)
-        try:
-            if moved := self.read() != expected:
-                nofollow.remove(self._lock)
-            else:
-                self._note(expected or _NONE, new, note, who)
-                nofollow.replace(self._lock, self._path)
-        except BaseException:
-            nofollow.remove(self._lock, missing_ok=True)
-            raise
-        finally:
-            nofollow.remove(self._scratch, missing_ok=True)
+        with nofollow.opened_directory(self._git_dir) as folder:
+            self._take(new, folder)
+            try:
+                if moved := self.read() != expected:
+                    nofollow.remove(self._lock)
+                else:
+                    self._note(expected or _NONE, new, note, who)
+                    nofollow.replace(self._lock, self._path)
+            except BaseException:
+                nofollow.remove(self._lock, missing_ok=True)
+                raise
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(_SCRATCH, dir_fd=folder)
         if moved:
             raise WriterConflict(
                 f"Another writer moved {self._path}; recorded events will be in the next commit."
             )
 
-    def _take(self, new: str) -> None:
+    def _take(self, new: str, folder: int) -> None:
         """Take the lock in one step, with the new id inside.
 
         An empty lock, left by a crash, would be mistaken for Git's. So the lock is a hard link to a scratch
         file that is kept until the move is done: after a crash, the scratch file shows that the engine took
         the lock, whichever commit it names. Runs under the workspace's lock.
         """
-        if nofollow.exists(self._scratch):
+        try:
+            fd = os.open(_SCRATCH, _NEW, 0o644, dir_fd=folder)
+        except FileExistsError:
             with contextlib.suppress(FileNotFoundError):
                 if nofollow.same_file(self._scratch, self._lock):  # the engine took it, and then crashed
                     nofollow.remove(self._lock)
             nofollow.remove(self._scratch)
-        nofollow.write(self._scratch, new.encode() + b"\n")
+            fd = os.open(_SCRATCH, _NEW, 0o644, dir_fd=folder)
+        try:
+            os.write(fd, new.encode() + b"\n")
+        finally:
+            os.close(fd)
         deadline = time.monotonic() + _WAIT_S
         while True:
             try:

@@ -214,6 +214,12 @@ class IndexFile:
         """Whether the engine (in any process) holds the lock."""
         return self.mark is not None
 
+    @property
+    def held_by_us(self) -> bool:
+        """Whether this process holds the lock."""
+        mark = self.mark
+        return mark is not None and (mark.pid, mark.boot) == (os.getpid(), this_boot())
+
     def is_clean(self, tree: str) -> bool:
         """Return whether the file is as the engine wrote it, with nothing staged.
 

@@ -146,13 +146,7 @@ def write_blob(git_dir: Path, content: bytes) -> str:
     Raises:
         OSError: It could not be written.
     """
-    oid = blob_id(content)
-    path = loose_path(git_dir, oid)
-    if _is_whole(path, oid):
-        sync_loose(git_dir, [oid])  # its writer may not have synced it, or crashed before
-    else:
-        _write(path, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
-    return oid
+    return _store(git_dir, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
 
 
 def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
@@ -173,16 +167,34 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     Raises:
         OSError: It could not be written.
     """
-    whole = b"%s %d\0%s" % (kind.encode(), len(content), content)
+    return _store(git_dir, b"%s %d\0%s" % (kind.encode(), len(content), content), 0, sync=False)
+
+
+def _store(git_dir: Path, whole: bytes, level: int, *, sync: bool) -> str:
+    """Write a loose object unless it is there and intact; return its id."""
     oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    path = loose_path(git_dir, oid)
-    if _is_whole(path, oid):
-        # As Git does: a concurrent prune deletes old unreachable objects.
-        with contextlib.suppress(OSError), nofollow.opened_directory(path.parent) as folder:
-            os.utime(path.name, dir_fd=folder, follow_symlinks=False)
-    else:
-        _write(path, whole, 0, sync=False)
+    name = oid[2:]
+    folder = _open_folder(f"{git_dir}/objects/{oid[:2]}")
+    try:
+        if not (_is_there(folder, name) and _is_whole(loose_path(git_dir, oid), oid)):
+            _write(folder, name, zlib.compress(whole, level), sync=sync)
+        elif sync:
+            sync_loose(git_dir, [oid])  # its writer may not have synced it, or crashed before
+        else:
+            # As Git does: a concurrent prune deletes old unreachable objects.
+            with contextlib.suppress(OSError):
+                os.utime(name, dir_fd=folder, follow_symlinks=False)
+    finally:
+        os.close(folder)
     return oid
+
+
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _is_whole(path: Path, oid: str) -> bool:
@@ -193,36 +205,35 @@ def _is_whole(path: Path, oid: str) -> bool:
         return False
 
 
-def _opened(folder: Path) -> contextlib.AbstractContextManager[int]:
+def _open_folder(folder: str) -> int:
     try:
-        return nofollow.opened_directory(folder)
+        return nofollow.open_directory(folder)
     except FileNotFoundError:  # `git gc` removes directories that became empty
-        make_directory(folder)
-        return nofollow.opened_directory(folder)
+        make_directory(Path(folder))
+        return nofollow.open_directory(folder)
 
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _write(path: Path, whole: bytes, level: int, *, sync: bool) -> None:
-    stream = zlib.compress(whole, level)
-    temporary = f"{_TEMPORARY}{os.getpid()}_{path.name[:16]}"
-    with _opened(path.parent) as folder:
+def _write(folder: int, name: str, stream: bytes, *, sync: bool) -> None:
+    """Write a file of an open directory under a temporary name and rename it; sync both if asked."""
+    temporary = f"{_TEMPORARY}{os.getpid()}_{name[:16]}"
+    try:
+        fd = os.open(temporary, _NEW, 0o444, dir_fd=folder)
         try:
-            fd = os.open(temporary, _NEW, 0o444, dir_fd=folder)
-            try:
-                write_all(fd, stream)
-                if sync:
-                    os.fsync(fd)
-            finally:
-                os.close(fd)
-            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
-            raise
+            write_all(fd, stream)
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
     if sync:
-        sync_directory(path.parent)
+        os.fsync(folder)
 
 
 def make_directories(git_dir: Path) -> None:

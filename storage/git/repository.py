@@ -249,6 +249,23 @@ class GitRepository:
             tree = found.oid if found is not None and found.mode == trees.DIRECTORY else ""
         return tree
 
+    def around(self, tree: str, path: str) -> tuple[tuple[str, TreeEntry] | None, str]:
+        """Return what a tree has in the place of a file's directories, or of the file.
+
+        Returns:
+            The file that is recorded under the name of one of its directories, with that name, or ``None``;
+            and the id of the directory that is recorded under its own name, or the empty string.
+        """
+        *folders, last = path.split("/")
+        for depth, name in enumerate(folders, start=1):
+            found = trees.find(self._raw(tree), name.encode("utf-8", "surrogateescape")) if tree else None
+            if found is None or found.mode == trees.SUBMODULE:
+                return None, ""
+            if found.mode != trees.DIRECTORY:
+                return ("/".join(folders[:depth]), TreeEntry(found.oid, int(found.mode, 8))), ""
+            tree = found.oid
+        return None, self.subtree(tree, last)
+
     def names(self, tree: str, path: str) -> list[str]:
         """Return the names in a directory of a tree; none for a missing directory."""
         found = self.subtree(tree, path)
@@ -292,7 +309,9 @@ class GitRepository:
         above = f"parent {parent}\n" if parent else ""
         content = f"tree {tree}\n{above}author {who}\ncommitter {who}\n\n" + message.replace("\0", "")
         with self._writing():
-            return self._put("commit", content.encode("utf-8", "replace"))
+            commit = self._put("commit", content.encode("utf-8", "replace"))
+        self._tree_of = commit, tree
+        return commit
 
     def _put(self, kind: str, content: bytes) -> str:
         """Write an object that :meth:`sync` makes durable later."""
@@ -364,8 +383,11 @@ class GitRepository:
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Yield commits from the branch (or from ``start``) back, along first parents; read one by one."""
         commit = start or self.head
-        while commit and self.has_commit(commit):  # a shallow clone ends here
-            info = self.info(commit)
+        while commit:
+            try:
+                info = self._reader.commit(commit)
+            except ObjectMissing:  # a shallow clone ends here
+                return
             yield info
             commit = info.parents[0] if info.parents else ""
 

@@ -23,7 +23,7 @@ def predicate(where: Filter) -> Callable[[Chunk], bool]:
     since, before = canonical_time(where.since), canonical_time(where.before)
     source = None if where.source is None else encodable(where.source)
     actor, is_prefix = encodable(where.actor), where.actor.endswith(":")
-    in_path = _path_test(where.path)
+    in_path = path_test(where.path)
 
     def matches(chunk: Chunk) -> bool:
         return (
@@ -109,6 +109,21 @@ def canonical_time(text: str) -> str:
     return moment.isoformat().removesuffix("+00:00")
 
 
+def path_test(text: str) -> Callable[[str], bool]:
+    """Compile the path of a filter to a test of one path.
+
+    Raises:
+        UsageError: It is too long.
+    """
+    text = encodable(text)
+    path = _path_of(text)
+    if not path:
+        return lambda _: True
+    if "*" in path or "?" in path:
+        return lambda candidate: candidate == text or matches_glob(candidate, path)
+    return lambda candidate: candidate == path or candidate.startswith(path + "/")
+
+
 def matches_glob(path: str, glob: str) -> bool:
     """Return whether a path matches a glob: ``*`` and ``?`` match within one name, ``**`` any directories.
 
@@ -178,16 +193,6 @@ def _path_of(text: str) -> str:
         )
     path = text.removeprefix("./").rstrip("/")
     return "" if path == "." else path
-
-
-def _path_test(text: str) -> Callable[[str], bool]:
-    text = encodable(text)
-    path = _path_of(text)
-    if not path:
-        return lambda _: True
-    if "*" in path or "?" in path:
-        return lambda candidate: candidate == text or matches_glob(candidate, path)
-    return lambda candidate: candidate == path or candidate.startswith(path + "/")
 
 
 def _glob_sql(glob: str, itself: str) -> list[str]:

@@ -18,16 +18,17 @@ are all still waiting, as in a small task, is searched without it.
 
 import functools
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+import msgspec
+
 from agentx.storage.files import nofollow
 from agentx.storage.index import bm25, filters
 from agentx.storage.index.analysis import query_terms
-from agentx.storage.index.lance_table import VENDOR_ERRORS, Database, Table
+from agentx.storage.index.lance_table import VENDOR_ERRORS, Database
 from agentx.storage.index.manifest import (
     IndexDamaged,
     IndexUnavailable,
@@ -41,12 +42,13 @@ from agentx.storage.index.memory_index import (
     IndexRow,
     agreed_dimensions,
     best,
-    cosines,
     lacks_vector,
     make_rows,
     oldest,
     pack,
 )
+from agentx.storage.index.part_store import PartStore
+from agentx.storage.index.parts import Parts
 from agentx.storage.index.pending_writes import (
     Clear,
     Close,
@@ -60,18 +62,14 @@ from agentx.storage.index.pending_writes import (
     WaitingFile,
     locked,
 )
-from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
+from agentx.storage.index.port import Chunk, Filter, Ranked, Vector
+from agentx.storage.index.table_rows import TableRows
+from agentx.storage.index.terms import TermCounts
 from agentx.storage.text import encodable
 
 FLUSH_ROWS = 256
 """Number of waiting rows that triggers a flush in the background; at four times this, ``put`` flushes."""
 FLUSH_BYTES = 1 << 20
-_SPARE = 20
-"""Candidates fetched beyond those requested: LanceDB orders them differently, and they are re-ranked here."""
-_MOSTLY = 0.5
-"""If more of the table is open, closed rows are filtered out here: LanceDB's filter takes 3 ms a search."""
-_BARE_AHEAD = 1_024
-_MAX_CANDIDATES = 1_000_000
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -85,7 +83,7 @@ def _retried(ask: Callable[Concatenate["LanceIndex", _P], _T]) -> Callable[Conca
         try:
             return ask(self, *given, **named)
         except VENDOR_ERRORS:
-            self._database.reopen()
+            self._forget_rows()
         try:
             return ask(self, *given, **named)
         except VENDOR_ERRORS as error:
@@ -128,8 +126,8 @@ class LanceIndex:
         self._database = Database(path)
         self._lock = threading.RLock()
         self._appended = 0
-        self._shape: tuple[tuple[str, int], int, float] = ("", 0), 0, 0.0
-        self._bare: tuple[tuple[str, int, bool], int, list[IndexRow]] = ("", 0, False), 0, []
+        self._parts = PartStore(path)
+        self._below: tuple[tuple[str, int, tuple[str, ...] | None], Parts | TableRows] | None = None
         first = path / "index.json"
         with self._writing():
             nofollow.make_directory(path, parents=True)
@@ -216,15 +214,13 @@ class LanceIndex:
         if k <= 0 or not terms:
             return []
         with self._lock:
-            table = self._catch_up()
-            weights = bm25.weigh(terms, _Combined(self._overlay, table))
+            below = self._catch_up()
+            counts = None if below is None else self._database.counts(self._manifest.table)
+            weights = bm25.weigh(terms, _Combined(self._overlay, counts))
             scored = list(self._overlay.rows.score_text(weights, keep))
             hidden = frozenset(self._overlay.rows.by_id)
-        if table is not None:
-            words = " ".join(weights.terms)
-            for row in self._below(table, k, where, hidden, lambda *asked: table.match(words, *asked)):
-                counts = Counter(row.tokens.split(" "))
-                scored.append((bm25.score(weights, counts, counts.total()), row.chunk))
+        if below is not None:
+            scored += below.match(weights, k, where, hidden)
         return best(scored, k)
 
     def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
@@ -242,53 +238,13 @@ class LanceIndex:
         self, vector: Vector, size: int, k: int, keep: Callable[[Chunk], bool], where: Filter
     ) -> list[Ranked]:
         with self._lock:
-            table = self._catch_up()
+            below = self._catch_up()
             scored = list(self._overlay.rows.score_vector(vector, keep))
             hidden = frozenset(self._overlay.rows.by_id)
             comparable = not self._overlay.forgotten and 4 * self._manifest.dimensions == size
-        if table is not None and comparable:
-            size_of_table, _ = self._shape_of(table)
-            rows = self._below(
-                table, k, where, hidden, lambda *asked: table.nearest(vector, size_of_table, *asked)
-            )
-            if rows:
-                similar = cosines(vector, [row.vector for row in rows])
-                scored += [(float(score), row.chunk) for score, row in zip(similar, rows, strict=True)]
+        if below is not None and comparable:
+            scored += below.nearest(vector, k, where, hidden)
         return best(scored, k)
-
-    def _below(
-        self,
-        table: Table,
-        k: int,
-        where: Filter,
-        hidden: frozenset[str],
-        ask: Callable[[str, int], list[IndexRow]],
-    ) -> list[IndexRow]:
-        """Return the ``k`` best rows of the table, and some more.
-
-        ``ask`` finds rows by a condition and a limit.
-        """
-        share = self._shape_of(table)[1] if where.as_of is None else 0.0
-        if share <= _MOSTLY:
-            condition = filters.sql(where)
-            return _visible(k, k + _SPARE, hidden, lambda limit: ask(condition, limit))
-        condition = filters.sql(where, closed=True)
-
-        def fetch(limit: int) -> list[IndexRow]:
-            return ask(condition, limit)
-
-        return _visible(k, int((k + _SPARE) / share), hidden, fetch, lambda row: row.chunk.to_seq == OPEN)
-
-    def _shape_of(self, table: Table) -> tuple[int, float]:
-        """Return the number of rows of the table and the share of open ones.
-
-        Cached for each state of the table.
-        """
-        state = self._manifest.table, self._manifest.flushes
-        if self._shape[0] != state:
-            every = table.count("true", ())
-            self._shape = state, every, table.count(f"to_seq = {OPEN}", ()) / every if every else 0.0
-        return self._shape[1:]
 
     @_retried
     def without_vectors(self, limit: int) -> list[Chunk]:
@@ -296,24 +252,13 @@ class LanceIndex:
         if limit <= 0:
             return []
         with self._lock:
-            table = self._catch_up()
+            below = self._catch_up()
             chunks = [row.chunk for row in self._overlay.rows.by_id.values() if lacks_vector(row)]
             hidden = frozenset(self._overlay.rows.by_id)
             every = self._overlay.forgotten or not self._manifest.dimensions
-            state = self._manifest.table, self._manifest.flushes, every
-        if table is not None:
-            rows = _visible(limit, limit, hidden, lambda number: self._bare_below(table, state, number))
-            chunks += [row.chunk for row in rows]
+        if below is not None:
+            chunks += below.oldest(limit, hidden, every=every)
         return oldest(chunks, limit)
-
-    def _bare_below(self, table: Table, state: tuple[str, int, bool], limit: int) -> list[IndexRow]:
-        """Return the oldest rows of the table without a vector; cached for each state of the table."""
-        known, asked, rows = self._bare
-        if known != state or (asked < limit and len(rows) == asked):
-            asked = max(limit, _BARE_AHEAD)
-            rows = table.oldest(asked, embedded=None if state[-1] else False)
-            self._bare = state, asked, rows
-        return rows[:limit]
 
     def get(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return chunks by id; unknown ids are omitted."""
@@ -322,23 +267,22 @@ class LanceIndex:
     @_retried
     def _get(self, wanted: list[str]) -> dict[str, Chunk]:
         with self._lock:
-            table = self._catch_up()
+            below = self._catch_up()
             found = {i: self._overlay.rows.by_id[i].chunk for i in wanted if i in self._overlay.rows.by_id}
         missing = [i for i in wanted if i not in found]
-        if table is not None and missing:
-            found |= {row.chunk.id: row.chunk for row in table.having("id", missing)}
+        if below is not None and missing:
+            found |= {row.chunk.id: row.chunk for row in below.get(missing)}
         return {i: found[i] for i in wanted if i in found}
 
     @_retried
     def count(self, where: Filter | None = None) -> int:
         """Return how many chunks match; for ``None`` all of them, including closed ones."""
-        condition = "true" if where is None else filters.sql(where)
         keep = filters.predicate(where) if where is not None else lambda _: True
         with self._lock:
-            table = self._catch_up()
+            below = self._catch_up()
             total = sum(keep(row.chunk) for row in self._overlay.rows.by_id.values())
             hidden = list(self._overlay.rows.by_id)
-        return total if table is None else total + table.count(condition, without=hidden)
+        return total if below is None else total + below.count(where, hidden)
 
     @_retried
     def read_meta(self, key: str) -> str:
@@ -370,10 +314,11 @@ class LanceIndex:
                 overlay, self._overlay = self._overlay, Overlay()
                 self._follower = Follower(self._file)
                 before = self._manifest
-            manifest = self._database.write(before, overlay)
+            manifest = self._with_parts(before, overlay, self._database.write(before, overlay))
             write_manifest(self._path / "index.json", manifest)
             self._file.drop(below)
             self._appended = 0
+            self._parts.drop_others(manifest.parts)
             if manifest.table != before.table:
                 self._database.drop_others(manifest.table)
             self._database.compact(manifest.table, slack=4)
@@ -393,9 +338,29 @@ class LanceIndex:
             self.flush()
         with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
             if mine:
-                name = read_manifest(self._path).table
-                self._database.compact(name)
-                self._database.index_vectors(name)
+                manifest = read_manifest(self._path)
+                self._database.compact(manifest.table)
+                self._database.index_vectors(manifest.table)
+                self._tend_parts(manifest)
+
+    def _with_parts(self, before: Manifest, overlay: Overlay, manifest: Manifest) -> Manifest:
+        """Return the manifest of a flush with the parts that have the rows of the table now."""
+        known = before.parts if before.table and not overlay.cleared else ()
+        if known is None or (overlay.forgotten and known):
+            return manifest
+        rows = list(overlay.rows.by_id.values())
+        return msgspec.structs.replace(manifest, parts=self._parts.add(known, rows, manifest.dimensions))
+
+    def _tend_parts(self, manifest: Manifest) -> None:
+        """Merge the parts, or make them again from the table."""
+        if self._parts.missing(manifest):
+            every = self._database.table(manifest.table).every()
+            names = self._parts.rebuild(every, manifest.dimensions)
+        else:
+            names = manifest.parts and self._parts.merge(manifest.parts)
+        if names != manifest.parts:
+            write_manifest(self._path / "index.json", msgspec.structs.replace(manifest, parts=names))
+            self._parts.drop_others(names)
 
     def close(self) -> None:
         """Release resources.
@@ -404,30 +369,47 @@ class LanceIndex:
         """
         if nofollow.is_directory(self._path) and self._file.size_bytes() >= FLUSH_BYTES:
             self.flush()
-        self._database = Database(self._path)
+        self._database, self._below = Database(self._path), None
 
-    def _catch_up(self) -> Table | None:
-        """Read what is new in the waiting file, then the manifest; return the underlying table, if any."""
+    def _catch_up(self) -> Parts | TableRows | None:
+        """Read what is new in the waiting file, then the manifest; return the rows of the table, if any."""
         try:
             restarted, records = self._follower.poll()
             if restarted:
                 self._overlay = Overlay()
             self._manifest = read_manifest(self._path)
-            name = "" if self._overlay.cleared else self._manifest.table
-            table = self._database.table(name) if name else None
-            below: dict[str, IndexRow] = {}  # the table's rows that the records change but do not contain
-            if table is not None:
+            below = None if self._overlay.cleared else self._rows_of_table()
+            lifted: dict[str, IndexRow] = {}  # the table's rows that the records change but do not contain
+            if below is not None:
                 ids = [chunk_id for record in records if isinstance(record, Embed) for chunk_id in record.ids]
                 paths = [record.path for record in records if isinstance(record, Close)]
-                rows = table.having("id", ids) + table.having("path", paths, f"to_seq = {OPEN}")
-                below = {row.chunk.id: row for row in rows}
+                lifted = {row.chunk.id: row for row in (*below.get(ids), *below.of_paths(paths))}
             for record in records:
-                self._overlay.apply(record, below)
+                self._overlay.apply(record, lifted)
         except BaseException:
             # Polled records may not have been applied: read everything again next time.
             self._overlay, self._follower = Overlay(), Follower(self._file)
             raise
-        return None if self._overlay.cleared else table
+        return None if self._overlay.cleared else below
+
+    def _rows_of_table(self) -> Parts | TableRows | None:
+        """Return the rows of the table: from its parts, or from LanceDB where they cannot be used."""
+        manifest = self._manifest
+        if not manifest.table:
+            return None
+        state = manifest.table, manifest.flushes, manifest.parts
+        if self._below is None or self._below[0] != state:
+            rows = self._parts.opened(manifest.parts)
+            self._below = state, rows or TableRows(self._database.table(manifest.table))
+        return self._below[1]
+
+    def _forget_rows(self) -> None:
+        """Open the rows of the table again for the next query, from LanceDB if a part failed."""
+        with self._lock:
+            if self._below is not None and isinstance(self._below[1], Parts):
+                self._parts.distrust(self._below[0][2])
+            self._below = None
+            self._database.reopen()
 
     _caught_up = _retried(_catch_up)
 
@@ -448,9 +430,9 @@ class _Combined:
     A row that is in both counts twice, in all figures.
     """
 
-    def __init__(self, overlay: Overlay, table: Table | None) -> None:
+    def __init__(self, overlay: Overlay, counts: TermCounts | None) -> None:
         self._rows = overlay.rows
-        self._counts = table.counts if table is not None else None
+        self._counts = counts
 
     def totals(self) -> tuple[int, int]:
         docs, length = self._rows.totals()
@@ -460,20 +442,3 @@ class _Combined:
     def frequency(self, term: str) -> int:
         below = self._counts.frequency(term) if self._counts is not None else 0
         return self._rows.frequency(term) + below
-
-
-def _visible(
-    wanted: int,
-    limit: int,
-    hidden: frozenset[str],
-    fetch: Callable[[int], list[IndexRow]],
-    keep: Callable[[IndexRow], bool] = lambda _: True,
-) -> list[IndexRow]:
-    """Fetch ``limit`` rows, and more until enough of them are kept and not hidden, or none are left."""
-    limit += min(len(hidden), 32)
-    while True:
-        rows = fetch(min(limit, _MAX_CANDIDATES))
-        seen = [row for row in rows if row.chunk.id not in hidden and keep(row)]
-        if len(seen) >= wanted or len(rows) < limit:
-            return seen
-        limit *= 4

@@ -78,6 +78,7 @@ class Database:
         self._connection: Any = None
         self._asked: Any = None
         self._tables: dict[str, Table] = {}
+        self._counts: dict[str, TermCounts] = {}
         self._opening = threading.Lock()
 
     def table(self, name: str) -> "Table":
@@ -86,14 +87,26 @@ class Database:
             table = self._tables.get(name)
             if table is None:
                 handle, asked = self._connect().open_table(name), _wait(self._asked.open_table(name))
-                table = Table(handle, asked, TermCounts(self._terms(name)))
+                table = Table(handle, asked, self._counts_of(name))
                 self._tables = {name: table}
             return table
+
+    def counts(self, name: str) -> TermCounts:
+        """Return the term counts of a table, without opening it."""
+        with self._opening:
+            return self._counts_of(name)
+
+    def _counts_of(self, name: str) -> TermCounts:
+        counts = self._counts.get(name)
+        if counts is None:
+            counts = TermCounts(self._terms(name))
+            self._counts = {name: counts}
+        return counts
 
     def reopen(self) -> None:
         """Forget open tables, so that the next query opens them again."""
         with self._opening:
-            self._tables = {}
+            self._tables, self._counts = {}, {}
 
     def write(self, manifest: Manifest, overlay: Overlay) -> Manifest:
         """Write the waiting rows to their table, which is created if missing.
@@ -243,6 +256,14 @@ class Table:
             query = self._handle.search().where(f"{condition} AND {some}")
             rows += _rows(query.select(columns).limit(None).to_arrow())
         return rows
+
+    def every(self) -> Iterator[IndexRow]:
+        """Yield all rows, with terms and vectors."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        columns = ["row", *(["vector"] if self._has_vectors() else [])]
+        for batch in self._handle.search().select(columns).limit(None).to_batches():
+            yield from _rows(pa.Table.from_batches([batch]))
 
     def count(self, condition: str, without: Sequence[str]) -> int:
         """Return how many rows meet a condition, not counting those with some ids."""

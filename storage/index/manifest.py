@@ -39,6 +39,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         dimensions: Dimensions of the vectors in the table; 0 if there are none.
         meta: The small values.
         flushes: Number of flushes; what was read from a table is valid until this changes.
+        parts: Files with the same rows as the table, the oldest first
+            (:mod:`agentx.storage.index.part`); ``None`` if they have to be made from it.
     """
 
     format: int = FORMAT
@@ -46,6 +48,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     dimensions: int = 0
     meta: dict[str, str] = {}
     flushes: int = 0
+    parts: tuple[str, ...] | None = None
 
 
 def set_aside(path: Path) -> Path:

@@ -11,6 +11,8 @@ its newline. The writer (:class:`HistoryWriter`) runs under the workspace's lock
 import contextlib
 import io
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
@@ -234,14 +236,16 @@ class History:
                 is.
             OSError: A segment cannot be read.
         """
-        chain = Chain(self._codec, start.seq, start.hash)
+        seq, own_hash, follow = start.seq, start.hash, self._codec.follow
         for segment in range(start.segment, last + 1):
-            chain.enter()
             with nofollow.open_file(self._root / segment_path(segment), "r", SEGMENT_BYTES) as file:
                 for line in file:
-                    event, problem = chain.take(line)
-                    if event is None or problem:
-                        raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    event = follow(line, seq + 1, own_hash)
+                    if event is None:  # a purged event, one of another version, or damage
+                        event, problem = Chain(self._codec, seq, own_hash).take(line)
+                        if event is None or problem:
+                            raise HistoryDamaged(f"{segment_path(segment)} is damaged: {problem}")
+                    seq, own_hash = event.seq, event.hash
                     yield event, line
 
     def lines(self) -> Iterator[tuple[str, int, bytes]]:
@@ -395,10 +399,37 @@ def _report(on_damage: OnDamage | None, damage: Damage) -> None:
     on_damage(damage)
 
 
-class HistoryWriter:
-    """Appends to the live log. Every method runs under the workspace's lock.
+class _Failure(msgspec.Struct):
+    """A sync that failed.
 
     Attributes:
+        after: The last batch that was durable before it.
+        through: The last batch that it concerns.
+        why: The file, and the system's message.
+        undone: What became of the events; empty until that is known.
+    """
+
+    after: int
+    through: int
+    why: str
+    undone: str = ""
+
+    def error(self) -> HistoryWriteFailed:
+        return HistoryWriteFailed(f"Could not append to {self.why}. {self.undone or _IN_DOUBT}")
+
+
+_IN_DOUBT = "It is unknown whether anything was recorded; the next read of the log shows it."
+
+
+class HistoryWriter:
+    """Appends to the live log. Every method but :meth:`sync` runs under the workspace's lock.
+
+    Lines are appended in batches, numbered from 1. Batches may share a sync: :meth:`append` without a sync,
+    then :meth:`sync` after the lock was released. Meanwhile others append behind them.
+
+    Attributes:
+        appended: The number of batches in the log: those appended here, and those of others that were read.
+        synced: The number of those that are durable.
         seq: The last event known to be in the log.
         hash: Its hash.
         segments: Number of sealed segments.
@@ -410,10 +441,17 @@ class HistoryWriter:
         self._root = root
         self._codec = codec
         self._live = root / LIVE
+        self._name = str(self._live)
+        self._seen = (0, 0, 0, 0)
         self._orphans = Orphans(root / ORPHANS)
         self._fd = -1
         self._inode = 0
         self._offset = 0
+        self._syncing = threading.Lock()
+        self._foreign_end = 0
+        self._unsynced: deque[tuple[int, int]] = deque()
+        self._failures: list[_Failure] = []
+        self.appended = self.synced = 0
         self.seq = 0
         self.hash = GENESIS
         self.segments = 0
@@ -421,16 +459,76 @@ class HistoryWriter:
         self.unsound = ""
 
     def close(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Close the file, after syncing what was appended to it."""
+        with contextlib.suppress(HistoryWriteFailed):  # whoever waits for the sync hears of it
+            self.sync(self.appended)
+        with self._syncing:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+    # --- making durable ---------------------------------------------------------------------------
+
+    @property
+    def failed(self) -> bool:
+        """Whether a sync failed, so that :meth:`undo_failed` is due."""
+        return bool(self._failures) and not self._failures[-1].undone
+
+    def sync(self, through: int) -> None:
+        """Make the first ``through`` batches durable, and all others that are in the file by now.
+
+        Needs no lock. Threads that wait here share one sync: each is answered by the first sync that began
+        after its lines were written.
+
+        Raises:
+            HistoryWriteFailed: They could not be made durable. Call :meth:`undo_failed` under the lock, then
+                this again, which says what became of them.
+        """
+        with self._syncing:
+            for failure in self._failures:
+                if failure.after < through <= failure.through:
+                    raise failure.error()
+            if self.synced < through:
+                self._sync_all()
+
+    def _sync_all(self) -> None:
+        appended = self.appended
+        if self.failed or self._fd < 0:
+            raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
+        try:
+            os.fdatasync(self._fd)
+        except OSError as error:
+            self._failures.append(_Failure(self.synced, appended, f"{self._live}: {error.strerror}"))
+            raise self._failures[-1].error() from error
+        self.synced = appended
+        while self._unsynced and self._unsynced[0][0] <= appended:
+            self._unsynced.popleft()
+
+    def undo_failed(self) -> None:
+        """Take back what a failed sync left in doubt, unless others appended behind it.
+
+        The log must then be read again.
+        """
+        failure, said = self._failures[-1], _IN_DOUBT
+        with self._syncing:
+            begin = self._unsynced[0][1] if self._unsynced else self._offset
+            if self._fd >= 0:
+                with contextlib.suppress(OSError):
+                    if os.fstat(self._fd).st_size == self._offset and self._foreign_end <= begin:
+                        os.ftruncate(self._fd, begin)
+                        said = "Nothing was recorded."
+                os.close(self._fd)
+                self._fd = -1
+            failure.through, failure.undone = self.appended, said
+            self.synced = self.appended
+            self._unsynced.clear()
 
     def start_at(self, seq: int, own_hash: str) -> None:
         """Set the position in the log that was reached by reading; :meth:`catch_up` continues from there."""
         self.close()
         self.seq, self.hash, self._inode, self._offset = seq, own_hash, 0, 0
         self.known, self.unsound = b"", ""
+        self._foreign_end = 0
 
     def catch_up(self, on_damage: OnDamage | None = None, *, strict: bool = False) -> list[Event]:
         """Read what others appended since, set torn and foreign lines aside, and prepare to append.
@@ -453,6 +551,21 @@ class HistoryWriter:
             ) from error
 
     def _catch_up(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
+        if self._fd >= 0 and self._seen == self._look():
+            return []
+        fresh = self._read_fresh(on_damage, strict=strict)
+        self._seen = self._look()
+        return fresh
+
+    def _look(self) -> tuple[int, int, int, int]:
+        """Return what changes with the live log: who writes to it, or puts another file in its place."""
+        try:
+            info = os.stat(self._name)
+        except OSError:
+            return 0, 0, 0, 0
+        return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+    def _read_fresh(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         before, sealed = self.known, self.segments
@@ -495,8 +608,12 @@ class HistoryWriter:
             f"{self._live} was set back: it no longer contains event {known}, which was there before."
         )
 
-    def append(self, drafts: Sequence[Draft]) -> list[Event]:
+    # --- appending --------------------------------------------------------------------------------
+
+    def append(self, drafts: Sequence[Draft], *, sync: bool = True) -> list[Event]:
         """Append events and sync; when this returns they exist.
+
+        Without ``sync`` they exist after the next :meth:`sync` through :attr:`appended`.
 
         Call :meth:`catch_up` first, under the same lock. There is one sync for each segment that is touched.
         Events that fit in one segment are appended all or none.
@@ -507,7 +624,7 @@ class HistoryWriter:
                 and the next :meth:`catch_up` returns them.
             EventTooLarge: A draft is too long; nothing was appended.
         """
-        if self._fd < 0:
+        if self._fd < 0 or self.failed:
             raise HistoryWriteFailed(f"{self._live} must be read again before anything is appended to it.")
         events: list[Event] = []
         lines: list[bytes] = []
@@ -519,21 +636,23 @@ class HistoryWriter:
             events.append(event)
         recorded = number = 0
         try:
-            for number, part in enumerate(_parts(lines, self._offset)):
+            parts = _parts(lines, self._offset)
+            for number, part in enumerate(parts):
                 if number:
+                    self.sync(self.appended)
                     self._seal()
-                self._write(b"".join(part))
+                self._write(b"".join(part), sync=sync or number < len(parts) - 1)
                 recorded += len(part)
         except OSError as error:
             self._fail(error, events[:recorded], len(events), sealing=number > 0)
         self.seq, self.hash = events[-1].seq, events[-1].hash
+        self._seen = self._look()
         return events
 
-    def _write(self, content: bytes) -> None:
+    def _write(self, content: bytes, *, sync: bool) -> None:
         if not content:
             return
         write_all(self._fd, content)
-        os.fdatasync(self._fd)
         end = os.lseek(self._fd, 0, os.SEEK_CUR)
         if end != self._offset + len(content):
             self.close()
@@ -541,8 +660,16 @@ class HistoryWriter:
                 f"Another process appended to {self._live} at the same time, ignoring the lock. "
                 "Your events were not recorded; try again."
             )
+        if sync and self.synced == self.appended:  # if this fails, no other batch is in doubt
+            os.fdatasync(self._fd)
+            self.synced += 1
+        else:
+            self._unsynced.append((self.appended + 1, self._offset))
         self._offset = end
         self.known += content
+        self.appended += 1
+        if sync:
+            self.sync(self.appended)
 
     def _fail(self, error: OSError, recorded: Sequence[Event], wanted: int, *, sealing: bool) -> NoReturn:
         """Undo the last part; sealed parts stay, because readers may have seen them."""
@@ -550,7 +677,7 @@ class HistoryWriter:
         try:
             os.ftruncate(self._fd, self._offset)
         except OSError:
-            said = "It is unknown whether anything was recorded; the next read of the log shows it."
+            said = _IN_DOUBT
         if recorded:
             said = (
                 f"The first {len(recorded)} of {wanted} events were recorded, up to event {recorded[-1].seq}."
@@ -576,6 +703,7 @@ class HistoryWriter:
         self.close()
         self._fd = nofollow.open_descriptor(self._live, os.O_RDWR | os.O_APPEND)
         self._inode, self._offset, self.known = os.fstat(self._fd).st_ino, 0, b""
+        self._foreign_end = 0
 
     def _read_sealed(self, on_damage: OnDamage | None) -> list[Event]:
         """Finish a seal that a crash interrupted, then read the segments that others sealed since."""
@@ -587,6 +715,7 @@ class HistoryWriter:
         fresh = list(History(self._root, self._codec).read(self.seq, on_damage or told_already, live=False))
         if fresh:
             self.seq, self.hash = fresh[-1].seq, fresh[-1].hash
+            self.appended += 1
         return fresh
 
     def _read_live(self, size: int, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
@@ -624,7 +753,9 @@ class HistoryWriter:
             os.ftruncate(self._fd, self._offset + end)
         self.seq, self.hash = chain.seq, chain.hash
         self._offset += end
+        self._foreign_end = self._offset
         self.known += content[:end]
+        self.appended += bool(events)
         return events
 
     def _seal(self) -> None:

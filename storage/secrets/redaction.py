@@ -40,7 +40,7 @@ from agentx.storage.text import encodable
 _PASSES = 8
 _SHORTEST = 6
 _MASKED = 12
-_REMEMBERED = 64_000
+_SHORT, _REMEMBERED = 100, 64_000
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 
@@ -61,6 +61,8 @@ def find(text: str) -> list[SecretMatch]:
     """
     if len(text) < _SHORTEST:
         return []
+    if len(text) <= _SHORT:
+        return list(_find_short(text))
     return list((_find_again if len(text) <= _REMEMBERED else _find)(text))
 
 
@@ -128,6 +130,7 @@ def _through(view: View, found: Iterable[SecretMatch]) -> list[SecretMatch]:
 
 # Cached, because a write checks its content three times.
 _find_again = functools.lru_cache(maxsize=16)(_find)
+_find_short = functools.lru_cache(maxsize=1_024)(_find)
 
 
 def _candidates(text: str, words: str) -> Iterator[SecretMatch]:

@@ -7,6 +7,7 @@ value must also look as if somebody made it up or a machine generated it, and mu
 import base64
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from agentx.storage.secrets.secret_signs import WORDS, lower
@@ -116,17 +117,20 @@ def named(text: str, places: Places) -> Iterator[Span]:
 
 def is_secret_value(name: str, value: str) -> bool:
     """Return whether a value stored under a name (a dictionary key) is a secret."""
-    text = f"{name}="
-    return any(
-        one.rest.end() == len(text) and is_made_up(value, one.shortest)
-        for one in _names(text, word_places(lower(text)))
-    )
+    return any(is_made_up(value, shortest) for shortest in _shortest_values(name))
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether the value of a name is a secret."""
+    return bool(_shortest_values(name))
+
+
+@lru_cache(maxsize=1_024)
+def _shortest_values(name: str) -> tuple[int, ...]:
+    """Return the length of the shortest secret for each reading of a name; empty for a plain name."""
     text = f"{name}="
-    return any(one.rest.end() == len(text) for one in _names(text, word_places(lower(text))))
+    found = _names(text, word_places(lower(text)))
+    return tuple(one.shortest for one in found if one.rest.end() == len(text))
 
 
 def _names(text: str, places: Places) -> Iterator[_Named]:

@@ -61,7 +61,10 @@ def may_hold_json(text: str) -> bool:
 def _has_sign(text: str) -> bool:
     """Return whether a text contains a keyword, a flag, a port, the prefix of a token, or base64."""
     lowered = lower(text)
-    if any(word in lowered for word in _ANCHORS) or lowered.count("pass") > lowered.count("passed"):
+    for word in _ANCHORS:  # a loop: a generator takes three times as long
+        if word in lowered:
+            return True
+    if "pass" in lowered and lowered.count("pass") > lowered.count("passed"):
         return True
     if ("-" in text and _FLAGS.search(text)) or (":" in text and _PORTS.search(text)):
         return True

@@ -230,6 +230,8 @@ def decodings(text: str) -> Iterator[View]:
 
     These are escape sequences, invisible characters, backslash escapes, percent-encoding and entities.
     """
+    if _is_plain(text):
+        return
     view: View | None = None
     for _ in range(_DEPTH):
         source = view.text if view else text
@@ -238,6 +240,14 @@ def decodings(text: str) -> Iterator[View]:
         if view is None:
             return
         yield view
+
+
+_PLAIN = bytes({*range(32, 127), *b"\t\n\v\f\r"} - set(b"\\%&^`[<="))
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text has none of the characters of which each encoding has one."""
+    return text.isascii() and not text.encode().translate(None, _PLAIN)
 
 
 def glued(text: str, before: View | None) -> View | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentx.storage.extras import LANGUAGES, ExtraMissing, needs
 from agentx.synthesis.chunking.pieces import OutlineEntry
 
 if TYPE_CHECKING:
@@ -178,21 +179,39 @@ class _WalkPlace(msgspec.Struct, frozen=True):
 
 
 def definitions(text: str, lines: Sequence[str], grammar: Grammar) -> list[OutlineEntry]:
-    """Return the definitions of a source file in the order of its lines, outer before inner."""
+    """Return the definitions of a source file in the order of its lines, outer before inner.
+
+    Without the grammar, which most languages have in an extra, there are none.
+    """
     from tree_sitter import Parser  # noqa: PLC0415  (loaded when the first source file is read)
 
     source = text.encode()
-    tree = Parser(_language(grammar.module, grammar.factory)).parse(source)
+    try:
+        parser = Parser(_language(grammar.module, grammar.factory))
+    except ExtraMissing:
+        return []
+    tree = parser.parse(source)
     found = _walk(tree.root_node, source, grammar, _WalkPlace())
     last = len(lines)
     return [e if e.end_line <= last else msgspec.structs.replace(e, end_line=last) for e in found]
 
 
-@cache
+def why_none(grammar: Grammar) -> str:
+    """Return why files of a language have no definitions here; empty if its grammar is installed."""
+    try:
+        _language(grammar.module, grammar.factory)
+    except ExtraMissing as error:
+        return str(error)
+    return ""
+
+
+@cache  # not where the grammar is missing: it may be installed while this process runs
 def _language(module: str, factory: str) -> "Language":
     from tree_sitter import Language  # noqa: PLC0415  (as above)
 
-    return Language(getattr(import_module(module), factory)())
+    with needs(LANGUAGES):
+        grammar = import_module(module)
+    return Language(getattr(grammar, factory)())
 
 
 def _walk(parent: "Node", source: bytes, grammar: Grammar, place: _WalkPlace) -> Iterator[OutlineEntry]:

@@ -13,7 +13,7 @@ import msgspec
 
 from agentx.storage.text import encodable
 from agentx.synthesis.chunking import headings
-from agentx.synthesis.chunking.definitions import GRAMMARS, definitions
+from agentx.synthesis.chunking.definitions import GRAMMARS, definitions, why_none
 from agentx.synthesis.chunking.file_kinds import kind_of_file
 from agentx.synthesis.chunking.pieces import (
     MAX_SYMBOL,
@@ -121,6 +121,16 @@ def outline(path: str, text: str) -> list[OutlineEntry]:
     [('f', 'function', 'def f(x: int) -> int')]
     """
     return _entries(_suffix(path), text, text.split("\n")) if _is_text(text) else []
+
+
+def why_no_outline(path: str) -> str:
+    """Return why source code has no outline in this installation; empty if it can have one.
+
+    >>> why_no_outline("a.py"), why_no_outline("a.txt")
+    ('', '')
+    """
+    suffix = _suffix(path)
+    return why_none(GRAMMARS[suffix]) if suffix in GRAMMARS else ""
 
 
 def chunk_message(text: str, previous: str = "", at: str = "", actor: str = "") -> list[Piece]:

@@ -8,7 +8,7 @@ last is the rent. Meaning comes from vectors; without them, words alone decide.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from types import MappingProxyType
 
@@ -86,18 +86,24 @@ class AnswerEvidence(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1 << 14)
 def content(text: str) -> Mapping[str, str]:
-    """Return the content words of a text by stem; cached, as memories recur and stemming is the main cost.
+    """Return the content words of a text by stem; cached, as memories recur.
 
     >>> content("What does Anna's sister pay?")
     mappingproxy({'anna': 'Anna', 'sister': 'sister', 'pay': 'pay'})
     """
     found: dict[str, str] = {}
     for word in words_of(text):
-        plain = re.sub(r"['’]s?$", "", word)
-        for stem in analyse(base_of(plain)):
-            if stem not in _stems_of(STOP_WORDS):
-                found.setdefault(stem, plain)
+        plain, stems = _word(word)
+        for stem in stems:
+            found.setdefault(stem, plain)
     return MappingProxyType(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _word(word: str) -> tuple[str, tuple[str, ...]]:
+    """Return a word without an apostrophe, and its stems; cached, as stemming is the main cost."""
+    plain = re.sub(r"['’]s?$", "", word)
+    return plain, tuple(stem for stem in analyse(base_of(plain)) if stem not in _stems_of(STOP_WORDS))
 
 
 @cache
@@ -134,7 +140,7 @@ class _ToldMessage:
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         self.sentences = sentences
         self.text = " ".join(one.text for one in sentences)
-        self.words = frozenset(content(self.text))
+        self.words = frozenset[str]().union(*(content(one.text) for one in sentences))
         self.best = sentences[0]
         self.score = self.rank = 0.0
 
@@ -147,8 +153,8 @@ class _ToldMessage:
         def near(text: str) -> float:
             return float(asked @ vectors[text]) if asked is not None and text in vectors else 0.0
 
-        def shared(words: Iterable[str]) -> float:
-            return math.fsum(weights[stem] for stem in weights.keys() & set(words))
+        def shared(words: Collection[str]) -> float:
+            return math.fsum(weight for stem, weight in weights.items() if stem in words)
 
         scores = [near(one.text) + SHARED * shared(content(one.text)) for one in self.sentences]
         place = max(range(len(scores)), key=scores.__getitem__)

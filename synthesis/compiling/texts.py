@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -255,14 +256,15 @@ def _characters(words: str) -> Iterator[tuple[int, int, str]]:
     for length in range(_MOST_LONG, 0, -1):
         for index in range(len(parts) - length + 1):
             some = parts[index : index + length]
-            if character := _character([one.group() for one in some]):
+            if character := _character(tuple(one.group() for one in some)):
                 yield some[0].start(), some[-1].end(), character
 
 
-def _character(names: list[str]) -> str:
+@lru_cache(maxsize=4_096)
+def _character(names: tuple[str, ...]) -> str:
     """Return the mark that words name, in the singular or plural; empty if they name none.
 
-    >>> _character(["question", "marks"]), _character(["Semicolons"]), _character(["house"])
+    >>> _character(("question", "marks")), _character(("Semicolons",)), _character(("house",))
     ('?', ';', '')
     """
     if [one.lower() for one in names] == ["full", "stop"]:  # an idiom

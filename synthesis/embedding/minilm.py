@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentx.storage.extras import EMBEDDING, needs
 from agentx.storage.index.port import Vector
 from agentx.storage.text import encodable
 from agentx.synthesis.embedding.port import READ_CHARACTERS, ModelUnavailable
@@ -66,8 +67,9 @@ class MiniLM:
 
     def _load(self) -> "tuple[InferenceSession, Tokenizer]":
         if self._loaded is None:
-            import onnxruntime  # noqa: PLC0415  (heavy: loaded when something is embedded)
-            from tokenizers import Tokenizer  # noqa: PLC0415  (as above)
+            with needs(EMBEDDING, ModelUnavailable):
+                import onnxruntime  # noqa: PLC0415  (heavy: loaded when something is embedded)
+                from tokenizers import Tokenizer  # noqa: PLC0415  (as above)
 
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = THREADS

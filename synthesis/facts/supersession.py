@@ -238,15 +238,29 @@ class _MessageReader:
 
     def __init__(self, message: str, known: Sequence[Known], like: Likeness, said: str) -> None:
         self.message, self.like, self.said = one_line(message), like, said
+        self.all = known
         self.known = [one for one in known if not one.over]
         self.settled = set[str]()
-        self.around: dict[int, list[str]] = {}
-        for one in known:
-            self.around.setdefault(one.said, []).append(one.text)
-        self.texts = [one.text for one in known]
-        self.before = " ".join(self.around[max(self.around)]) if self.around else ""
 
     # Only a message that changes something needs these, and they cost more than all the rest
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts of all memories."""
+        return [one.text for one in self.all]
+
+    @cached_property
+    def around(self) -> dict[int, list[str]]:
+        """The texts of the memories of each message."""
+        found: dict[int, list[str]] = {}
+        for one in self.all:
+            found.setdefault(one.said, []).append(one.text)
+        return found
+
+    @cached_property
+    def before(self) -> str:
+        """What the message before this one told."""
+        return " ".join(self.around[max(self.around)]) if self.around else ""
 
     @cached_property
     def rarity(self) -> Rarity:
@@ -355,6 +369,8 @@ class _MessageReader:
 
     def _changed(self, number: int, sentence: str) -> Iterator[Outdated]:
         """Yield the facts whose values a sentence changes."""
+        if not claims(sentence):
+            return
         subject = self._subject(sentence)
         gone: dict[str, list[FactValue]] = {}
         for new in claims(sentence):

@@ -15,6 +15,7 @@ from agentx.synthesis.language.dates import dates_in
 from agentx.synthesis.memory.items import MemoryItem, NoteDetail
 
 SUPERSEDES, SUPERSEDED_BY = "supersedes", "superseded_by"
+_CHAINED = (SUPERSEDES, SUPERSEDED_BY)
 
 _FIRST = re.compile(
     r"\b(?:original(?:ly)?|initial(?:ly)?|at first|in the first place|to begin with|the first time"
@@ -90,6 +91,9 @@ def valid_at(names: Iterable[str], items: Mapping[str, MemoryItem], when: Period
     for name in names:
         if name not in items:
             continue
+        if _alone(items[name]):
+            found[name] = None
+            continue
         linked = (items[one] for one in chain_of(name, items))
         # One that ended without a time was merged into another: it is not what was true earlier
         chain = [one for one in linked if until(one) or one.status in ("active", "dormant")]
@@ -138,15 +142,20 @@ def _over(item: MemoryItem, day: str) -> bool:
 
 def chain_of(name: str, items: Mapping[str, MemoryItem]) -> list[str]:
     """Return a memory with all that it superseded and that superseded it, oldest first."""
+    if name in items and _alone(items[name]):
+        return [name]
     seen, waiting = set[str](), [name]
     while waiting:
         one = waiting.pop()
         if one not in seen and one in items:
             seen.add(one)
-            waiting += [
-                link.target for link in items[one].links if link.relation in (SUPERSEDES, SUPERSEDED_BY)
-            ]
+            waiting += [link.target for link in items[one].links if link.relation in _CHAINED]
     return sorted(seen, key=lambda one: (since(items[one]), items[one].created_seq, one))
+
+
+def _alone(item: MemoryItem) -> bool:
+    """Return whether a memory has not superseded another one, nor been superseded."""
+    return not any(link.relation in _CHAINED for link in item.links)
 
 
 def _day_before(day: str) -> str:

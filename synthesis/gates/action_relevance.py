@@ -160,6 +160,7 @@ class MemoryBoard:
     Attributes:
         state: A reduced state for matching flows; plain knowledge, of which there may be much, is left out.
         things: What was ruled out by name, also by rules and rejections that are not settled.
+        may_stop: Whether an item can stop an action, or make it wait for approval.
     """
 
     def __init__(self, state: State) -> None:
@@ -168,6 +169,8 @@ class MemoryBoard:
         self.words = {name: _about_item(item.text) for name, item in self.items.items()}
         spread = Counter(word for words in self.words.values() for word in words)
         self.things = things_of(state.items.values())
+        stopping = any(item.kind in ("flow", "rejection") for item in self.state.items.values())
+        self.may_stop = stopping or bool(self.things)
         self.weight = {word: _weight(len(self.items), count) for word, count in spread.items()}
         self._unheard = _weight(len(self.items), min(UNHEARD, len(self.items)))
         self._whole = {
@@ -235,6 +238,7 @@ def _can_touch(item: MemoryItem) -> bool:
     return item.status == "active" or sleeps or has_faded(item)
 
 
+@lru_cache(maxsize=64)
 def _about(text: str) -> Words:
     """Return the subject words of a text, without words for doing or looking unless it has no others."""
     said: defaultdict[str, set[str]] = defaultdict(set)
@@ -291,7 +295,7 @@ def names_exactly(idea: str, text: str) -> bool:
 
 def ruled_out(board: MemoryBoard, action: Action) -> list[MemoryItem]:
     """Return the active rejections whose idea is exactly this action."""
-    if not action.changes:
+    if not (action.changes and board.items):
         return []
     found = board.near(action.words)
     return [
@@ -457,7 +461,7 @@ class Touch(msgspec.Struct, frozen=True):
 
 def touching(board: MemoryBoard, action: Action) -> list[Touch]:
     """Return the items that are relevant to an action, closest first."""
-    near = board.near(action.words)
+    near = board.near(action.words) if board.items else {}
     found: list[Touch] = []
     for name in dict.fromkeys((*near, *board.scoped)):
         item = board.items[name]

@@ -219,6 +219,8 @@ def brought_in(
         changes: The files as the action would leave them.
         text: The action in words, if that is all there is.
     """
+    if not things:
+        return []
     changes = tuple(changes)
     plain = _squeezed(" ".join((command, text, *(f"{one.path} {one.after or ''}" for one in changes))))
     near = [thing for thing in things if _may_be_in(thing, plain)]

@@ -108,12 +108,14 @@ def woken(
         action: What is about to be done.
         vectors: Vectors of unit length of :func:`phrases`, as far as they are known.
     """
+    if not (asleep := wakers(board)):
+        return []
     words = action.words.keys()
     near = board.having(words)
     own = vectors.get(_phrase(action.said))
     return [
         item
-        for item in wakers(board)
+        for item in asleep
         if (item.id in near and comes_up(board, item, action, words))
         or (own is not None and _means(item, own, vectors) and applies(item, action))
     ]

@@ -14,7 +14,7 @@ from agentx.storage.text import folded
 from agentx.synthesis.language.tokens import cut
 from agentx.synthesis.memory.vitality import vitality
 from agentx.synthesis.recall.retrieval import SearchHit
-from agentx.synthesis.similarity.near_duplicates import likeness
+from agentx.synthesis.similarity.normal_form import NormalForm, normal_form, same
 from agentx.synthesis.state.state import State
 
 FADED_SHARE = 0.5
@@ -43,12 +43,12 @@ class Recollection(msgspec.Struct, frozen=True):
 
 
 class _Shown(msgspec.Struct, frozen=True):
-    """A text that is already shown, in the forms used for comparison."""
+    """A text that is already shown, in the forms used for comparison; a long one has no normal form."""
 
     name: str
-    text: str
     plain: str
     words: int
+    form: NormalForm | None
 
 
 def recollect(
@@ -108,15 +108,21 @@ def _weight(hit: SearchHit, state: State) -> float:
 
 def _as_shown(name: str, text: str) -> _Shown:
     plain = folded(text).rstrip(".!")
-    return _Shown(name, text, plain, plain.count(" ") + 1)
+    words = plain.count(" ") + 1
+    return _Shown(name, plain, words, normal_form(text) if words <= MOST_WORDS else None)
 
 
 def _repeated(hit: SearchHit, above: Sequence[_Shown]) -> str:
     """Return the id of the text that contains all of a hit; empty if none does."""
     own = _as_shown(hit.id, hit.text)
+    least, most = own.words / MOST_LONGER, min(MOST_WORDS, MOST_LONGER * own.words)
+    form = own.form
     for one in above:
-        shorter, longer = sorted((own.words, one.words))
-        comparable = longer <= min(MOST_WORDS, MOST_LONGER * shorter)
-        if own.plain in one.plain or (comparable and likeness(own.text, one.text)):
+        if own.plain in one.plain:
+            return one.name
+        if form is None or one.form is None or not least <= one.words <= most:
+            continue
+        shares_words = form.words <= one.form.words or one.form.words <= form.words
+        if shares_words and same(form, one.form):
             return one.name
     return ""

@@ -458,15 +458,15 @@ def _shape(tokens: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def same(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two normal forms are of one statement."""
-    return one.key == other.key and _same_words(one, other) and not differs(one, other)
+    return _same_words(one, other) and one.key == other.key and not differs(one, other)
 
 
 def _same_words(one: NormalForm, other: NormalForm) -> bool:
     """Return whether two texts have the same words, save for a verb that only puts the rest into effect."""
     more, less = (one, other) if len(one.words) > len(other.words) else (other, one)
-    extra = more.words - less.words
     if not less.words <= more.words or not less.words:
         return False
+    extra = more.words - less.words
     return not extra or (extra <= more.soft and not less.light and not less.soft)
 
 

@@ -363,9 +363,13 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
     said: deque[int] = deque(maxlen=RECENT_INSTRUCTIONS)
     announced: set[str] = set()
     seq, own_hash, at = start.seq, start.hash, ""
+    event: Event | None = None
     for event, line in events:
-        seq, own_hash, at, data = event.seq, event.hash, event.at, event.data
+        data = event.data
+        kind = type(data)
         counts[event.type] = counts.get(event.type, 0) + 1
+        if kind not in _FOLDS:
+            continue
         if isinstance(data, ToolCallExecuted) and data.call_id not in announced:
             results[data.tool].add(data.call_id)
         elif isinstance(data, UserMessageSent | AgentMessageSent):
@@ -374,10 +378,12 @@ def gather(start: Position, events: Iterable[tuple[Event, bytes]]) -> Stretch:
                 lines.append(line)
             if is_instruction(event):
                 said.append(event.seq)
-        elif type(data) in _FOLDS:
+        else:
             lines.append(line)
             if isinstance(data, ToolCallRequested):
                 announced.add(data.call_id)
+    if event is not None:
+        seq, own_hash, at = event.seq, event.hash, event.at
     return Stretch(start.hash, seq, own_hash, at, counts, lines, list(messages), results, list(said))
 
 

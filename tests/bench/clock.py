@@ -9,19 +9,31 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from .turns import hand_over
+
 
 @dataclass
 class Taken:
-    """Seconds of each round: on the clock, and of the processor (this thread's and its child processes')."""
+    """Seconds of each round: on the clock, and of the processor (this thread's and its child processes').
+
+    With ``whole``, the processor's time is that of all threads.
+    """
 
     clock: list[float] = field(default_factory=list)
     processor: list[float] = field(default_factory=list)
+    whole: bool = False
 
     def run(self, do: Callable[[], object]) -> None:
-        used, start = _processor_s(), time.perf_counter()
+        hand_over()
+        used, start = self._processor_s(), time.perf_counter()
         do()
         self.clock.append(time.perf_counter() - start)
-        self.processor.append(_processor_s() - used)
+        self.processor.append(self._processor_s() - used)
+
+    def _processor_s(self) -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ours = time.process_time() if self.whole else time.thread_time()
+        return ours + children.ru_utime + children.ru_stime
 
     @property
     def median_ms(self) -> float:
@@ -46,8 +58,3 @@ def in_turns(
             if turn < limits[name]:
                 taken[name].run(lambda do=do, turn=turn: do(turn))
     return taken
-
-
-def _processor_s() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.thread_time() + children.ru_utime + children.ru_stime

@@ -16,6 +16,7 @@ from tests.figures import Figure
 
 from .clock import Taken
 from .grown import settings
+from .product import ROOT
 from .scale import Scale
 from .worked import worked
 
@@ -202,7 +203,7 @@ def _agentx(scratch: Path, root: Path, *words: str) -> str:
     environ: Mapping[str, str] = {
         **os.environ,
         "AGENTX_CACHE_DIR": str(scratch / "no-models"),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(ROOT),
     }
     command = [sys.executable, "-c", _LOADED, ",".join(HEAVY), *words]
     done = subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, check=False)

@@ -15,9 +15,10 @@ from tests.figures import Figure
 from .clock import Taken, in_turns
 from .grown import path_of, settings, text, with_files
 from .peers import Peers
+from .product import ROOT
 from .scale import Scale
+from .turns import hand_over
 
-ROOT = Path(__file__).parents[2]
 _ROUNDS = 5
 
 _CONTEXT = """
@@ -66,6 +67,7 @@ ws.close()
 
 def _run(program: str, *arguments: object, status: int = 0) -> str:
     command = [sys.executable, "-c", program, *map(str, arguments)]
+    hand_over()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != status:
         raise RuntimeError(done.stderr)

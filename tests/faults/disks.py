@@ -1,10 +1,11 @@
 """Disks that really refuse: full, read-only, or without rights; and then have room again."""
 
 import contextlib
+import importlib.readers  # noqa: F401 - loaded late otherwise, by a user who cannot read it
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pygit2
@@ -19,7 +20,7 @@ RIGHTS = (".", ".git", ".git/objects", ".git/refs/heads", "artifacts", "artifact
 
 def full(job: Job, outcome: Outcome, place: Path) -> None:
     """A file system in memory that has ``detail`` KB of room left, then more."""
-    _mounted(outcome, place, _fill(int(job.detail)), lambda disk: _mount(disk, "remount,size=64m"))
+    _mounted(outcome, place, fill(int(job.detail)), mend)
 
 
 def read_only(job: Job, outcome: Outcome, place: Path) -> None:
@@ -38,17 +39,10 @@ def _mounted(
     late: bool = False,
 ) -> None:
     disk = place / "disk"
-    disk.mkdir()
-    try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=64m", "none", disk], check=True, capture_output=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return  # only root may; the survivors are counted, so this shows
-    try:
+    with small(place, disk) as mounted:
+        if not mounted:
+            return  # only root may; the survivors are counted, so this shows
         root = disk / "task"
-        shutil.copytree(place / "task", root)
-        shutil.copytree(place / "material", disk / "material")
         if not late:
             refuse(disk)
 
@@ -60,17 +54,41 @@ def _mounted(
         child.finish()
         outcome.survived = 1
         outcome.judge(root, outcome.hear(child))
+
+
+@contextlib.contextmanager
+def small(place: Path, disk: Path) -> Iterator[bool]:
+    """A file system in memory with a copy of the template; whether it could be mounted."""
+    disk.mkdir()
+    try:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64m", "none", disk], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        yield False
+        return
+    try:
+        shutil.copytree(place / "task", disk / "task")
+        shutil.copytree(place / "material", disk / "material")
+        yield True
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
 
 
-def _fill(room_kb: int) -> Callable[[Path], None]:
-    def fill(disk: Path) -> None:
+def fill(room_kb: int) -> Callable[[Path], None]:
+    """Return what leaves so much room on a file system in memory."""
+
+    def refuse(disk: Path) -> None:
         info = os.statvfs(disk)
         used_kb = (info.f_blocks - info.f_bfree) * info.f_frsize // 1024
         _mount(disk, f"remount,size={used_kb + room_kb}k")
 
-    return fill
+    return refuse
+
+
+def mend(disk: Path) -> None:
+    """Make room again."""
+    _mount(disk, "remount,size=64m")
 
 
 def _mount(disk: Path, options: str) -> None:

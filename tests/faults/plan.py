@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import backups, by_hand, crowds, disks, pipelines, runs
+from . import backups, by_hand, crowds, disks, pipelines, runs, serving
 from .runs import Job, Outcome
 
 RUNS = {
@@ -35,6 +35,11 @@ RUNS = {
     "pulled": backups.pulled,
     "cloned": backups.cloned,
     "reopened": backups.reopened,
+    "served": serving.served,
+    "stale": serving.stale,
+    "twins": serving.twins,
+    "versions": serving.versions,
+    "crammed": serving.crammed,
 }
 
 SECTIONS = {
@@ -56,6 +61,7 @@ SECTIONS = {
         "pushes, pulls, clones and openings that die",
         ("pushed", "pulled", "cloned", "reopened"),
     ),
+    "server": ("servers that die", ("served", "stale", "twins", "versions", "crammed")),
 }
 """By name: what a person is told of it, and the runs that belong to it."""
 
@@ -70,6 +76,8 @@ _ROUNDS = 5
 _KILLED_A_ROUND = 3
 _STOPPED = 8
 _KINDS_OF_EXCHANGE = 4
+_KILLS_A_RUN = 8
+_SMALL = 20
 _ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
 
 
@@ -152,6 +160,8 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
                 ]
                 found += _sample(every, share / 2, draw)
             return found
+        case "server":
+            return _deaths_of_servers(n, draw)
         case _:
             every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
             every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]
@@ -178,6 +188,18 @@ def _deaths_of_pipelines(draw: random.Random, times: int) -> Iterator[Job]:
         for often in (1, 2):
             yield from (Job("interrupted", 0, f"{jobs}x{often}", draw.randint(1, 1 << 30)) for _ in range(4))
         yield from (Job("starved", draw.randint(1, 1_500), str(jobs)) for _ in range(5))
+
+
+def _deaths_of_servers(n: int, draw: random.Random) -> list[Job]:
+    kills = max(2, n // 10)
+    each = min(_KILLS_A_RUN, kills)
+    found = [Job("stale", 0, "socket+lock"), Job("twins", 0, "4")]
+    found += [Job("served", each, "python+hand+line", draw.randint(1, 1 << 30)) for _ in range(kills // each)]
+    if n >= _SMALL:
+        found += [Job("stale", 0, left) for left in ("socket", "lock")]
+        found += [Job("versions", 3, "", draw.randint(1, 1 << 30))]
+        found += [Job("crammed", 0, str(room)) for room in (4, 40, 120)]
+    return found
 
 
 def _sample(every: list[Job], share: float, draw: random.Random) -> list[Job]:

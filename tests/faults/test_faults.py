@@ -27,7 +27,7 @@ _ROOT = Path(__file__).parents[2]
 SAMPLE = 4
 """How much of each section is done; the full amount is ``plan.WHOLE``."""
 
-PARTS = {"steps": 4, "power": 2, "locks": 3, "errors": 2, "pipelines": 2, "backups": 6}
+PARTS = {"steps": 4, "power": 2, "locks": 3, "errors": 2, "pipelines": 2, "backups": 6, "server": 3}
 """Sections that are done in several tests, which can run side by side."""
 
 HELD = [

@@ -1,5 +1,6 @@
 """One writer at a time, across threads and processes, in order of arrival; a dead or stopped one stops nobody."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -139,7 +140,13 @@ class _Waiters:
 
         thread = threading.Thread(target=work)
         self.started.append(thread)
-        self._queued(thread.start)
+        if lock is None:
+            self._queued(thread.start)
+            return
+        before = len(lock._gate._queue)
+        thread.start()
+        while len(lock._gate._queue) == before:
+            time.sleep(0.001)
 
     def _queued(self, act):
         """Do what makes somebody wait; return when the place in the queue is taken."""
@@ -168,16 +175,81 @@ def waiters(path, tmp_path):
 
 
 def test_threads_and_processes_are_served_in_order_of_arrival(path, waiters):
-    lock = FileLock(path)
-    with lock.hold():
-        waiters.process("a")
-        waiters.thread("b", lock)
-        waiters.process("c")
-        waiters.thread("d")
-        waiters.thread("e", lock)
-        waiters.process("f")
+    with FileLock(path).hold():
+        for number, name in enumerate("abcdef"):
+            (waiters.thread if number % 2 else waiters.process)(name)
     assert waiters.end() == "abcdef"
     assert path.stat().st_size == 0
+
+
+@pytest.mark.parametrize(("turn_s", "order"), [(3600, "beacdf"), (0, "acdfbe")])
+def test_threads_that_share_it_pass_it_on_until_the_turn_is_over(path, waiters, monkeypatch, turn_s, order):
+    monkeypatch.setattr(locks, "_TURN_S", turn_s)
+    lock = FileLock(path)
+    with lock.hold():
+        for name in "abcdef":
+            if name in "be":
+                waiters.thread(name, lock)
+            else:
+                waiters.process(name)
+    assert waiters.end() == order
+
+
+def test_who_gets_it_from_another_thread_knows_so(path):
+    lock, passed = FileLock(path), []
+
+    def work():
+        with lock.hold():
+            passed.append(lock.passed_on)
+
+    with lock.hold():
+        assert not lock.passed_on
+        thread = threading.Thread(target=work)
+        thread.start()
+        while not lock._gate.waiting:
+            time.sleep(0.001)
+    thread.join()
+    with lock.hold():
+        passed.append(lock.passed_on)
+    assert passed == [True, False]
+
+
+def test_a_thread_that_gives_up_while_it_waits_hinders_nobody(path, monkeypatch):
+    lock, order = FileLock(path), []
+
+    class Ended(Exception):
+        pass
+
+    def work(name):
+        with contextlib.suppress(Ended), lock.hold():
+            order.append(name)
+
+    waiting = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    patience = lock._patience
+
+    def ended(interrupts):
+        check = patience(interrupts)
+
+        def give_up():
+            if threading.current_thread() is waiting[1]:
+                raise Ended
+            check()
+
+        return give_up
+
+    monkeypatch.setattr(lock, "_patience", ended)
+    with lock.hold():
+        for number, thread in enumerate(waiting, 1):
+            thread.start()
+            while len(lock._gate._queue) < number - (not waiting[1].is_alive() and number > 2):
+                time.sleep(0.001)
+        waiting[1].join()
+    for thread in waiting:
+        thread.join()
+    assert order == ["a", "c"]
+    assert not lock.held
+    with lock.hold():
+        pass
 
 
 def test_a_waiter_that_is_killed_leaves_no_gap(path, waiters):
@@ -207,14 +279,14 @@ def test_a_waiter_that_is_stopped_is_skipped_and_served_when_it_goes_on(path, wa
 
 def test_who_releases_it_may_take_it_again_for_the_rest_of_its_turn_only(path, waiters, monkeypatch):
     monkeypatch.setattr(locks, "_TURN_S", 3600)
-    monkeypatch.setattr(locks, "_GAP_S", 3600)
     lock = FileLock(path)
     with lock.hold():
-        waiters.thread("b")
+        waiter = waiters.process("b")
+        waiter.send_signal(signal.SIGSTOP)
     with lock.hold():
         assert waiters._order.read_text() == ""
-    lock._turn_ends = 0.0
-    monkeypatch.setattr(locks, "_GAP_S", 0)
+        waiter.send_signal(signal.SIGCONT)
+        lock._turn_ends = 0.0
     with lock.hold():
         assert waiters._order.read_text() == "b"
     waiters.end()
@@ -295,15 +367,14 @@ def test_a_waiter_whom_others_pass_queues_anew_behind_them(path, monkeypatch):
     os.close(other)
 
 
-def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters, monkeypatch):
-    monkeypatch.setattr(locks, "_TURN_S", 3600)
-    monkeypatch.setattr(locks, "_GAP_S", 3600)
+def test_a_timeout_of_zero_does_not_wait_for_those_who_wait(path, waiters):
     with FileLock(path).hold():
-        waiters.thread("b")
+        waiter = waiters.process("b")
+        waiter.send_signal(signal.SIGSTOP)
         with pytest.raises(WorkspaceBusy), FileLock(path, 0).hold():
             pass
     with FileLock(path, 0).hold():
-        monkeypatch.setattr(locks, "_GAP_S", 0)
+        waiter.send_signal(signal.SIGCONT)
     assert waiters.end() == "b"
 
 

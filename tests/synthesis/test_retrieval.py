@@ -411,3 +411,18 @@ def test_a_question_about_a_conversation_is_not_answered_by_whatever_file_there_
     hits = retrieve(beside, question, vector, 5, ALL)
     assert "a:1:day.py:0" not in ids(hits)
     assert ids(hits) == ids(retrieve(alone, question, vector, 5, ALL))
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), max_size=40), max_size=12))
+def test_of_texts_that_share_nine_tenths_of_their_words_the_first_is_kept(texts):
+    hits = retrieve(filled([f"topic {' '.join(words)}" for words in texts]), "topic", None, 50, ALL)
+    kept = []
+    for words in (frozenset(hit.text.split()) for hit in hits):
+        assert not any(
+            min(len(words), len(other)) >= 8 and len(words & other) >= 0.9 * len(words | other)
+            for other in kept
+        )
+        kept.append(words)
+    lost = {frozenset(["topic", *words]) for words in texts} - set(kept)
+    for words in lost:
+        assert any(len(words & other) >= 0.9 * len(words | other) for other in kept)

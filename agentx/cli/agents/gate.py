@@ -4,7 +4,6 @@ A hook of any other agent can act on the exit status of ``gate pre``.
 """
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -67,7 +66,7 @@ def look_before(
     agent: Annotated[str, typer.Option(metavar="ROLE", help="The agent's role.")] = "",
 ) -> None:
     """Check an action before it is taken: flow, rejections, rules, resources. Exit status: 3 ask, 4 deny."""
-    given = _arguments(arguments)
+    given = _arguments(terminal, arguments)
     with opened(terminal) as ws:
         verdict = ws.gates.before(
             encodable(action),
@@ -84,11 +83,11 @@ def look_before(
         raise typer.Exit(status)
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _arguments(terminal: Terminal, text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        found = json.loads(sys.stdin.read() if text == "-" else text)
+        found = json.loads(terminal.stdin.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The arguments are not JSON: {error}.") from error
     if not isinstance(found, dict):

@@ -77,7 +77,7 @@ def context(
                 deadline_ms=None if no_deadline else deadline * 1000,
             )
         lexical = "" if "search" in made.late else _why_lexical(ws)
-        ws.engine.indexer.abandons = True
+        ws.engine.indexer.abandons = terminal.caller is None
         _show_context(terminal, made, TITLES, explain=explain, lexical=lexical)
 
 

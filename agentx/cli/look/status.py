@@ -32,6 +32,9 @@ _ASKED = 3
 
 _RUN_WORDS = 30
 
+_WINDOW = 8
+"""Factor by which more events are read than are shown, and again each time that too few of them match."""
+
 _PLURALS = {
     "capability": "capabilities",
     "knowledge": "knowledge",
@@ -153,14 +156,28 @@ def log(
     with opened(terminal) as ws:
         whole = everything or terminal.json or bool(wanted)
         last = 0
-        events = _matching(ws.events(after=after or 0), wanted, whole=whole)
-        for event in events if after is not None else deque(events, maxlen=count):
+        if after is None:
+            events: Iterable[Event] = _latest(ws, count, wanted, whole=whole)
+        else:
+            events = _matching(ws.events(after=after), wanted, whole=whole)
+        for event in events:
             _show(terminal, event)
             last = event.seq
         if follow:
             last = max(last, ws.state.seq if after is None else after)
             for event in _matching(ws.events(after=last, follow=True), wanted, whole=whole):
                 _show(terminal, event)
+
+
+def _latest(ws: Workspace, count: int, wanted: set[str], *, whole: bool) -> deque[Event]:
+    """Return the latest events that match; only the end of the log is read if it has enough of them."""
+    seq, window = ws.engine.log.state.seq, _WINDOW * count
+    while True:
+        events = _matching(ws.events(after=max(0, seq - window)), wanted, whole=whole)
+        found = deque(events, maxlen=count)
+        if len(found) == count or window >= seq:
+            return found
+        window *= _WINDOW
 
 
 def _matching(events: Iterable[Event], wanted: set[str], *, whole: bool) -> Iterator[Event]:

@@ -1,6 +1,5 @@
 """``agentx memory``: list, add, correct, end and settle what is remembered."""
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated, cast, get_args
 
@@ -285,7 +284,7 @@ def explain_message(
     """Show what a message would give: kept, a candidate, or left alone, and why; records nothing."""
     if bool(text) == bool(event):
         raise UsageError("Give a message, or --event with its number; `agentx log` shows the numbers.")
-    message, question = encodable(sys.stdin.read() if text == "-" else text), None
+    message, question = encodable(terminal.stdin.read() if text == "-" else text), None
     if event:
         with opened(terminal) as ws:
             found = next(iter(ws.events(event - 1)), None) if event > 0 else None

@@ -27,6 +27,7 @@ from agentx.integrity.verify import verify
 from agentx.quality.sandbox import SandboxPolicy, isolation_for
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
+from agentx.storage.extras import EMBEDDING, EXTRAS
 from agentx.storage.log.history import ORPHANS, told_already
 from agentx.storage.text import plain
 from agentx.synthesis.embedding.install import is_whole, minilm_folder
@@ -37,7 +38,8 @@ from agentx.synthesis.state.parallel_fold import fold
 from agentx.trust.trust import Trust, restricted
 from agentx.workspace import Workspace
 
-Mark = Literal["ok", "warning", "failure"]
+Mark = Literal["ok", "absent", "warning", "failure"]
+"""``absent``: not installed, and nothing is wrong with that."""
 
 PYTHON = (3, 11)
 """Minimum supported version."""
@@ -70,6 +72,7 @@ class CheckupResult(msgspec.Struct, frozen=True):
 
 _MARKS: dict[Mark, tuple[str, str]] = {
     "ok": ("✓", "green"),
+    "absent": ("–", "dim"),
     "warning": ("!", "yellow"),
     "failure": ("✗", "red"),
 }
@@ -119,7 +122,7 @@ def _show(terminal: Terminal, finding: CheckupResult) -> None:
 
 
 def _machine(settings: Settings) -> Iterator[CheckupResult]:
-    """Check what needs no workspace: Python, Git, isolation, the embedding model."""
+    """Check what needs no workspace: Python, Git, isolation, extras, the embedding model."""
     found = platform.python_version()
     if sys.version_info >= PYTHON:
         yield CheckupResult("python", "ok", f"{found} at {sys.executable}")
@@ -127,6 +130,14 @@ def _machine(settings: Settings) -> Iterator[CheckupResult]:
         yield CheckupResult("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
     yield _git(settings)
     yield _isolation(settings)
+    for extra in EXTRAS:
+        if extra.missing():
+            what = f"{extra.name} is not installed: {extra.feature}. Without it, {extra.without}"
+            yield CheckupResult("extra", "absent", what, extra.command)
+        else:
+            yield CheckupResult("extra", "ok", f"{extra.name} is installed: {extra.feature}")
+    if EMBEDDING.missing():
+        return
     folder = minilm_folder(settings.cache_dir)
     if is_whole(folder):
         yield CheckupResult("embeddings", "ok", f"MiniLM is installed in {folder}")

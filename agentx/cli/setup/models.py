@@ -9,6 +9,7 @@ from agentx.cli.terminal import Terminal, table
 from agentx.config import FILE, Config, read_config
 from agentx.core.layout import NotAWorkspace, find_root
 from agentx.storage.errors import UsageError
+from agentx.storage.extras import EMBEDDING
 from agentx.synthesis.embedding.install import PACKAGE, install_minilm, is_whole, minilm_folder
 
 MINILM = "minilm"
@@ -21,17 +22,19 @@ def list_models(terminal: Terminal) -> None:
     except NotAWorkspace:
         config = Config()
     folder = minilm_folder(terminal.settings.cache_dir)
+    ready = is_whole(folder) and not EMBEDDING.missing()
     name = config.model.name or terminal.settings.model
     origin = FILE if config.model.name else "AGENTX_MODEL" if name else ""
     found = {
         "model": {"name": name, "set_in": origin},
-        "embeddings": {"name": config.embeddings.model, "installed": is_whole(folder), "folder": str(folder)},
+        "embeddings": {"name": config.embeddings.model, "installed": ready, "folder": str(folder)},
     }
     embeds = config.embeddings.model
-    missing = embeds == MINILM and not is_whole(folder)
+    missing = embeds == MINILM and not ready
     where = {"none": "off, so search is lexical", MINILM: f"installed in {folder}"}.get(embeds, "hosted")
     if missing:
-        where = "not installed, so search is lexical: agentx models install minilm"
+        command = EMBEDDING.command if EMBEDDING.missing() else "agentx models install minilm"
+        where = f"not installed, so search is lexical: {command}"
     rows = [
         (
             "answers",

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -98,7 +97,7 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
     if _is_played(terminal, sample, message or model, into):
         return
     if agent == COGNITIVE:
-        if status := answer_once(terminal, _text(message), model):
+        if status := answer_once(terminal, _text(terminal, message), model):
             raise typer.Exit(status)
         return
     with opened(terminal, look=True) as ws:
@@ -108,7 +107,9 @@ def run(  # noqa: PLR0913, PLR0917 - each limits the run
         ws.engine.indexer.start()
         limits = _limits(ws, max_steps, max_tokens, max_cost_usd, max_time_s)
         with ws.watching():
-            result = _work(terminal, ws, _text(message), client, limits, yes=yes, agent=encodable(agent))
+            result = _work(
+                terminal, ws, _text(terminal, message), client, limits, yes=yes, agent=encodable(agent)
+            )
         if result.status == "COMPLETED" and ws.config.memory.judge and not client.name.startswith(SCRIPT):
             _judge(terminal, ws, client)
     if EXIT[result.status]:
@@ -210,12 +211,12 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
         terminal.out.width = LOG_COLUMNS
     view = LiveView(terminal.out, canned=not terminal.unattended)
     with view.watching(ws):
-        asks = sys.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
+        asks = terminal.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
         yield view, view.ask if asks else None
 
 
-def _text(message: str) -> str:
-    return encodable(sys.stdin.read() if message == "-" else message)
+def _text(terminal: Terminal, message: str) -> str:
+    return encodable(terminal.stdin.read() if message == "-" else message)
 
 
 _CALLS_NAMED = 6
@@ -237,11 +238,12 @@ def say(
     Demands, decisions and facts that are explicit are active at once. Doubtful ones are candidates.
     """
     with opened(terminal) as ws:
-        event = ws.say(_text(text))
+        event = ws.say(_text(terminal, text), key=terminal.key)
         news = _noted(ws, event)
     made = _made_of(event, news)
     recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
-    terminal.result({"event": as_json(event), "made": made, "memory": news}, recorded, *map(_news, news))
+    shown = {name: value for name, value in as_json(event).items() if value != terminal.key}
+    terminal.result({"event": shown, "made": made, "memory": news}, recorded, *map(_news, news))
 
 
 def _noted(ws: Workspace, event: Event) -> list[MemoryItem]:

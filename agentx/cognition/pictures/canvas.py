@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from agentx.cognition.overview import MODULES
 from agentx.pipelines.drawing.text_width import text_width
+from agentx.storage.extras import REPORT, needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,12 +101,16 @@ def styled() -> Iterator[None]:
     """Set the style of these pictures for the body of the ``with``.
 
     The user's own matplotlib settings are ignored, and left unchanged.
+
+    Raises:
+        ExtraMissing: matplotlib is not installed.
     """
     logger = logging.getLogger("matplotlib")
     level = logger.level
     logger.setLevel(logging.ERROR)  # it logs about its font cache and the user's own settings
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - heavy: loads when something is drawn
+        with needs(REPORT):
+            import matplotlib as mpl  # noqa: PLC0415 - an extra, and heavy: loads when something is drawn
 
         defaults: Any = mpl.rcParamsDefault
         style = {**defaults, **_STYLE}

@@ -52,6 +52,7 @@ def write_report(seen: Overview, folder: Path) -> list[Path]:
     """Write the page and its pictures; return the paths, with the page first.
 
     Raises:
+        ExtraMissing: matplotlib is not installed.
         UsageError: They cannot be written.
     """
     drawn = pictures(seen)

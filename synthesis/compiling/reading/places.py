@@ -3,7 +3,7 @@
 import mimetypes
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from agentx.synthesis.compiling.reading.tables import FILE_KINDS, LANGUAGES
 from agentx.synthesis.demands.tables.vocabulary import compiled
@@ -103,6 +103,7 @@ _NO_KIND = vocabulary(
 )
 
 
+@lru_cache(maxsize=512)
 def globs_in(words: str) -> tuple[str, ...]:
     """Return the globs of the files that words name; of a kind of file in a folder, only those in it.
 
@@ -142,8 +143,8 @@ def _top(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
 
 def _kinds(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield kinds of files: by the table, by the name of a language, or by an extension."""
-    for kind, globs in FILE_KINDS.items():
-        for match in re.finditer(rf"\b(?:{kind})\b(?! (?:folder|directory|dir)\b)", words, re.IGNORECASE):
+    for pattern, globs in _file_kinds():
+        for match in pattern.finditer(words):
             yield match.start(), match.end(), globs
     for match in _KIND.finditer(words):
         name = (match["name"] or match["bare"]).lower()
@@ -159,6 +160,12 @@ def _kinds(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     for match in _ACRONYM.finditer(words):
         if match["name"].lower() in extensions():
             yield match.start(), match.end(), (f"**/*.{match['name'].lower()}",)
+
+
+@cache
+def _file_kinds() -> list[tuple[re.Pattern[str], tuple[str, ...]]]:
+    pattern = r"\b(?:%s)\b(?! (?:folder|directory|dir)\b)"
+    return [(re.compile(pattern % kind, re.IGNORECASE), globs) for kind, globs in FILE_KINDS.items()]
 
 
 def _by_name(words: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -1,6 +1,7 @@
 """Where a rule applies: the files that it names, those that it lets out, and places known only by name."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -109,6 +110,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     prose: bool = False
 
 
+@lru_cache(maxsize=64)
 def where_of(reading: RuleReading) -> Where:
     """Return where a rule applies.
 

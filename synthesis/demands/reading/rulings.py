@@ -112,6 +112,7 @@ class RuledOut(NamedTuple):
     lasts: bool
 
 
+@lru_cache(maxsize=1_024)
 def ruled_out_in(sentence: str) -> RuledOut | None:
     """Return what a sentence rules out; ``None`` if nothing that it names.
 
@@ -143,6 +144,7 @@ def ruled_out_in(sentence: str) -> RuledOut | None:
     return found[0]._replace(things=tuple(every), says_so=any(one.says_so for one in found))
 
 
+@lru_cache(maxsize=1_024)
 def _read(clause: str, *, refers: bool) -> tuple[Ruling | None, tuple[str, ...]]:
     for row in RULINGS:
         for pattern in row.patterns if row.refers == refers else ():

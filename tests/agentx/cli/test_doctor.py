@@ -6,6 +6,7 @@ import pytest
 
 from agentx.quality import confine
 from agentx.settings import read_settings
+from agentx.storage.extras import EXTRAS, Extra
 
 
 def marks(done):
@@ -25,6 +26,18 @@ def test_it_speaks_where_there_is_no_workspace(call):
     done = call("doctor", "--json")
     assert done.code == 0
     assert marks(done)["workspace"] == "warning"
+
+
+def test_each_extra_is_listed_with_the_command_where_it_is_missing(call, monkeypatch):
+    done = call("doctor", "--json")
+    (*found,) = (one for one in done.json["checks"] if one["name"] == "extra")
+    assert [(one["mark"], one["todo"]) for one in found] == [("ok", "")] * len(EXTRAS)
+    monkeypatch.setattr(Extra, "missing", lambda extra: extra.packages)
+    done = call("doctor", "--json")
+    (*found,) = (one for one in done.json["checks"] if one["name"] == "extra")
+    assert [(one["mark"], one["todo"]) for one in found] == [("absent", extra.command) for extra in EXTRAS]
+    assert all(extra.without in one["what"] for extra, one in zip(EXTRAS, found, strict=True))
+    assert (done.code, "embeddings" in marks(done)) == (0, False)  # nothing is wrong with that
 
 
 def test_a_damaged_line_of_the_history_is_found_and_named(call, root):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agentx import Workspace
+from agentx.cli import app
 
 HEAVY = ("pydantic", "pygit2", "lancedb", "litellm", "numpy", "agentx.workspace")
 EVIL = "\x1b[2J\x1b]0;title\x07\u202e[bold red]loud[/]"
@@ -144,6 +145,9 @@ def faulty(monkeypatch):
         raise ZeroDivisionError("so it goes")
 
     monkeypatch.setattr("agentx.cli.app.load", lambda _: fails)
+    app._parser.cache_clear()
+    yield
+    app._parser.cache_clear()
 
 
 def test_a_fault_of_ours_is_one_sentence(call, faulty):
@@ -228,3 +232,15 @@ def test_no_column_is_left_without_room_in_a_narrow_terminal(call, root, monkeyp
     shown = call("schedule", "-C", root).out
     assert "…" not in shown
     assert {"mail-me-the-news", "task", "Mail", "news"} <= set(shown.split())
+
+
+def test_the_log_reads_as_far_back_as_it_must(call, root):
+    with Workspace.open(root) as ws, ws.bulk():
+        for number in range(200):
+            ws.tools.write_file("count.txt", f"{number}\n")
+    latest = call("log", "-n", "2", "--json", "-C", root).lines
+    assert [event["seq"] for event in latest] == [latest[-1]["seq"] - 1, latest[-1]["seq"]]
+    created = call("log", "-n", "1", "--type", "WorkspaceCreated", "--json", "-C", root).lines
+    assert [event["seq"] for event in created] == [1]
+    said = call("log", "-n", "99", "--type", "UserMessageSent", "--json", "-C", root).lines
+    assert [event["seq"] for event in said] == [3, 5]

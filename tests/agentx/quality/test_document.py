@@ -122,7 +122,10 @@ def test_where_the_program_is_missing_or_fails_the_report_says_so_and_checks_the
     assert [found.rule for found in report.findings] == ["todo", "usage"]
     assert len(report.notes) == 1
     assert report.notes[0].startswith(
-        ("spelling was not checked. The program typos", "spelling was not checked. The package typos")
+        (
+            "spelling was not checked. The p",
+            "spelling was not checked. Spelling and usage in `check_document` need pip",
+        )
     )
 
 

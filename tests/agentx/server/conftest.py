@@ -23,6 +23,7 @@ def place(tmp_path):
     with tempfile.TemporaryDirectory(prefix="agentx-rt-", dir="/tmp") as name:
         environ = {
             **os.environ,
+            "AGENTX_NO_SERVER": "",
             "AGENTX_RUNTIME_DIR": f"{name}/rt",
             "AGENTX_CACHE_DIR": str(tmp_path / "no-models"),
             "AGENTX_STATE_DIR": str(tmp_path / "state"),

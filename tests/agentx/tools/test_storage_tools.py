@@ -2,13 +2,17 @@
 
 import os
 import subprocess
+import sys
 import threading
 
 import pytest
 
 from agentx.storage.artifacts import ArtifactMissing, FileTooLarge
 from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
+from agentx.storage.files.lock import FileLock
 from agentx.storage.files.paths import PathRefused
+from agentx.synthesis.chunking import definitions
 from agentx.tools.storage_tools import LONG_FILE_LINES, PAGE, EditRefused, NotText
 
 REFUSED = [
@@ -151,6 +155,22 @@ def test_a_long_file_is_answered_with_its_outline_and_its_parts_on_request(ws):
     part = ws.tools.read_file("steps.py", entry.start_line, entry.end_line)
     assert part.text.startswith("def step_7(value):")
     assert ws.tools.read_file("steps.py", outline_only=True).outline == whole.outline
+
+
+def test_without_the_grammar_of_its_language_the_reader_of_a_file_learns_why_it_has_no_outline(
+    ws, monkeypatch
+):
+    ws.tools.write_file("a.go", "package a\n\nfunc F() {}\n")
+    ws.tools.write_file("a.py", "x = 1\n")
+    definitions._language.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
+    read = ws.tools.read_file("a.go", outline_only=True)
+    assert (read.outline, read.total_lines) == ((), 3)
+    assert read.note.startswith("Definitions in C, C++, Go")
+    assert "pip install 'agentx-workspace[languages]'" in read.render()
+    assert ws.search("func F")[0].path == "a.go"
+    monkeypatch.delitem(sys.modules, "tree_sitter_go")  # as if it were installed meanwhile
+    assert ws.tools.read_file("a.go", outline_only=True).outline[0].symbol == "F"
 
 
 def test_a_long_file_without_structure_is_given_in_part_and_says_so(ws):
@@ -309,3 +329,31 @@ def test_an_edit_by_a_person_in_between_is_recorded_before_the_write_over_it(ws)
     assert [event.type for event in ws.events()][-2:] == ["ArtifactChanged", "ToolCallExecuted"]
     ws.undo()
     assert ws.tools.read_file("a.txt").text == "person"
+
+
+def test_a_write_takes_the_lock_once_and_opens_as_much_however_many_files_there_are(ws, monkeypatch):
+    counts = {"locks": 0, "opens": 0}
+    acquire, opened = FileLock._acquire, nofollow._open
+
+    def counted_lock(self, *args):
+        counts["locks"] += threading.current_thread() is threading.main_thread()
+        return acquire(self, *args)
+
+    def counted_open(*args):
+        counts["opens"] += threading.current_thread() is threading.main_thread()
+        return opened(*args)
+
+    def cost(path, content):
+        before = dict(counts)
+        ws.tools.write_file(path, content)
+        return {name: counts[name] - before[name] for name in counts}
+
+    ws.tools.write_file("a/b/c.txt", "one\n")
+    monkeypatch.setattr(FileLock, "_acquire", counted_lock)
+    monkeypatch.setattr(nofollow, "_open", counted_open)
+    few = cost("a/b/c.txt", "two\n")
+    for number in range(60):
+        ws.tools.write_file(f"a/many/{number}.txt", f"{number}\n")
+    many = cost("a/b/c.txt", "three\n")
+    assert few["locks"] == many["locks"] == 1
+    assert max(few["opens"], many["opens"]) <= 40

@@ -351,3 +351,15 @@ def test_a_commit_that_is_not_there_is_said_to_be_missing(repo):
         repo.info("0" * 39 + "1")
     assert not repo.descends("0" * 39 + "1", "")
     assert (repo.head, repo.moves(5), repo.stashes(), list(repo.log())) == ("", [], [], [])
+
+
+def test_each_commit_of_the_log_is_read_once(repo, monkeypatch):
+    """A search reads a thousand of them."""
+    commits = [""]
+    for number in range(5):
+        tree = repo.update_tree("", {"f": _put(repo, b"%d" % number)})
+        commits.append(_commit(repo, tree, commits[-1]))
+    read, reading = [], repo._reader.read
+    monkeypatch.setattr(repo._reader, "read", lambda oid: read.append(oid) or reading(oid))
+    repo._reader.commit.cache_clear()
+    assert [info.id for info in repo.log()] == commits[:0:-1] == read

@@ -1,4 +1,4 @@
-"""The backends that the contract holds; LanceDB twice, with everything waiting and with everything in the table."""
+"""The backends that the contract holds; LanceDB with everything waiting, in the table, and in the table and its parts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, MemoryIndex, Vector
 
 
-@pytest.fixture(params=["memory", "lance-waiting", "lance-table"])
+@pytest.fixture(params=["memory", "lance-waiting", "lance-table", "lance-parts"])
 def backend(request) -> str:
     return request.param
 
@@ -24,12 +24,15 @@ def index(backend, tmp_path) -> Iterator[MemoryIndex]:
 
 
 @pytest.fixture
-def settle(backend, index) -> Callable[[], None]:
+def settle(backend, index, directory) -> Callable[[], None]:
     """Bring what was written to where this backend is meant to have it."""
 
     def flush() -> None:
-        if backend == "lance-table":
+        if backend in ("lance-table", "lance-parts"):
             assert index.flush()
+        if backend == "lance-table":
+            for part in directory.glob("*.part"):
+                part.unlink()
 
     return flush
 

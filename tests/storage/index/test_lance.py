@@ -232,6 +232,8 @@ def test_a_damaged_table_is_told_when_it_is_read(directory, damage, unit):
     index = LanceIndex(directory)
     index.put(chunks(0, 300), [unit(1, n) for n in range(300)])
     assert index.flush()
+    for part in directory.glob("*.part"):
+        part.unlink()
     (table,) = (directory / "lance").iterdir()
     for path in table.rglob("*") if damage != "terms" else directory.glob("*.terms"):
         if path.is_file():
