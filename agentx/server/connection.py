@@ -37,8 +37,11 @@ MOST_AT_ONCE = 32
 MOST_INSIDE_RUNS = 8
 """Maximum number of requests from inside agents' runs that are not answered yet; the user's do not wait."""
 
-MOST_HEARD, _LONG = 64 << 20, 1 << 20
-"""Maximum length of all requests together that have not arrived completely; one is long from here on."""
+MOST_HEARD = 64 << 20
+"""Maximum length of all requests together that have not arrived completely."""
+
+LONG_BYTES = 1 << 20
+"""Only a request longer than this is refused because of the others that have not arrived completely."""
 
 BEHIND_BYTES = 16 << 20
 """While a client has not read this much of its answers, its requests are not read, and what sends waits."""
@@ -146,7 +149,7 @@ class Connection(asyncio.Protocol):
         if end < 0:
             if len(self._heard) > MOST_BYTES:
                 self._refuse_all(Refused(INVALID, f"A request has more than {MOST_BYTES:,} bytes."))
-            elif len(self._heard) > _LONG and self._heard_together() > MOST_HEARD:
+            elif len(self._heard) > LONG_BYTES and self._heard_together() > MOST_HEARD:
                 self._refuse_all(Refused(BUSY, "Too many long requests at a time."))
             return
         *lines, rest = bytes(self._heard).split(b"\n")
