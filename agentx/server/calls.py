@@ -27,7 +27,7 @@ class Later:
         self.begin = begin
 
 
-class Call:
+class ServedCall:
     """One request: who sent it, and what it may use.
 
     Attributes:

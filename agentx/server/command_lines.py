@@ -12,7 +12,7 @@ from agentx.cli.forward import served
 from agentx.cli.in_process import carry_out
 from agentx.cli.terminal import Caller, NotServed, Terminal
 from agentx.core import layout
-from agentx.server.calls import Call, Emit
+from agentx.server.calls import Emit, ServedCall
 from agentx.settings import RUN, Settings, read_settings
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.embedding.choose import HOSTED_PREFIX
@@ -22,7 +22,7 @@ _ENOUGH = 1 << 15
 """Characters of output that are sent before the command has ended."""
 
 
-class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
+class CommandRun(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of ``command.run``.
 
     Attributes:
@@ -46,7 +46,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
     errors: str = "strict"
 
 
-def run(call: Call, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
+def run(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     """Run a command line.
 
     Returns:
@@ -55,7 +55,7 @@ def run(call: Call, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     Raises:
         NotServed: The client must run it itself; nothing was done.
     """
-    asked = msgspec.convert(params, CommandLine)
+    asked = msgspec.convert(params, CommandRun)
     name = served(asked.argv)
     if not name or not call.peer.environ:
         raise NotServed("This command runs in the process that calls it.")
@@ -76,7 +76,7 @@ def run(call: Call, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     return {"status": status, "output": output.rest()}
 
 
-def _settings(call: Call) -> Settings:
+def _settings(call: ServedCall) -> Settings:
     """Return the settings from the client's environment, which the kernel tells."""
     settings = read_settings(call.peer.environ)
     if call.peer.inside_run and not settings.inside_run:
@@ -85,7 +85,7 @@ def _settings(call: Call) -> Settings:
 
 
 @contextmanager
-def _taken(call: Call, folder: Path, settings: Settings) -> Iterator[Workspace]:
+def _taken(call: ServedCall, folder: Path, settings: Settings) -> Iterator[Workspace]:
     """Take the workspace at or above a directory from the pool.
 
     Raises:
@@ -146,7 +146,7 @@ def _encodable(text: str) -> str:
 class _Stream(io.TextIOBase):
     """Stdout or stderr of the client."""
 
-    def __init__(self, output: _Output, number: int, asked: CommandLine) -> None:
+    def __init__(self, output: _Output, number: int, asked: CommandRun) -> None:
         super().__init__()
         self._output = output
         self._number = number

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agentx.client.identity import identity
-from agentx.server.calls import Call, Later
+from agentx.server.calls import Later, ServedCall
 from agentx.server.errors import (
     BUSY,
     INSIDE_RUN,
@@ -60,7 +60,7 @@ class Service(Protocol):
     workers: ThreadPoolExecutor
     leaving: bool
 
-    def call_for(self, peer: Peer) -> Call:
+    def call_for(self, peer: Peer) -> ServedCall:
         """Return a call for a client."""
         ...
 
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._service = service
         self._loop = loop
         self._heard = bytearray()
-        self._calls: dict[str | int | None, Call] = {}
+        self._calls: dict[str | int | None, ServedCall] = {}
         self._deaf = False
         self._room = threading.Event()
         self._room.set()
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
         self._service.workers.submit(self._work, number, known.load, call, params)
 
     def _work(
-        self, number: str | int | None, load: Callable[[], Handler], call: Call, params: dict[str, Any]
+        self, number: str | int | None, load: Callable[[], Handler], call: ServedCall, params: dict[str, Any]
     ) -> None:
         """Run a request in a worker thread."""
 

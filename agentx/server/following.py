@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from agentx.server.calls import Call, Emit
+from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import LEAVING, Refused
 from agentx.server.pool import OpenWorkspace
 from agentx.storage.log.history import LIVE
@@ -31,7 +31,7 @@ class Stream:
     """
 
     def __init__(
-        self, call: Call, using: AbstractContextManager[OpenWorkspace], after: int, emit: Emit
+        self, call: ServedCall, using: AbstractContextManager[OpenWorkspace], after: int, emit: Emit
     ) -> None:
         self._call = call
         self._using = using

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from agentx.server.calls import Call, Emit, Later
+from agentx.server.calls import Emit, Later, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.server.following import Followers, Stream
 from agentx.workspace import Workspace
 
-Handler = Callable[[Call, dict[str, Any], Emit], Any]
+Handler = Callable[[ServedCall, dict[str, Any], Emit], Any]
 
 PAGE_EVENTS = 1_000
 """Maximum number of events in one answer of ``events``."""
@@ -49,7 +49,7 @@ def _of_workspace(name: str, *, reads: bool) -> Method:
     function = getattr(Workspace, name)
     signature = inspect.signature(function)
 
-    def handler(call: Call, params: dict[str, Any], emit: Emit) -> Any:
+    def handler(call: ServedCall, params: dict[str, Any], emit: Emit) -> Any:
         with call.workspace(params) as found:
             arguments = _checked(function, signature, params)
             if "progress" in signature.parameters:
@@ -90,12 +90,12 @@ def _types(function: Callable[..., Any]) -> dict[str, Any]:
     return typing.get_type_hints(function)
 
 
-def _state(call: Call, params: dict[str, Any], _emit: Emit) -> Any:
+def _state(call: ServedCall, params: dict[str, Any], _emit: Emit) -> Any:
     with call.workspace(params) as found:
         return found.workspace.state
 
 
-def _events(call: Call, params: dict[str, Any], emit: Emit) -> Any:
+def _events(call: ServedCall, params: dict[str, Any], emit: Emit) -> Any:
     """Return up to ``limit`` events after ``after``; with ``follow``, send each, and future ones."""
     after, limit, follow = (
         params.get("after", 0),

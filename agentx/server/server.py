@@ -16,7 +16,7 @@ from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
 from agentx.quality.process import is_marked
-from agentx.server.calls import Call
+from agentx.server.calls import ServedCall
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
 from agentx.server.errors import BUSY, Refused
@@ -96,11 +96,11 @@ class Server:
         self._used = time.monotonic()
         self._connections.discard(connection)
 
-    def call_for(self, peer: Peer) -> Call:
+    def call_for(self, peer: Peer) -> ServedCall:
         """Return a call for a client."""
         self._used = time.monotonic()
         self._requests += 1
-        return Call(peer, self.pool, self._settings)
+        return ServedCall(peer, self.pool, self._settings)
 
     def own(self, method: str, peer: Peer) -> Any:
         """Answer a method of the server itself."""

@@ -50,7 +50,7 @@ from agentx.storage.index.memory_index import (
     pack,
 )
 from agentx.storage.index.part_store import PartStore
-from agentx.storage.index.parts import Parts
+from agentx.storage.index.parts import IndexParts
 from agentx.storage.index.pending_writes import (
     Clear,
     Close,
@@ -129,7 +129,7 @@ class LanceIndex:
         self._lock = threading.RLock()
         self._appended = 0
         self._parts = PartStore(path)
-        self._below: tuple[tuple[str, int, tuple[str, ...] | None], Parts | TableRows] | None = None
+        self._below: tuple[tuple[str, int, tuple[str, ...] | None], IndexParts | TableRows] | None = None
         first = path / "index.json"
         with self._writing():
             nofollow.make_directory(path, parents=True)
@@ -373,7 +373,7 @@ class LanceIndex:
             self.flush()
         self._database, self._below = Database(self._path), None
 
-    def _catch_up(self) -> Parts | TableRows | None:
+    def _catch_up(self) -> IndexParts | TableRows | None:
         """Read what is new in the waiting file, then the manifest; return the rows of the table, if any."""
         try:
             restarted, records = self._follower.poll()
@@ -394,7 +394,7 @@ class LanceIndex:
             raise
         return None if self._overlay.cleared else below
 
-    def _rows_of_table(self) -> Parts | TableRows | None:
+    def _rows_of_table(self) -> IndexParts | TableRows | None:
         """Return the rows of the table: from its parts, or from LanceDB where they cannot be used."""
         manifest = self._manifest
         if not manifest.table:
@@ -408,7 +408,7 @@ class LanceIndex:
     def _forget_rows(self) -> None:
         """Open the rows of the table again for the next query, from LanceDB if a part failed."""
         with self._lock:
-            if self._below is not None and isinstance(self._below[1], Parts):
+            if self._below is not None and isinstance(self._below[1], IndexParts):
                 self._parts.distrust(self._below[0][2])
             self._below = None
             self._database.reopen()

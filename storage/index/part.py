@@ -40,7 +40,7 @@ _decode_chunk = msgspec.msgpack.Decoder(Chunk)
 _decode_texts = msgspec.msgpack.Decoder(list[str])
 
 
-class _Header(msgspec.Struct, frozen=True):
+class _PartHeader(msgspec.Struct, frozen=True):
     rows: int
     dimensions: int
     arrays: dict[str, tuple[str, int, int]]
@@ -73,7 +73,7 @@ class Part:
                 raise OSError(f"{path.name} is not a part")
             start = len(_MAGIC) + 8
             length = int.from_bytes(self._mapped[len(_MAGIC) : start], "little")
-            header = msgspec.msgpack.decode(self._mapped[start : start + length], type=_Header)
+            header = msgspec.msgpack.decode(self._mapped[start : start + length], type=_PartHeader)
         except msgspec.DecodeError as error:
             raise OSError(f"the header of {path.name} cannot be read") from error
         if header.size != len(self._mapped):
@@ -192,12 +192,12 @@ class Columns(msgspec.Struct):
         arrays: dict[str, tuple[str, int, int]] = {}
         sizes = {name: sum(piece.nbytes for piece in pieces) for name, pieces in self.pieces.items()}
         for _ in range(2):  # the first time to learn how long the header is
-            header = _encoder.encode(_Header(self.rows, self.dimensions, arrays, 2**40 + at))
+            header = _encoder.encode(_PartHeader(self.rows, self.dimensions, arrays, 2**40 + at))
             at = _aligned(len(_MAGIC) + 8 + len(header) + 64 * len(sizes))
             for array, pieces in self.pieces.items():
                 arrays[array] = pieces[0].dtype.str, at, sum(piece.size for piece in pieces)
                 at = _aligned(at + sizes[array])
-        header = _encoder.encode(_Header(self.rows, self.dimensions, arrays, at))
+        header = _encoder.encode(_PartHeader(self.rows, self.dimensions, arrays, at))
         beside = folder / f"{name}.new"
         try:
             with nofollow.open_file(beside, "w") as stream:

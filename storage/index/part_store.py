@@ -12,7 +12,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory_index import IndexRow
 from agentx.storage.index.part import SUFFIX, Part, from_rows, merged
-from agentx.storage.index.parts import Parts
+from agentx.storage.index.parts import IndexParts
 
 MAX_PARTS = 32
 """Parts from which a flush merges, too; otherwise the background does."""
@@ -31,10 +31,10 @@ class PartStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._open: dict[str, Part] = {}
-        self._together: Parts | None = None
+        self._together: IndexParts | None = None
         self._distrusted: tuple[str, ...] | None = None
 
-    def opened(self, names: Sequence[str] | None) -> Parts | None:
+    def opened(self, names: Sequence[str] | None) -> IndexParts | None:
         """Return the parts of these names; ``None`` if there are none or one cannot be used."""
         if not names or tuple(names) == self._distrusted:
             return None
@@ -43,7 +43,7 @@ class PartStore:
         except (OSError, ValueError):
             self.distrust(names)
             return None
-        self._together = Parts(list(self._open.values()), self._together)
+        self._together = IndexParts(list(self._open.values()), self._together)
         return self._together
 
     def distrust(self, names: Sequence[str] | None) -> None:
@@ -78,7 +78,7 @@ class PartStore:
             later += known[place].count
         if first == len(known):
             return tuple(names)
-        together = Parts(known)
+        together = IndexParts(known)
         made = merged(together.parts[first:], together.shown[first:]).write(self._path)
         return (*names[:first], made)
 

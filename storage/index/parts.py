@@ -40,7 +40,7 @@ _MULTIPLIED_ROWS = 64
 Scored = list[tuple[float, Chunk]]
 
 
-class Parts:
+class IndexParts:
     """Some parts as one; immutable, and thread-safe.
 
     Args:
@@ -48,7 +48,7 @@ class Parts:
         before: What was opened before, in which some of the first parts may be.
     """
 
-    def __init__(self, parts: Sequence[Part], before: "Parts | None" = None) -> None:
+    def __init__(self, parts: Sequence[Part], before: "IndexParts | None" = None) -> None:
         import numpy as np  # noqa: PLC0415  (heavy: loaded with the index)
 
         self.parts = tuple(parts)

@@ -13,7 +13,7 @@ from agentx.storage.index.lance import LanceIndex
 from agentx.storage.index.manifest import IndexUnavailable
 from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.part import Part, from_rows
-from agentx.storage.index.parts import Parts
+from agentx.storage.index.parts import IndexParts
 from agentx.storage.index.port import Chunk, Filter
 from agentx.storage.index.table_rows import TableRows
 
@@ -102,7 +102,7 @@ def test_a_process_that_only_searches_does_not_load_lancedb(both, directory):
 
 def test_answers_are_those_of_the_reference_before_and_after_merging(both, directory):
     index, reference = both
-    assert isinstance(index._catch_up(), Parts)
+    assert isinstance(index._catch_up(), IndexParts)
     assert len(names(directory)) == 3
     agree(index, reference)
     index.maintain()
@@ -136,7 +136,7 @@ def test_without_a_part_the_table_answers_and_the_background_makes_it_again(both
     agree(again, reference)
     assert isinstance(again._catch_up(), TableRows)
     again.maintain()
-    assert isinstance(again._catch_up(), Parts)
+    assert isinstance(again._catch_up(), IndexParts)
     agree(again, reference)
     assert names(directory) == listed(directory)
     agree(index, reference)
@@ -153,7 +153,7 @@ def test_parts_are_made_for_an_index_of_a_version_without_them(both, directory):
     assert again.flush()
     assert isinstance(again._catch_up(), TableRows)
     again.maintain()
-    assert isinstance(again._catch_up(), Parts)
+    assert isinstance(again._catch_up(), IndexParts)
     both[1].put(chunks(900, 901))
     agree(again, both[1])
 
@@ -196,7 +196,7 @@ def test_dropping_vectors_makes_parts_without_them(both, directory):
     index.forget_vectors()
     assert index.flush()
     index.maintain()
-    assert isinstance(index._catch_up(), Parts)
+    assert isinstance(index._catch_up(), IndexParts)
     assert index.search_vector(vectors(0, 1)[0], 5, ALL) == []
     assert len(index.without_vectors(1_000)) == index.count(ALL)
     index.clear()
@@ -212,7 +212,7 @@ def test_among_many_rows_the_signs_find_nearly_all_of_the_nearest(tmp_path, monk
     found = 0
     for query in vectors(7_000, 7_040, 384):
         exact = {hit.chunk.id: hit.score for hit in reference.search_vector(query, 10, ALL)}
-        near = {chunk.id: score for score, chunk in Parts([part]).nearest(query, 10, ALL, frozenset())}
+        near = {chunk.id: score for score, chunk in IndexParts([part]).nearest(query, 10, ALL, frozenset())}
         found += len(exact.keys() & near.keys())
         assert all(abs(near[name] - score) < 1e-5 for name, score in exact.items() if name in near)
     assert found >= 0.95 * 400
