@@ -1,5 +1,6 @@
 """``command.run``: run a command line for a client, as it would run in the client's own process."""
 
+import codecs
 import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,6 +14,7 @@ from agentx.cli.in_process import carry_out
 from agentx.cli.terminal import Caller, NotServed, Terminal
 from agentx.core import layout
 from agentx.server.calls import Emit, ServedCall
+from agentx.server.errors import PARAMS, Refused
 from agentx.settings import RUN, Settings, read_settings
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.embedding.choose import HOSTED_PREFIX
@@ -54,8 +56,16 @@ def run(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
 
     Raises:
         NotServed: The client must run it itself; nothing was done.
+        Refused: The parameters are not those of a command line.
     """
-    asked = msgspec.convert(params, CommandRun)
+    try:
+        asked = msgspec.convert(params, CommandRun)
+        for name in asked.encodings:
+            codecs.lookup(name)
+        codecs.lookup_error(asked.errors)
+        given = io.BytesIO(asked.input.encode("latin-1"))
+    except (msgspec.ValidationError, LookupError, UnicodeEncodeError) as error:
+        raise Refused(PARAMS, f"command.run: {error}.") from error
     name = served(asked.argv)
     if not name or not call.peer.environ:
         raise NotServed("This command runs in the process that calls it.")
@@ -63,7 +73,7 @@ def run(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     output = _Output(emit, live=asked.tty[2])
     out, err = (_Stream(output, number, asked) for number in (1, 2))
     caller = Caller(
-        stdin=io.TextIOWrapper(io.BytesIO(asked.input.encode("latin-1")), asked.encodings[0], asked.errors),
+        stdin=io.TextIOWrapper(given, asked.encodings[0], asked.errors),
         stdout=cast("TextIO", out),
         stderr=cast("TextIO", err),
         directory=Path(asked.cwd),
