@@ -114,8 +114,10 @@ def test_what_a_run_started_reads_and_does_not_act(server, place, root):
         (b'{"jsonrpc": "2.0", "id": 1, "method": "say", "params": {"workspace": "task"}}', -32602),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "command.run", "params": {"argv": "log"}}', -32602),
         (
-            b'{"jsonrpc": "2.0", "id": 1, "method": "command.run", '
-            b'"params": {"argv": ["log"], "cwd": "/", "encodings": ["x", "y", "z"]}}',
+            (
+                b'{"jsonrpc": "2.0", "id": 1, "method": "command.run", '
+                b'"params": {"argv": ["log"], "cwd": "/", "encodings": ["x", "y", "z"]}}'
+            ),
             -32602,
         ),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "say", "params": {"workspace": "/\\u0000"}}', -32602),
