@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from agentx import Workspace, settings
+from agentx.client import place
 from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource
 from agentx.context.assembler import TITLES
 from agentx.storage.events.facts import FACTS
@@ -104,7 +105,8 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
 
 
 def test_every_variable_that_is_read_has_its_row():
-    read = set(re.findall(r'found\.get\("(\w+)"', inspect.getsource(settings)))
+    sources = inspect.getsource(settings) + inspect.getsource(place)
+    read = set(re.findall(r'"((?:AGENTX|XDG)_\w+)"', sources)) - {settings.RUN, settings.ACTS}
     assert read
     text = page("configuration.md").partition("## Environment")[2].partition("## Extras")[0]
     assert named(text) == read

@@ -278,7 +278,9 @@ class WritePath:
         left = self._left_log
         if not left or self.health.unsound or self.log.writer.failed:
             return False
-        return self._live_log() == left and not self.git.moved
+        if self._live_log() != left or self.git.moved:
+            return False
+        return not any(map(self._is_half_done, (purge_journal.NAME, fast_forward.NAME)))
 
     def _live_log(self) -> tuple[int, ...]:
         """Return what changes with every append by others and every rotation; empty without a log."""

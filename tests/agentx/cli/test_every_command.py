@@ -103,6 +103,7 @@ GOOD = {
     "config get": ["config", "get", "limits.max_steps"],
     "config set": ["config", "set", "limits.max_steps", "7"],
     "doctor": ["doctor"],
+    "serve": ["serve", "--status"],
 }
 
 WRONG = {
@@ -188,6 +189,7 @@ WRONG = {
     "config get": ["config", "get", "modle.name"],
     "config set": ["config", "set", "limits.max_steps", "many"],
     "doctor": ["doctor", "now"],
+    "serve": ["serve", "now"],
 }
 
 WITHOUT_A_WORKSPACE = {
@@ -195,6 +197,7 @@ WITHOUT_A_WORKSPACE = {
     "memory explain",
     "models list",
     "models install",
+    "serve",
     "doctor",
     "trust list",
     "trust key",
@@ -389,11 +392,11 @@ def test_what_stands_behind_two_dashes_is_no_option(call, root):
     assert done.json["event"]["data"]["body"]["text"] == "--json"
 
 
-def test_the_help_lists_the_daily_commands_first_and_at_most_32(call):
+def test_the_help_lists_the_daily_commands_first_and_at_most_40(call):
     text = call("--help").out
     lines = [(word, line) for rows in TOP.values() for word, line in rows.items()]
     assert len(next(iter(TOP.values()))) == 13
-    assert len(lines) <= 32
+    assert len(lines) <= 40
     assert re.findall(r"^│ (\w+) ", text, re.MULTILINE) == [word for word, _ in lines]
     for word, line in lines:
         assert re.search(rf"│ {word} +{re.escape(line)}", text), word
