@@ -26,7 +26,7 @@ from agentx.synthesis.gates.action_relevance import (
 )
 from agentx.synthesis.gates.ruled_out_things import Touched, brought_in
 from agentx.synthesis.gates.situations import woken
-from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.language.tokens import count_tokens, cut, most_tokens
 from agentx.synthesis.learning.following import observe
 from agentx.synthesis.memory.items import (
     CapabilityDetail,
@@ -104,7 +104,6 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         sections: What to read first; at most 3,000 tokens.
         items: Ids of the memory items in the sections.
         woken: Ids of dormant or faded rules that this action wakes.
-        tokens: Size of :attr:`text` in tokens.
         omitted: Number of entries omitted for lack of room.
         corrected: The command line that would break no check, if the correction is mechanical.
         unread: Parts of the command line that were not analysed, where a check is about what commands do.
@@ -119,7 +118,6 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     sections: tuple[VerdictSection, ...] = ()
     items: tuple[str, ...] = ()
     woken: tuple[str, ...] = ()
-    tokens: int = 0
     omitted: int = 0
     corrected: str = ""
     unread: tuple[str, ...] = ()
@@ -135,6 +133,11 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
         left = f"\nLeft out for want of room: {self.omitted}.\n" if self.omitted else ""
         parts = (f"\n## {part.title}\n{''.join(map(_said, part.lines))}" for part in self.sections)
         return "".join((head, *parts, left))
+
+    @property
+    def tokens(self) -> int:
+        """Size of :attr:`text` in tokens; counted here, because that loads the tokenizer."""
+        return count_tokens(self.text)
 
 
 def _as_code(corrected: str) -> str:
@@ -447,34 +450,41 @@ def fitted(verdict: GateVerdict) -> GateVerdict:
     >>> fitted(GateVerdict(verdict="allow", reason="Nothing touches this.")).text
     '# Allow: Nothing touches this.\n'
     """
-    bare = msgspec.structs.replace(verdict, sections=())
-    room = MAX_TOKENS - count_tokens(bare.text) - _HINT_TOKENS
+    head = msgspec.structs.replace(verdict, sections=()).text
+    parts = [(part, f"\n## {part.title}\n", [_cut(line) for line in part.lines]) for part in verdict.sections]
+    room = MAX_TOKENS - _HINT_TOKENS
+    whole = [head, *(text for _, title, lines in parts for text in (title, *map(_said, lines)))]
+    size = count_tokens if sum(map(most_tokens, whole)) > room else most_tokens
+    room -= size(head)
     kept: list[VerdictSection] = []
     omitted = 0
-    for part in verdict.sections:
-        room -= count_tokens(f"\n## {part.title}\n")
+    for part, title, cut_lines in parts:
+        room -= size(title)
         lines: list[Line] = []
-        for line in part.lines:
-            text, why = (
-                cut(text, _LINE_TOKENS) if len(text) >= _LONG else text
-                for text in (one_line(line.text), one_line(line.why))
-            )
-            short = msgspec.structs.replace(line, text=text, why=why)
-            cost = count_tokens(_said(short))
+        for line in cut_lines:
+            cost = size(_said(line))
             if cost > room:
                 break
             room -= cost
-            lines.append(short)
+            lines.append(line)
         omitted += part.left + len(part.lines) - len(lines)
         if lines:
             kept.append(msgspec.structs.replace(part, lines=tuple(lines)))
     items = (
         line.id for part in kept for line in part.lines if line.kind not in ("step", "script", "credential")
     )
-    made = msgspec.structs.replace(
+    return msgspec.structs.replace(
         verdict, sections=tuple(kept), items=tuple(dict.fromkeys(items)), omitted=omitted
     )
-    return msgspec.structs.replace(made, tokens=count_tokens(made.text))
+
+
+def _cut(line: Line) -> Line:
+    """Return a line with each text on one line, and cut if it is long."""
+    text, why = (
+        cut(text, _LINE_TOKENS) if len(text) >= _LONG else text
+        for text in (one_line(line.text), one_line(line.why))
+    )
+    return msgspec.structs.replace(line, text=text, why=why)
 
 
 def _said(line: Line) -> str:

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from agentx.synthesis.enforcement.evaluate import Violation
-from agentx.synthesis.gates.action_gate import MAX_TOKENS, fitted, judge
+from agentx.synthesis.gates import action_gate
+from agentx.synthesis.gates.action_gate import (
+    MAX_TOKENS,
+    GateVerdict,
+    Line,
+    VerdictSection,
+    fitted,
+    judge,
+)
 from agentx.synthesis.gates.action_relevance import Action, MemoryBoard, names_exactly, touching
 from agentx.synthesis.gates.situations import phrases
 from agentx.synthesis.memory.items import (
@@ -320,3 +328,20 @@ def test_among_hundreds_of_rules_an_action_is_told_those_of_its_rare_words_and_n
     for action, wanted in TOUCHED.items():
         shown = [one.item.text for one in touching(board, Action(text=action))]
         assert sorted(shown) == sorted(wanted), action
+
+
+def test_a_short_verdict_is_fitted_without_the_tokenizer(monkeypatch):
+    lines = tuple(Line(id=f"R-{n}", kind="rule", text="Sort the ledger by date.", why="") for n in range(20))
+    verdict = GateVerdict(
+        verdict="allow_with_context",
+        reason="Rules apply.",
+        sections=(VerdictSection(name="rules", title="What holds here", lines=lines),),
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(action_gate, "count_tokens", lambda _text: pytest.fail("that loads the vocabulary"))
+        short = fitted(verdict)
+    with monkeypatch.context() as patched:
+        patched.setattr(action_gate, "most_tokens", lambda _text: action_gate.MAX_TOKENS)
+        counted = fitted(verdict)
+    assert short == counted
+    assert (len(short.sections[0].lines), short.omitted) == (20, 0)

@@ -76,7 +76,7 @@ def look_before(
             agent=encodable(agent),
         )
     if terminal.json:
-        terminal.document(msgspec.to_builtins(verdict) | {"text": verdict.text})
+        terminal.document(msgspec.to_builtins(verdict) | {"tokens": verdict.tokens, "text": verdict.text})
     else:
         terminal.show(*_shown(verdict, terminal.out.width))
     if status := EXIT[verdict.verdict]:
