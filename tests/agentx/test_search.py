@@ -235,14 +235,40 @@ class Counting:
     name, dimensions, batch = "counting", 8, 1
 
     def __init__(self):
-        self.given = []
+        self.given, self.asked = [], []
 
     def embed_query(self, text):
+        self.asked.append(text)
         return np.eye(8, dtype=np.float32)[len(text) % 8]
 
     def embed_passages(self, texts):
         self.given += texts
-        return [self.embed_query(text) for text in texts]
+        return [np.eye(8, dtype=np.float32)[len(text) % 8] for text in texts]
+
+
+def test_a_query_that_is_asked_again_is_not_embedded_again(ws):
+    ws.tools.write_file("a.py", "def part():\n    return 1\n")
+    ws.engine.indexer._embedder = embedder = Counting()
+    assert ws.settle()
+    first = ws.search("part")
+    assert ws.search("part") == first
+    ws.get_relevant_context("part")
+    assert embedder.asked == ["part"]
+    ws.search("other")
+    ws.search("x" * 100_000)
+    assert [len(text) for text in embedder.asked] == [4, 5, 8_000]
+
+
+def test_the_vectors_of_queries_are_not_kept_after_a_purge(ws):
+    said = ws.say("Where is the yellow house?")
+    ws.engine.indexer._embedder = embedder = Counting()
+    assert ws.settle()
+    ws.search("yellow house")
+    ws.purge(said.seq)
+    ws.say("Another message.")
+    assert ws.settle()
+    ws.search("yellow house")
+    assert embedder.asked == ["yellow house"] * 2
 
 
 def test_of_a_file_that_is_edited_only_the_passages_that_changed_are_embedded_again(ws):

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -75,8 +78,28 @@ def test_a_huge_or_broken_text_is_read_up_to_a_bound(model):
         assert np.isfinite(model.embed_query(text)).all()
 
 
+def test_a_model_that_was_installed_for_earlier_vectors_is_still_used(minilm_folder):
+    assert minilm_folder.name == "minilm-int8-1"
+    assert MiniLM.name == "minilm-int8-2"
+
+
 def test_nothing_at_all_is_embedded_as_nothing(model):
     assert model.embed_passages([]) == []
+
+
+def test_the_sum_before_a_normalisation_is_not_fused_with_it(minilm_folder, tmp_path, monkeypatch):
+    # onnxruntime's fused kernel takes four times as long as the sum and the normalisation.
+    made = tmp_path / "optimised.onnx"
+
+    class Written(onnxruntime.SessionOptions):
+        def __init__(self):
+            super().__init__()
+            self.optimized_model_filepath = str(made)
+
+    monkeypatch.setattr(onnxruntime, "SessionOptions", Written)
+    MiniLM(minilm_folder).embed_query("x")
+    kinds = Counter(node.op_type for node in onnx.load(made).graph.node)
+    assert (kinds["LayerNormalization"], kinds["SkipLayerNormalization"]) == (13, 0)
 
 
 def test_a_damaged_model_is_one_sentence(tmp_path):
