@@ -56,11 +56,7 @@ def _of_workspace(name: str, *, reads: bool) -> Method:
                 arguments["progress"] = lambda step, done, total: emit(
                     "progress", {"step": step, "done": done, "total": total}
                 )
-
-            def act() -> Any:
-                return getattr(found.workspace, name)(**arguments)
-
-            return act() if reads else found.write(act)
+            return getattr(found.workspace, name)(**arguments)
 
     return Method(handler, reads=reads)
 

@@ -1,4 +1,4 @@
-"""The workspaces that the server keeps open, and the thread of each that makes its changes."""
+"""The workspaces that the server keeps open."""
 
 import ctypes
 import gc
@@ -7,12 +7,10 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
 
 from agentx.config import FILE as CONFIG
 from agentx.server.mounts import require_local
@@ -21,30 +19,24 @@ from agentx.workspace import Workspace
 
 _LOG = logging.getLogger("agentx.server.pool")
 
-T = TypeVar("T")
 Key = tuple[Path, tuple[Any, ...]]
 """What tells two open workspaces apart: the directory, and the settings that decide what one does."""
 
 
 class OpenWorkspace:
-    """A workspace of the pool, with the thread that makes its changes.
+    """A workspace of the pool.
 
     Attributes:
         workspace: The workspace.
         users: Number of requests that use it now.
         used: ``time.monotonic()`` of the latest use.
-        waiting: Number of changes that wait for the thread, or are made.
     """
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.workspace = Workspace.open(root, settings=settings)
         self.users = 0
         self.used = time.monotonic()
-        self.waiting = 0
         self._seen = _surroundings(root, settings)
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="agentx-writer", daemon=True)
-        self._thread.start()
 
     @property
     def is_outdated(self) -> bool:
@@ -56,33 +48,8 @@ class OpenWorkspace:
             return True
         return _surroundings(self.workspace.root, self.workspace.settings) != self._seen
 
-    def write(self, job: Callable[[], T]) -> T:
-        """Run a job in the thread that makes all changes, after those that came before; return its result."""
-        if threading.current_thread() is self._thread:
-            return job()
-        done: Future[T] = Future()
-
-        def run() -> None:
-            try:
-                done.set_result(job())
-            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
-                done.set_exception(error)
-
-        self.waiting += 1
-        self._jobs.put(run)
-        try:
-            return done.result()
-        finally:
-            self.waiting -= 1
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-
     def close(self) -> None:
-        """Finish the jobs that wait, and close the workspace."""
-        self._jobs.put(None)
-        self._thread.join()
+        """Close the workspace; an error is logged."""
         try:
             self.workspace.close()
         except Exception as error:  # noqa: BLE001 - its directory may be gone; everything recorded is durable
@@ -174,7 +141,6 @@ class Pool:
                     "title": one.workspace.engine.log.state.title,
                     "events": one.workspace.engine.log.state.seq,
                     "requests": one.users,
-                    "writes_waiting": one.waiting,
                     "idle_s": round(now - one.used, 1),
                 }
                 for key, one in self._open.items()

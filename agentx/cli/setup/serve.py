@@ -49,9 +49,7 @@ def _ask(terminal: Terminal, *, stop: bool) -> None:
         return
     kept = found["workspaces"]
     rows = [_row(one) for one in reversed(kept)]
-    parts = [table("workspace", "events>", "requests>", "waiting>", "used>", "directory", rows=rows)] * bool(
-        rows
-    )
+    parts = [table("workspace", "events>", "requests>", "used>", "directory", rows=rows)] * bool(rows)
     terminal.result({"running": True, **found}, facts(_about(found)), *[""] * bool(rows), *parts)
 
 
@@ -73,13 +71,11 @@ def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
 
 
 def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    waiting = str(one["writes_waiting"] or "")
     used = "now" if one["requests"] else f"{_span(one['idle_s'])} ago"
     return (
         one_line(one["title"]),
         f"{one['events']:,}",
         str(one["requests"] or ""),
-        waiting,
         used,
         one["root"],
     )
