@@ -227,16 +227,21 @@ def alone(where: str, wait_s: float = 0.0) -> Iterator[None]:
 
     Raises:
         AlreadyServing: Another server holds it.
+        OSError: The process number cannot be written.
     """
-    lock = os.open(f"{where}/{place.LOCK}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    path = f"{where}/{place.LOCK}"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         end = time.monotonic() + wait_s
         while not _locked(lock):
             if time.monotonic() >= end or answers(where):
                 raise AlreadyServing("A server of yours runs already; see `agentx serve --status`.")
             time.sleep(_PAUSE_S)
-        os.ftruncate(lock, 0)
-        os.write(lock, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(lock, 0)
+            os.write(lock, f"{os.getpid()}\n".encode())
+        except OSError as error:  # a full disk
+            raise OSError(error.errno, error.strerror, path) from error
         yield
     finally:
         os.close(lock)

@@ -232,6 +232,31 @@ def test_a_runtime_directory_that_is_a_link_is_refused_by_the_server(tmp_path, p
     link.unlink()
 
 
+NO_ROOM = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from agentx.cli.main import main
+sys.exit(main())
+"""
+
+
+def test_a_server_that_cannot_write_into_its_runtime_directory_names_it_and_commands_work(place, root):
+    served = subprocess.run(
+        [sys.executable, "-P", "-c", NO_ROOM, "serve"], env=place, capture_output=True, text=True, check=False
+    )
+    lock = f"{runtime_dir(place)}/lock"
+    assert (served.returncode, served.stderr) == (1, f"agentx: {lock}: File too large.\n")
+    said = subprocess.run(
+        [sys.executable, "-P", "-m", "agentx", "-C", root, "say", "Use tabs."],
+        env=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+
+
 LOOK = """
 import os, socket, sys
 found = []
