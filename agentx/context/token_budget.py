@@ -251,16 +251,18 @@ class Page:
             if items := self.shown[section]:
                 parts.append(f"\n## {title}\n" + "".join(f"{item.text}\n" for item in items))
                 ordered += items
-        text = "".join(parts)
+        text = whole = "".join(parts)
         for hint in self._hints():
-            if count_tokens(text + hint) <= self.max_tokens:
-                text += hint
+            if (tokens := count_tokens(text + hint)) <= self.max_tokens:
+                whole = text + hint
                 break
+        else:
+            tokens = count_tokens(text)
         return Context(
-            text=text,
+            text=whole,
             items=tuple(ordered),
             omitted=tuple(self.left_out),
-            tokens=count_tokens(text),
+            tokens=tokens,
             max_tokens=self.max_tokens,
             seq=self.state.seq,
         )

@@ -74,8 +74,10 @@ def pack(vectors: Sequence[Vector] | None, expected: int) -> list[bytes]:
 
 def best(scored: Iterable[tuple[float, Chunk]], k: int) -> list[Ranked]:
     """Return the ``k`` best of the scored chunks; equal scores are ordered by id."""
-    ranked = [Ranked(chunk, round(score, SCORE_DIGITS)) for score, chunk in scored]
-    return sorted(ranked, key=lambda one: (-one.score, one.chunk.id))[: max(k, 0)]
+    ordered = sorted(
+        (-round(score, SCORE_DIGITS), chunk.id, number, chunk) for number, (score, chunk) in enumerate(scored)
+    )
+    return [Ranked(chunk, -score) for score, _, _, chunk in ordered[: max(k, 0)]]
 
 
 def cosines(vector: Vector, packed: Sequence[bytes]) -> Vector:

@@ -114,9 +114,11 @@ class Part:
         start = int(ends[row - 1]) if row else 0
         return bytes(self.array("chunks")[start : int(ends[row])])
 
-    def chunk(self, row: int) -> Chunk:
-        """Return the chunk of a row."""
-        return _decode_chunk.decode(self.packed(row))
+    def chunks(self, rows: Any) -> list[Chunk]:
+        """Return the chunks of some rows."""
+        ends, packed, decode = self.array("row ends"), memoryview(self.array("chunks")), _decode_chunk.decode
+        pairs = zip(rows, ends[rows].tolist(), strict=True)
+        return [decode(packed[int(ends[row - 1]) if row else 0 : end]) for row, end in pairs]
 
     @property
     def ids(self) -> Any:

@@ -35,6 +35,9 @@ _MARGIN = 1e-5
 _TIES = 256
 """Rows of the same score as the last that is wanted, which are compared by id."""
 
+_SHARE_ADDED_UP = 16
+"""If at most one of this many rows passes the filter, only those are scored, exactly at once."""
+
 _MULTIPLIED_ROWS = 64
 
 Scored = list[tuple[float, Chunk]]
@@ -65,10 +68,10 @@ class IndexParts:
     def match(self, weights: bm25.Weights, k: int, where: Filter, hidden: frozenset[str]) -> Scored:
         """Return the ``k`` best by BM25, and more if scores are equal; ids in ``hidden`` are left out."""
         terms = [(digest(term), weight) for term, weight in weights.terms.items()]
-        found: list[tuple[float, Part, int]] = []
-        for part, mask in self._open_to(where, hidden):
-            rows, scores = _by_words(part, mask, terms, weights.mean_length, k)
-            found += zip(scores.tolist(), [part] * len(rows), rows.tolist(), strict=True)
+        found = [
+            (part, *_by_words(part, mask, terms, weights.mean_length, k))
+            for part, mask in self._open_to(where, hidden)
+        ]
         return _decoded(found, k)
 
     def nearest(self, vector: Vector, k: int, where: Filter, hidden: frozenset[str]) -> Scored:
@@ -81,27 +84,23 @@ class IndexParts:
             for part, mask in self._open_to(where, hidden)
             if part.dimensions == len(query)
         ]
-        found: list[tuple[float, Part, int]] = []
+        found = []
         for part, rows in _near_by_signs(among, query, k):
             near = rows[_highest(np.vecdot(part.vectors[rows], query), k)]
-            found += zip(_cosines(part, near, query), [part] * len(near), near.tolist(), strict=True)
+            found.append((part, near, _cosines(part, near, query)))
         return _decoded(found, k)
 
     def oldest(self, limit: int, hidden: frozenset[str], *, every: bool) -> list[Chunk]:
         """Return the oldest open chunks without a vector, or of all if ``every``."""
         import numpy as np  # noqa: PLC0415
 
-        found: list[tuple[int, Part, int]] = []
+        found = []
         for part, mask in self._open_to(Filter(), hidden):
             rows = np.flatnonzero(mask if every else mask & ~part.array("embedded"))
-            seq = part.array("seq")[rows]
-            if len(rows) > limit:
-                last = np.partition(seq, limit - 1)[limit - 1]
-                rows, seq = rows[seq <= last], seq[seq <= last]
-            found += zip(seq.tolist(), [part] * len(rows), rows.tolist(), strict=True)
-        found.sort(key=lambda one: one[0])
-        last_seq = found[limit - 1][0] if len(found) > limit else OPEN
-        chunks = [part.chunk(row) for seq, part, row in found if seq <= last_seq]
+            found.append((part, rows, part.array("seq")[rows]))
+        seqs = np.concatenate([np.zeros(0, "<i8"), *(seq for *_, seq in found)])
+        last = int(np.partition(seqs, limit - 1)[limit - 1]) if len(seqs) > limit else OPEN
+        chunks = [chunk for part, rows, seq in found for chunk in part.chunks(rows[seq <= last])]
         return sorted(chunks, key=lambda chunk: (chunk.seq, chunk.id))[:limit]
 
     def get(self, ids: Iterable[str]) -> list[IndexRow]:
@@ -161,7 +160,7 @@ class IndexParts:
 
 
 def _row(part: Part, row: int) -> IndexRow:
-    chunk = part.chunk(row)
+    (chunk,) = part.chunks([row])
     vector = part.vectors[row].tobytes() if part.dimensions and part.array("embedded")[row] else b""
     return IndexRow(chunk, " ".join(tokens_of(chunk)), vector)
 
@@ -210,11 +209,29 @@ def _by_words(
     """Return the rows of a part with the best scores, and these."""
     import numpy as np  # noqa: PLC0415
 
+    places = [part.dense_place(term) for term, _ in terms]
+    few = np.count_nonzero(mask) * _SHARE_ADDED_UP <= part.count
+    found = np.flatnonzero(mask) if few else _likely(part, mask, terms, places, mean_length, k)
+    scores = np.zeros(len(found))
+    exact = bm25.K1 * (1 - bm25.B + bm25.B * part.array("lengths")[found] / mean_length)
+    for (term, weight), place in zip(terms, places, strict=True):
+        often = part.dense(place)[found] if place >= 0 else _often(part, term, found)
+        often = often.astype("<f8")
+        scores += weight * often * (bm25.K1 + 1) / (often + exact)
+    having = scores > 0
+    return found[having], scores[having]
+
+
+def _likely(
+    part: Part, mask: Any, terms: Sequence[tuple[int, float]], places: Sequence[int], mean_length: float, k: int
+) -> Any:
+    """Return the rows of a part that may have the best scores: those of the highest sums in float32."""
+    import numpy as np  # noqa: PLC0415
+
     damping = part.array("lengths") * np.float32(bm25.K1 * bm25.B / mean_length)
     damping += np.float32(bm25.K1 * (1 - bm25.B))
     sums = np.zeros(part.count, "<f4")
     beside = np.empty(part.count, "<f4")
-    places = [part.dense_place(term) for term, _ in terms]
     for (term, weight), place in zip(terms, places, strict=True):
         if place >= 0:
             often = part.dense(place)
@@ -232,13 +249,7 @@ def _by_words(
     if len(found) > k:
         least = np.partition(sums, len(sums) - k)[len(sums) - k]
         found = np.flatnonzero(sums >= max(least * (1 - _MARGIN), np.finfo("<f4").tiny))[: k + _TIES]
-    scores = np.zeros(len(found))
-    exact = bm25.K1 * (1 - bm25.B + bm25.B * part.array("lengths")[found] / mean_length)
-    for (term, weight), place in zip(terms, places, strict=True):
-        often = part.dense(place)[found] if place >= 0 else _often(part, term, found)
-        often = often.astype("<f8")
-        scores += weight * often * (bm25.K1 + 1) / (often + exact)
-    return found, scores
+    return found
 
 
 def _often(part: Part, term: int, found: Any) -> Any:
@@ -277,15 +288,18 @@ def _near_by_signs(among: Sequence[tuple[Part, Any]], query: Vector, k: int) -> 
     return [(part, np.flatnonzero(bits <= min(at_most, none - 1))) for (part, _), bits in pairs]
 
 
-def _cosines(part: Part, rows: Any, query: Vector) -> list[float]:
+def _cosines(part: Part, rows: Any, query: Vector) -> Any:
     """Return the cosines of rows, rounded as the reference rounds them.
 
     In pieces so small that the matrix product starts no threads, which would wait for each other on a busy
     machine.
     """
-    found: list[float] = []
+    import numpy as np  # noqa: PLC0415
+
+    found = np.zeros(len(rows))
     for start in range(0, len(rows), _MULTIPLIED_ROWS):
-        found += (part.vectors[rows[start : start + _MULTIPLIED_ROWS]] @ query).tolist()
+        some = slice(start, start + _MULTIPLIED_ROWS)
+        found[some] = part.vectors[rows[some]] @ query
     return found
 
 
@@ -299,10 +313,14 @@ def _highest(scores: Any, k: int) -> Any:
     return np.flatnonzero(scores >= least - _MARGIN)[: k + _TIES]
 
 
-def _decoded(found: list[tuple[float, Part, int]], k: int) -> Scored:
-    """Return the best ``k`` rows as chunks, and those that score like the last."""
-    found.sort(key=lambda one: -one[0])
-    if len(found) > k:
-        least = round(found[k - 1][0], SCORE_DIGITS)
-        found = [one for one in found if round(one[0], SCORE_DIGITS) >= least]
-    return [(score, part.chunk(row)) for score, part, row in found]
+def _decoded(found: Sequence[tuple[Part, Any, Any]], k: int) -> Scored:
+    """Return the best ``k`` rows as chunks, and those that score like the last; rows and scores by part."""
+    import numpy as np  # noqa: PLC0415
+
+    every = np.concatenate([np.zeros(0), *(scores for *_, scores in found)])
+    least = np.partition(every, len(every) - k)[len(every) - k] - 10**-SCORE_DIGITS if len(every) > k else -np.inf
+    best: Scored = []
+    for part, rows, scores in found:
+        kept = scores >= least
+        best += zip(scores[kept].tolist(), part.chunks(rows[kept]), strict=True)
+    return best

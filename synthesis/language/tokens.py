@@ -36,11 +36,18 @@ PATTERN = (
 WINDOW = 16_384
 """Number of characters encoded at a time; limits the cost of text without any word boundary."""
 
-_REMEMBERED_CHARS = 1_000
-"""Maximum length in characters of a text whose count is cached."""
+_REMEMBERED_CHARS = 2_000
+"""Maximum length in characters of a piece of text whose count is cached."""
 
 BYTES_PER_TOKEN = 3
 """Used for estimates if the vocabulary is missing: high for prose, about right for code."""
+
+_PIECE = re.compile(r"\n*[^\n]+(?:\n+(?!\S)[^\n]*)*\n*|\n+")
+"""A line with the ends of lines after it, and with what follows them if that begins with white space.
+
+No word of the encoding spans the end of a line and a character that is not white space, so a text has as many
+tokens as its pieces.
+"""
 
 _BOUNDARY = re.compile(r".*[0-9A-Za-z](?=\s)", re.DOTALL)
 
@@ -120,7 +127,10 @@ def count_tokens(text: str) -> int:
     >>> count_tokens("never create a requirements.txt file")
     6
     """
-    return _counted(text) if len(text) <= _REMEMBERED_CHARS else tokenizer().count(text)
+    return sum(
+        _counted(piece) if len(piece) <= _REMEMBERED_CHARS else tokenizer().count(piece)
+        for piece in _PIECE.findall(text)
+    )
 
 
 def most_tokens(text: str) -> int:
@@ -133,9 +143,9 @@ def most_tokens(text: str) -> int:
 
 
 @lru_cache(maxsize=1 << 13)
-def _counted(text: str) -> int:
-    """Count with a cache: contexts share most of their lines, and counting is a fifth of their cost."""
-    return tokenizer().count(text)
+def _counted(piece: str) -> int:
+    """Count with a cache: contexts share most of their lines, and a line is counted again with the whole."""
+    return tokenizer().count(piece)
 
 
 def cut(text: str, max_tokens: int) -> str:
@@ -144,7 +154,7 @@ def cut(text: str, max_tokens: int) -> str:
     >>> cut("one two three four", 2)
     'one two'
     """
-    if most_tokens(text) <= max_tokens or (len(text) <= _REMEMBERED_CHARS and _counted(text) <= max_tokens):
+    if most_tokens(text) <= max_tokens or (len(text) <= _REMEMBERED_CHARS and count_tokens(text) <= max_tokens):
         return text
     return tokenizer().cut(text, max_tokens)
 

@@ -5,6 +5,7 @@ that say no more than something already shown are left out, compared by their wo
 recalled message, a message repeated by a rule shown above, a second item in other words.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
@@ -64,7 +65,9 @@ def recollect(
     >>> [hit.id for hit in recollect(found, State(), 5, {}, 350).hits]
     ['m:2:0', 'a:1']
     """
-    above = [_as_shown(name, text) for name, text in shown.items()]
+    above = _Above()
+    for name, text in shown.items():
+        above.add(_as_shown(name, text))
     memories: list[SearchHit] = []
     repeated: dict[str, str] = {}
     # A hit that scores less than one behind it was put first for an exact match: it keeps its place.
@@ -77,15 +80,15 @@ def recollect(
     for _, hit in sorted(levels, key=lambda one: -one[0]):
         if len(memories) == most:
             break
-        if same := _repeated(hit, above):
+        if same := above.repeated(hit):
             repeated[hit.id] = same
         else:
             memories.append(hit)
             name = hit.symbol if hit.kind == "memory" else f"event {hit.seq}"
-            above.append(_as_shown(name, cut(hit.text, most_tokens)))
+            above.add(_as_shown(name, cut(hit.text, most_tokens)))
     first = {hit.id for hit in memories}
     rest = [hit for hit in hits if hit.id not in first and hit.id not in repeated]
-    repeated |= {hit.id: same for hit in rest if hit.kind == "memory" and (same := _repeated(hit, above))}
+    repeated |= {hit.id: same for hit in rest if hit.kind == "memory" and (same := above.repeated(hit))}
     memories.sort(key=lambda hit: hit.kind != "memory")
     return Recollection(
         (*memories, *(hit for hit in rest if hit.id not in repeated)),
@@ -112,17 +115,50 @@ def _as_shown(name: str, text: str) -> _Shown:
     return _Shown(name, plain, words, normal_form(text) if words <= MOST_WORDS else None)
 
 
-def _repeated(hit: SearchHit, above: Sequence[_Shown]) -> str:
-    """Return the id of the text that contains all of a hit; empty if none does."""
-    own = _as_shown(hit.id, hit.text)
-    least, most = own.words / MOST_LONGER, min(MOST_WORDS, MOST_LONGER * own.words)
-    form = own.form
-    for one in above:
-        if own.plain in one.plain:
-            return one.name
-        if form is None or one.form is None or not least <= one.words <= most:
-            continue
-        shares_words = form.words <= one.form.words or one.form.words <= form.words
-        if shares_words and same(form, one.form):
-            return one.name
-    return ""
+class _Above:
+    """The texts that are already shown, by their words: a hundred hits are compared with as many of them."""
+
+    def __init__(self) -> None:
+        self._shown: list[_Shown] = []
+        self._plain = ""
+        self._begins: list[int] = []
+        self._having: dict[str, set[int]] = {}
+        self._first_words: dict[str, list[int]] = {}
+
+    def add(self, one: _Shown) -> None:
+        """Add a text."""
+        place = len(self._shown)
+        self._shown.append(one)
+        self._begins.append(len(self._plain))
+        self._plain += f"{one.plain}\n"  # in no plain text
+        if one.form is not None:
+            for word in one.form.words:
+                self._having.setdefault(word, set()).add(place)
+            self._first_words.setdefault(min(one.form.words, default=""), []).append(place)
+
+    def repeated(self, hit: SearchHit) -> str:
+        """Return the id of the first text that contains all of a hit; empty if none does."""
+        own = _as_shown(hit.id, hit.text)
+        at = self._plain.find(own.plain) if self._shown else -1
+        within = bisect_right(self._begins, at) - 1 if at >= 0 else len(self._shown)
+        least, most = own.words / MOST_LONGER, min(MOST_WORDS, MOST_LONGER * own.words)
+        for place in self._likely(own.form) if own.form is not None else ():
+            one = self._shown[place]
+            if place >= within:
+                break
+            if least <= one.words <= most and one.form is not None and own.form is not None:
+                shares_words = own.form.words <= one.form.words or one.form.words <= own.form.words
+                if shares_words and same(own.form, one.form):
+                    return one.name
+        return self._shown[within].name if within < len(self._shown) else ""
+
+    def _likely(self, form: NormalForm) -> list[int]:
+        """Return the places of the texts whose words may all be in a form, or have all of its words."""
+        found = {place for word in (*form.words, "") for place in self._first_words.get(word, ())}
+        having = set(range(len(self._shown))) if not form.words else None
+        for word in form.words:
+            some = self._having.get(word, set())
+            having = some if having is None else having & some
+            if not having:
+                break
+        return sorted(found | (having or set()))
