@@ -422,6 +422,7 @@ class Committer:
     def settle(self) -> None:
         """Sync what was written, update the index file, and release Git's index lock."""
         self.sync()
+        self.repo.settle_contents()
         if self._behind or self.index_unknown or self.index.held:
             self.index.refresh(None if self.index_unknown else self._behind, self._root, self.tree)
             note_settled(self._root)

@@ -319,7 +319,8 @@ def _secured(
         except ArtifactMissing:
             continue
         look(made.path, content)
-        kept.append(msgspec.structs.replace(made, after=repo.write_blob(content), size_bytes=len(content)))
+        kept.append(msgspec.structs.replace(made, after=repo.stage_blob(content), size_bytes=len(content)))
+    repo.sync_contents()
     return kept
 
 

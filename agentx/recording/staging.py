@@ -1,7 +1,7 @@
 """Prepares new file contents before their event is appended: a disk that refuses shows here.
 
-The blob is synced, because the event names it. The working file is synced only at the end of the turn: what a
-power cut takes from it is restored from the blob.
+The blob is made durable first, by the content journal, because the event names it. The working file is synced
+only at the end of the turn: what a power cut takes from it is restored from the blob.
 """
 
 import contextlib
@@ -61,6 +61,7 @@ class Staged:
         try:
             for path, content in contents.items():
                 self._stage(path, content, tracked.get(path), repo)
+            repo.sync_contents()
         except OSError as error:
             self.discard()
             raise WriteFailed(
@@ -78,7 +79,7 @@ class Staged:
                 self.changes.append(change(path, before, None))
             return
         self._artifacts.check_size(path, len(content.data))
-        after = TreeEntry(repo.write_blob(content.data), content.mode)
+        after = TreeEntry(repo.stage_blob(content.data), content.mode)
         if after != before:
             self._prepared[path] = self._artifacts.prepare(
                 path, content.data, executable=content.executable, link=content.link

@@ -146,7 +146,34 @@ def write_blob(git_dir: Path, content: bytes) -> str:
     Raises:
         OSError: It could not be written.
     """
-    return _store(git_dir, b"blob %d\0%s" % (len(content), content), _COMPRESSION, sync=True)
+    whole = b"blob %d\0%s" % (len(content), content)
+    oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    _store(git_dir, oid, lambda: zlib.compress(whole, _COMPRESSION), sync=True)
+    return oid
+
+
+def blob_stream(content: bytes) -> tuple[str, bytes]:
+    """Return a blob's id in hex and the bytes of its loose object."""
+    whole = b"blob %d\0%s" % (len(content), content)
+    return hashlib.sha1(whole, usedforsecurity=False).hexdigest(), zlib.compress(whole, _COMPRESSION)
+
+
+def blob_of(oid: str, stream: bytes) -> bytes | None:
+    """Return the content of a blob from the bytes of its loose object; ``None`` if they are not intact."""
+    try:
+        kind, content = _read(io.BytesIO(stream), oid, LARGEST.keys())
+    except (ObjectDamaged, zlib.error):
+        return None
+    return content if kind == "blob" else None
+
+
+def write_stream(git_dir: Path, oid: str, stream: bytes) -> None:
+    """Write the bytes of a loose object, unsynced, unless an intact one is there.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    _store(git_dir, oid, lambda: stream, sync=False)
 
 
 def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
@@ -167,17 +194,19 @@ def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:
     Raises:
         OSError: It could not be written.
     """
-    return _store(git_dir, b"%s %d\0%s" % (kind.encode(), len(content), content), 0, sync=False)
-
-
-def _store(git_dir: Path, whole: bytes, level: int, *, sync: bool) -> str:
-    """Write a loose object unless it is there and intact; return its id."""
+    whole = b"%s %d\0%s" % (kind.encode(), len(content), content)
     oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    _store(git_dir, oid, lambda: zlib.compress(whole, 0), sync=False)
+    return oid
+
+
+def _store(git_dir: Path, oid: str, stream: Callable[[], bytes], *, sync: bool) -> None:
+    """Write a loose object unless it is there and intact."""
     name = oid[2:]
     folder = _open_folder(f"{git_dir}/objects/{oid[:2]}")
     try:
         if not (_is_there(folder, name) and _is_whole(loose_path(git_dir, oid), oid)):
-            _write(folder, name, zlib.compress(whole, level), sync=sync)
+            _write(folder, name, stream(), sync=sync)
         elif sync:
             sync_loose(git_dir, [oid])  # its writer may not have synced it, or crashed before
         else:
@@ -186,7 +215,6 @@ def _store(git_dir: Path, whole: bytes, level: int, *, sync: bool) -> str:
                 os.utime(name, dir_fd=folder, follow_symlinks=False)
     finally:
         os.close(folder)
-    return oid
 
 
 def _is_there(folder: int, name: str) -> bool:

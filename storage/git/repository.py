@@ -6,6 +6,7 @@ reads refs and configuration; objects are read by :mod:`agentx.storage.git.check
 
 import contextlib
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from agentx.storage.errors import AgentXError, DiskRefused
 from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
 from agentx.storage.git.checked_reader import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
+from agentx.storage.git.content_journal import LARGEST_BYTES, ContentJournal
 
 REGULAR = int(FileMode.BLOB)
 EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)
@@ -68,6 +70,9 @@ class GitRepository:
         self._reader = ObjectReader(self.git_dir)
         self._branch = Branch(self.git_dir)
         self._unsynced: deque[str] = deque()
+        self._syncing = threading.Lock()
+        self._contents = ContentJournal(self.git_dir)
+        self._synced_contents: set[str] = set()
         self._trees: dict[str, bytes] = {}
         self._tree_of: tuple[str, str] = ("", "")
 
@@ -85,6 +90,7 @@ class GitRepository:
 
     def close(self) -> None:
         """Release libgit2's handles."""
+        self._contents.close()
         self._repo.free()
 
     # --- the branch -----------------------------------------------------------------------------------------
@@ -137,6 +143,28 @@ class GitRepository:
     def write_blob(self, content: bytes) -> str:
         """Store a content durably; return its id in hex."""
         return objects.write_blob(self.git_dir, content)
+
+    def stage_blob(self, content: bytes) -> str:
+        """Store a content that an event will name; durable after :meth:`sync_contents`. Return its id in hex.
+
+        Raises:
+            OSError: It could not be written.
+        """
+        oid, stream = objects.blob_stream(content)
+        if len(stream) > LARGEST_BYTES or self._contents.full:
+            return self.write_blob(content)
+        objects.write_stream(self.git_dir, oid, stream)
+        self._unsynced.append(oid)
+        self._contents.add(oid, stream)
+        return oid
+
+    def sync_contents(self) -> None:
+        """Make durable the contents that were staged; under the workspace's lock.
+
+        Raises:
+            OSError: The disk refuses.
+        """
+        self._contents.sync()
 
     def write_blob_unsynced(self, content: bytes) -> str:
         """Store a content that can be rebuilt from a file already on disk."""
@@ -329,9 +357,24 @@ class GitRepository:
 
         Needs no lock; commits made in the meantime are left to the next call.
         """
-        with self._writing():
-            objects.sync_loose(self.git_dir, [self._unsynced.popleft() for _ in range(len(self._unsynced))])
-            self._branch.sync()
+        with self._writing(), self._syncing:
+            oids = [self._unsynced.popleft() for _ in range(len(self._unsynced))]
+            try:
+                objects.sync_loose(self.git_dir, oids)
+                self._branch.sync()
+            except BaseException:
+                self._unsynced.extendleft(oids)
+                raise
+            self._synced_contents.update(oids)
+
+    def settle_contents(self) -> None:
+        """Empty the content journal, after :meth:`sync`: its contents are durable as blobs.
+
+        The caller holds the workspace's lock.
+        """
+        with self._writing(), self._syncing:
+            self._contents.empty(self._synced_contents)
+            self._synced_contents.clear()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

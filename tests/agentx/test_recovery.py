@@ -12,6 +12,7 @@ from agentx.storage.events.codec import Codec
 from agentx.storage.events.facts import FACTS
 from agentx.storage.events.types import AgentMessageSent, Body, Draft, ToolCallExecuted, WriteReverted
 from agentx.storage.files.durable import TEMPORARY_PREFIX
+from agentx.storage.git import content_journal
 from agentx.storage.git.objects import blob_id, loose_path
 from agentx.storage.git.recovery.git_repair import RepositoryDamaged
 from agentx.storage.log.history import LIVE, SEGMENT_BYTES, History, count_segments
@@ -73,8 +74,8 @@ _ACKNOWLEDGED = 'write(a="a1", b="b1", gone="g1")\nwrite(c="c1")\n'
 _FATAL = 'write(a="a2", b="b2", new="n2", gone=None)\n'
 
 _BEFORE = {
-    "before the blobs": 'die_before(GitRepository, "write_blob")',
-    "amid the blobs": 'die_before(GitRepository, "write_blob", 2)',
+    "before the blobs": 'die_before(GitRepository, "stage_blob")',
+    "amid the blobs": 'die_before(GitRepository, "stage_blob", 2)',
     "before the temporary files": 'die_before(Artifacts, "prepare")',
     "amid the temporary files": 'die_after(Artifacts, "prepare", 2)',
     "before the append": 'die_before(HistoryWriter, "append")',
@@ -199,11 +200,27 @@ def test_a_write_whose_content_is_lost_is_told_as_reverted(task, die, sound):
     die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
     lost = [made.after for line in _events(task) for made in line.data.changes if made.path == "new"][-1]
     loose_path(task / ".git", lost).unlink()
+    (task / ".git" / content_journal.NAME).unlink()
     events = sound()
     assert [
         (event.data.path, event.data.event) for event in events if isinstance(event.data, WriteReverted)
     ] == [("new", 4)]
     assert _files(task) == {name: text for name, text in _LATER.items() if name != "new"}
+
+
+@pytest.mark.parametrize("harm", ["missing", "empty", "cut off"])
+def test_a_content_whose_git_object_is_lost_comes_back_from_the_content_journal(task, die, sound, harm):
+    die(f"{_ACKNOWLEDGED}{_AFTER['after the append']}\n{_FATAL}")
+    for line in _events(task):
+        for made in line.data.changes:
+            if made.after:
+                path = loose_path(task / ".git", made.after)
+                whole = path.read_bytes()
+                path.unlink()
+                if harm != "missing":
+                    path.write_bytes(whole[: len(whole) // 2] if harm == "cut off" else b"")
+    assert not any(isinstance(event.data, WriteReverted) for event in sound())
+    assert _files(task) == _LATER
 
 
 def _events(task):
@@ -449,6 +466,7 @@ def test_writes_of_one_file_whose_contents_are_all_lost_are_all_told_as_reverted
     die(f"{_ACKNOWLEDGED}path.flush()\n{two}")
     for content in (b"a2", b"a3"):
         loose_path(task / ".git", blob_id(content)).unlink()
+    (task / ".git" / content_journal.NAME).unlink()
     (task / "artifacts/a").write_text("a1")
     events = sound()
     assert [event.data.event for event in events if isinstance(event.data, WriteReverted)] == [5, 4]

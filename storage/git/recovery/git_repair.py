@@ -26,6 +26,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.files.lock import FileLock
+from agentx.storage.git import content_journal
 from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import CommitInfo, ObjectReader, loose_objects
 from agentx.storage.git.checking import (
@@ -132,6 +133,7 @@ def repair(root: Path) -> str:
     git_dir = root / ".git"
     if not nofollow.is_directory(git_dir / "objects"):
         return ""
+    _write_contents_back(git_dir)
     suspicious = is_abandoned(git_dir) or any(ref_faults(git_dir))
     with contextlib.suppress(FileNotFoundError), nofollow.open_file(git_dir / "index") as file:
         suspicious = suspicious or file.read(4) != b"DIRC"  # a crash left it empty, or without its beginning
@@ -145,6 +147,16 @@ def repair(root: Path) -> str:
     told = "; ".join(f"{one.what} {one.how}" for one in mended[:3])
     more = f"; and {len(mended) - 3} more" if len(mended) > 3 else ""  # noqa: PLR2004 - as above
     return f"A crash or Git's maintenance damaged the repository; it was repaired: {told}{more}."
+
+
+def _write_contents_back(git_dir: Path) -> None:
+    """Write contents that a crash left in the content journal as blobs."""
+    if not content_journal.is_used(git_dir):
+        return
+    with FileLock(git_dir / "agentx.lock", brief=True).hold():
+        mark = read_mark(git_dir)
+        if mark is None or mark.is_left:  # a live process still needs it, and empties it
+            content_journal.write_back(git_dir)
 
 
 def require_whole(root: Path) -> None:
