@@ -150,7 +150,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
         Cognition(),
         Learned(),
     )
-    synthesizer = Synthesizer(write_path, extractors, bus, settings=config.model_dump_json())
+    synthesizer = Synthesizer(write_path, extractors, settings=config.model_dump_json())
     indexer = Indexer(
         write_path,
         root / CACHE / "index",

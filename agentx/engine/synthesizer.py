@@ -1,7 +1,7 @@
-"""The synthesis engine: subscribes to the bus, draws conclusions from each fact and records them.
+"""The synthesis engine: draws conclusions from each fact and records them.
 
-A conclusion is appended under the workspace's lock and only if the watermark is still the one that its writer
-read. So two processes never draw the same conclusion twice.
+A fact is concluded from by whoever holds the workspace's lock when it becomes known, so no two processes draw
+the same conclusion. The watermark in the log and a mark in the cache say how far facts were read.
 """
 
 import contextlib
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.core.event_bus import ALL, Bus
 from agentx.recording.write_path import WritePath
 from agentx.storage.events.types import Draft, Event, UserMessageSent
 from agentx.storage.files import nofollow
@@ -22,11 +21,12 @@ from agentx.synthesis.memory.conclusions import PERSON, Add, Change, Concluded, 
 from agentx.synthesis.memory.items import MemoryItem, sort_of
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.model.port import Usage
-from agentx.synthesis.state.extractor import Extractor
+from agentx.synthesis.state.extractor import Extractor, ReadsAhead
 from agentx.synthesis.state.schedule_items import stated_by
 from agentx.synthesis.state.state import State
 
 _LINE_BYTES = 9_000
+_MARK_BYTES = 200
 _WATERMARK_LAG = 200
 """Maximum number of facts that are read again after the caches are lost."""
 
@@ -34,29 +34,30 @@ _WATERMARK_LAG = 200
 class Synthesizer:
     """Runs the extractors over facts, in order, each fact once.
 
+    Whoever holds the workspace's lock concludes from what is new before it lets go: first from what a process
+    that died left unread, at the end from its own facts. What others concluded is not concluded again.
+
     Args:
         write_path: Source of the facts and target of the conclusions.
         extractors: The extractors, in the order in which they run.
-        bus: Delivers each new event, including those of other processes.
         settings: Settings of the extractors. If they change, facts that led to no conclusion are read again.
     """
 
-    def __init__(
-        self, write_path: WritePath, extractors: Sequence[Extractor], bus: Bus, *, settings: str = ""
-    ) -> None:
+    def __init__(self, write_path: WritePath, extractors: Sequence[Extractor], *, settings: str = "") -> None:
         self._write_path = write_path
         self._extractors = extractors
+        self._ahead = [one.read_ahead for one in extractors if isinstance(one, ReadsAhead)]
         versions = [f"{one.name} {one.version}" for one in extractors]
         version = blake2b("\n".join([*versions, settings]).encode(), digest_size=16).hexdigest()
         self._mark = _ReadMark(write_path.cache / "read-through", version)
         self._taken = write_path.log.state.watermark
         self._damaged = False
-        bus.subscribe(ALL, self.take)
+        write_path.reader = self
 
     def catch_up(self) -> None:
-        """Conclude from facts recorded before this process subscribed and not yet read by another process."""
+        """Conclude from facts recorded before this process opened and not yet read by another process."""
         if self._write_path.health.unsound:
-            return  # the first event after healing triggers them
+            return  # the first use of the lock after healing concludes from them
         self._taken = max(self._taken, self._mark.load(self._write_path.log.history))
         self.flush()
 
@@ -67,37 +68,48 @@ class Synthesizer:
 
     def flush(self) -> None:
         """Conclude from recorded facts that were not read yet."""
-        for event in self._write_path.log.history.read(self._taken, told_already):
-            self.take(event)
+        if self._taken < self._write_path.log.state.seq:
+            self._write_path.refresh()
 
-    def take(self, event: Event) -> None:
-        """Conclude from one fact and record it, after any earlier fact that failed (as on a full disk)."""
-        if event.seq > self._taken + 1:
-            for missed in self._write_path.log.history.read(self._taken, told_already):
-                if missed.seq >= event.seq:
-                    break
-                self._take(missed)
-        self._take(event)
-        if event.seq > self._taken:
-            self._taken = event.seq
-            if not (self._damaged or self._write_path.log.damage or self._write_path.health.unsound):
-                # Facts that could not be read may be restored, and are read then.
-                self._mark.save(event.seq, event.hash)
-        if event.seq - self._write_path.log.state.watermark > _WATERMARK_LAG:
-            self.advance_watermark()
+    def rewind(self, seq: int) -> None:
+        """The facts after ``seq`` were taken back: read those that get their numbers."""
+        self._taken = min(self._taken, seq)
 
-    def _take(self, event: Event) -> None:
-        if isinstance(event.data, Concluded):
-            return
-        with self._write_path.log.folding:  # most facts lead to nothing: no need to wait for other processes
-            drafts, known = self._conclude(event), self._write_path.log.state.seq
-            if not drafts:
-                return
-        with self._write_path.exclusive():
-            if self._write_path.log.state.seq != known:
-                drafts = self._conclude(event)
-            if drafts:
-                self._write_path.record(_read_with_the_last(drafts))
+    def prepare(self, drafts: Sequence[Draft]) -> None:
+        """Read what does not depend on the state, so that :meth:`conclude` holds the lock for less time."""
+        for draft in drafts:
+            for read_ahead in self._ahead:
+                with contextlib.suppress(BlobDamaged):
+                    read_ahead(draft.data, draft.actor, self._write_path.log.blobs.text)
+
+    def conclude(self) -> Iterator[Sequence[Draft]]:
+        """Yield the conclusions from each fact not read yet; append them before asking for the next.
+
+        The caller holds the workspace's lock and has folded everything.
+        """
+        log = self._write_path.log
+        while self._taken < log.state.seq:
+            fresh = self._unread()
+            for event in fresh:
+                if not isinstance(event.data, Concluded) and (drafts := self._conclude(event)):
+                    yield _read_with_the_last(drafts)
+                self._taken = event.seq
+            if self._taken - log.state.watermark > _WATERMARK_LAG:
+                yield _drafts((), "watermark", 1, self._taken, None)
+            elif not fresh:
+                self._taken = log.state.seq  # read by another process, or damaged
+        if not (self._damaged or log.damage or self._write_path.health.unsound):
+            # Facts that could not be read may be restored, and are read then.
+            self._mark.save(log.state.seq, log.state.hash)
+
+    def _unread(self) -> list[Event]:
+        """Return the facts that no process has read."""
+        log, (seq, own_hash) = self._write_path.log, self._mark.last
+        if (seq, own_hash) == (log.state.seq, log.state.hash):
+            return []
+        events = log.after(self._taken)
+        known = any(one.seq == seq and one.hash == own_hash for one in events)
+        return [one for one in events if one.seq > seq] if known else events
 
     def _conclude(self, event: Event) -> list[Draft]:
         """Return the drafts that a fact leads to; empty if it was read already."""
@@ -192,7 +204,7 @@ class _ReadMark:
     """The last fact that was read, in a file overwritten in place, so that it survives a killed process.
 
     It is a cache: it is not synced, and counts only if the log holds that event. Every process that writes it
-    has read all facts up to there.
+    has read all facts up to there, and holds the workspace's lock.
 
     Args:
         path: The file.
@@ -207,18 +219,32 @@ class _ReadMark:
     def load(self, history: History) -> int:
         """Return the seq of that fact; 0 if nothing is known."""
         try:
-            version, seq, own_hash = nofollow.read_text(self._path).split()
-            known = version == self._version and history.locate(int(seq), own_hash) is not None
-            return int(seq) if known else 0
+            seq, own_hash = self._parse(nofollow.read_text(self._path))
+            return seq if history.locate(seq, own_hash) is not None else 0
         except (OSError, ValueError):
             return 0
+
+    @property
+    def last(self) -> tuple[int, str]:
+        """The seq and the hash of that fact as the file names it; 0 if it names none."""
+        try:
+            return self._parse(os.pread(self._open(), _MARK_BYTES, 0).decode())
+        except (OSError, ValueError):
+            return 0, ""
 
     def save(self, seq: int, own_hash: str) -> None:
         """Overwrite the file; every content has the same length."""
         with contextlib.suppress(OSError):
-            if self._fd < 0:
-                self._fd = nofollow.open_descriptor(self._path, os.O_WRONLY | os.O_CREAT)
-            os.pwrite(self._fd, f"{self._version} {seq:018} {own_hash}\n".encode(), 0)
+            os.pwrite(self._open(), f"{self._version} {seq:018} {own_hash}\n".encode(), 0)
+
+    def _parse(self, content: str) -> tuple[int, str]:
+        version, seq, own_hash = content.split()
+        return (int(seq), own_hash) if version == self._version else (0, "")
+
+    def _open(self) -> int:
+        if self._fd < 0:
+            self._fd = nofollow.open_descriptor(self._path, os.O_RDWR | os.O_CREAT)
+        return self._fd
 
     def close(self) -> None:
         """Release the file."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from agentx.storage.log.snapshots import Snapshots
 from agentx.synthesis.memory.conclusions import Add, Concluded
 from agentx.synthesis.state.parallel_fold import fold
 from agentx.synthesis.state.state import FOLD_VERSION, State
+
+_RECENT = 500
+"""Events kept in memory for whoever reads what is new."""
 
 SNAPSHOT_EVENTS = 2_000
 """Save a snapshot of the state after at most this number of events, so that the next open folds fewer."""
@@ -59,6 +63,7 @@ class RecordedLog:
         self.writer = HistoryWriter(root, codec)
         self.damage: list[Damage] = []
         self.last_write = 0.0
+        self._recent: deque[Event] = deque(maxlen=_RECENT)
         self._unpublished: deque[tuple[int, int, list[tuple[str, Any]]]] = deque()
         self._publishing = threading.Lock()
         self._published = 0
@@ -99,6 +104,7 @@ class RecordedLog:
 
     def _begin_with(self, state: State) -> None:
         self.state = state
+        self._recent.clear()
         if not self._unpublished:
             self._published = state.seq
         self.writer.start_at(state.seq, state.hash or GENESIS)
@@ -122,6 +128,13 @@ class RecordedLog:
         """Save a copy of the state."""
         self._snapshots.save(state.seq, state.hash, state.dump())
         self._snapshot_seq = state.seq
+
+    def after(self, seq: int) -> list[Event]:
+        """Return the folded events after one; the latest are in memory."""
+        if self._recent and self._recent[0].seq <= seq + 1:
+            skipped = seq + 1 - self._recent[0].seq
+            return list(islice(self._recent, skipped, None))
+        return list(self.history.read(seq, told_already))
 
     # --- reading on and appending -----------------------------------------------------------------
 
@@ -200,6 +213,7 @@ class RecordedLog:
         with self._applying:
             for event in events:
                 self._apply(event)
+                self._recent.append(event)
 
     def _apply(self, event: Event) -> None:
         changes = event.data.changes if isinstance(event.data, Concluded) else ()

@@ -7,10 +7,11 @@ the end of a turn.
 """
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agentx.config import FILE as CONFIG
 from agentx.core import layout
@@ -59,6 +60,8 @@ from agentx.synthesis.state.state import State
 if TYPE_CHECKING:
     from agentx.storage.git.index_file import Mark
 
+_LOG = logging.getLogger("agentx.recording.write_path")
+
 BULK_EVENTS = 5_000
 """In bulk mode, commit after this number of events."""
 
@@ -67,6 +70,27 @@ LAG_S = 0.05
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
+
+
+class FactReader(Protocol):
+    """Draws conclusions from facts."""
+
+    @property
+    def through(self) -> int:
+        """The last fact that it has read."""
+        ...
+
+    def prepare(self, drafts: Sequence[Draft], /) -> None:
+        """Do what needs no lock, for facts that will be recorded."""
+        ...
+
+    def conclude(self) -> Iterator[Sequence[Draft]]:
+        """Yield what new facts lead to; each is appended before the next is asked for."""
+        ...
+
+    def rewind(self, seq: int, /) -> None:
+        """Forget the facts after ``seq``, which were taken back."""
+        ...
 
 
 class WorkspaceClosed(UsageError):
@@ -99,6 +123,7 @@ class WritePath:
         notes: Messages for the user.
         lock: The workspace's lock.
         last_look: ``time.monotonic()`` of the latest fold of what others wrote.
+        reader: Concludes from each fact, before the lock under which it was read or recorded is released.
     """
 
     def __init__(
@@ -130,6 +155,8 @@ class WritePath:
         self.edits = ExternalEdits(self, self.log, self.health, self.git, artifacts, self.notes)
         self.lock = FileLock(self.git.repo.git_dir / "agentx.lock", brief=True, needed=not self._reading)
         self.last_look = 0.0
+        self.reader: FactReader | None = None
+        self._concluding = False
         self._codec = codec
         self._bus = bus
         self._stamp = RepositoryStamp(self.git.repo.git_dir)
@@ -174,6 +201,8 @@ class WritePath:
             self._finish_half_done()
         self.git.open()
         self.log.open()
+        if self.reader is not None:
+            self.reader.rewind(self.log.state.seq)
         self._seen_log = self.health.stamp()
         self.health.check(restore=not self._reading)
         self._expect_pending()
@@ -302,9 +331,12 @@ class WritePath:
                 if outermost:
                     self._catch_up()
                     self._caught_up = True
+                    self._conclude()
                 try:
                     yield
                 finally:
+                    if outermost:
+                        self._conclude()
                     if outermost and self._owed_since and not self._may_wait():
                         self._commit_quietly()
                     through = self.log.writer.appended
@@ -314,6 +346,22 @@ class WritePath:
         finally:
             if outermost:
                 self._settle(through)
+
+    def _conclude(self) -> None:
+        """Append what new facts lead to; after a failure, which is logged, they are read again next time."""
+        reader = self.reader
+        if reader is None or self._concluding or reader.through >= self.log.state.seq:
+            return
+        if self.read_only or self.health.unsound:
+            return
+        self._concluding = True
+        try:
+            for drafts in reader.conclude():
+                self._append(drafts, sync=False)
+        except Exception:  # noqa: BLE001 - what cannot be concluded must not stop recording
+            _LOG.exception("Conclusions of %s could not be recorded; its events are.", self.root)
+        finally:
+            self._concluding = False
 
     def _settle(self, through: int) -> None:
         """Make durable what was appended and read under the lock, which is free by now, and publish it.
@@ -461,6 +509,8 @@ class WritePath:
         A draft whose key is already in the history is not appended; the event with that key is returned for
         it.
         """
+        if self.reader is not None:
+            self.reader.prepare(drafts)
         with self.exclusive():
             return self._append(drafts, sync=self.lock.depth > 1)
 

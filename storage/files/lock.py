@@ -47,7 +47,7 @@ _FLOCK = struct.Struct("hhqqi4x")
 _TURN_S = 0.05
 _SHORTEST_PAUSE_S = 0.00005
 _LONGEST_PAUSE_S = 0.05
-_LOOKS = 16
+_LOOKS = 10
 """Polls of the first waiter while the time that it has waited for a long hold doubles."""
 
 _SKIP_S = 1.0
@@ -95,6 +95,7 @@ class FileLock:
         self._locked = False
         self._skipped = -1
         self._turn_ends = 0.0
+        self._pace_s = 0.0
         self._excludes = False
 
     @property
@@ -250,7 +251,7 @@ class FileLock:
         """Wait in the queue, then take the lock."""
         if not self._timeout_s:
             raise self._busy()
-        place = _Place(fd)
+        place = _Place(fd, self._pace_s)
         while not (place.is_turn(self._skipped + 1) and self._lock(fd)):
             if place.stuck_s > self._timeout_s:
                 raise self._busy()
@@ -260,9 +261,10 @@ class FileLock:
                 self._skipped = place.before
             if place.is_passed:
                 place.leave()
-                place = _Place(fd)
+                place = _Place(fd, place.pace_s)
             interrupts.check()
             time.sleep(place.pause_s)
+        self._pace_s = place.pace_s
         place.leave()
 
     def _busy(self) -> WorkspaceBusy:
@@ -342,11 +344,16 @@ class _Gate:
 class _Place:
     """A waiter's place at the end of the queue, and what can be seen from there.
 
+    Args:
+        fd: The open file.
+        pace_s: How long each of those ahead took the last time, if known.
+
     Attributes:
         before: The first place in the queue; -1 if nobody is ahead of this one.
+        pace_s: How long each of those ahead takes.
     """
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, pace_s: float) -> None:
         self._fd = fd
         # Two waiters that arrive at the same moment may get the same place; both are then first.
         self._place = 0
@@ -355,7 +362,7 @@ class _Place:
         _set(fd, fcntl.F_RDLCK, self._place)
         self.before = self._holder = self._leaving = -1
         self._now = self._moved = self._handed_over = self._due = time.monotonic()
-        self._pace_s = 0.0
+        self.pace_s = pace_s
         self._passing = set[int]()
 
     def is_turn(self, start: int) -> bool:
@@ -366,7 +373,7 @@ class _Place:
             self._handed_over = self._now
         if before != self.before:
             if 0 <= self.before < before:
-                self._pace_s = (self._now - self._moved) / (before - self.before)
+                self.pace_s = (self._now - self._moved) / (before - self.before)
             self._moved, self._leaving = self._now, holder
             self._passing.clear()
         if before != self.before or holder == self._leaving >= 0:
@@ -398,12 +405,14 @@ class _Place:
     def pause_s(self) -> float:
         """How long to sleep before the next look.
 
-        The first waiter looks often, the others after half the time until their turn.
+        Half the time until it is this waiter's turn, if the queue moves on at its pace; the first waiter looks
+        often once its turn is due.
         """
+        waited_s = self._now - self._moved
         if self.before >= 0:
-            pause_s = (self._pace_s or self._now - self._moved) * (self._place - self.before) / 4
+            pause_s = (self.pace_s or waited_s) * (self._place - self.before) / 2
         else:
-            pause_s = (self._now - self._moved) / _LOOKS
+            pause_s = max((self.pace_s - waited_s) / 2, waited_s / _LOOKS)
         return min(max(pause_s, _SHORTEST_PAUSE_S), _LONGEST_PAUSE_S)
 
     def leave(self) -> None:

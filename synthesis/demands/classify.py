@@ -7,6 +7,7 @@ message is a candidate (:mod:`agentx.synthesis.demands.tables.doubt`).
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -147,8 +148,9 @@ MOST_OF_A_BRIEF = 5
 """Maximum number of candidates from a brief, the first ones; a user will not review more."""
 
 
-def readings(text: str) -> Iterator[Reading]:
-    """Yield the readings of each sentence of a user's message, in order; sentences without any are skipped.
+@lru_cache(maxsize=32)
+def readings(text: str) -> tuple[Reading, ...]:
+    """Return the readings of each sentence of a user's message, in order; sentences without any are skipped.
 
     Args:
         text: The whole message, quotes and pasted material included.
@@ -156,9 +158,13 @@ def readings(text: str) -> Iterator[Reading]:
     >>> said = "Hi! Never create a requirements.txt file; use pyproject.toml instead. Thanks"
     >>> [rule.text for reading in readings(said) for rule in reading.rules]
     ['Never create a requirements.txt file; use pyproject.toml instead.']
-    >>> list(readings("can you run the tests?"))
-    []
+    >>> readings("can you run the tests?")
+    ()
     """
+    return tuple(_readings(text))
+
+
+def _readings(text: str) -> Iterator[Reading]:
     spelt = spelt_out(text)
     plain = own_words(spelt.text)
     message = _Message(plain, straighten(spelt.text), tuple(sentences(plain)))

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agentx.storage.clock import stamp
-from agentx.storage.events.types import Event, UserMessageSent
+from agentx.storage.events.types import Event, Payload, UserMessageSent
 from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.demands.book import Book, from_user
 from agentx.synthesis.demands.classify import readings
@@ -32,6 +32,11 @@ class DemandExtractor:
     name = "demands"
     version = 3
     reads = (UserMessageSent,)
+
+    def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
+        """Read the sentences of a message that will be recorded."""
+        if isinstance(data, UserMessageSent) and from_user(actor):
+            readings(read(data.body))
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the changes to rules that a message makes; empty for most messages."""

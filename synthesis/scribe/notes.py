@@ -12,6 +12,7 @@ from agentx.storage.events.types import (
     AgentMessageSent,
     ApprovalDecided,
     Event,
+    Payload,
     RunEnded,
     RunStarted,
     ToolCallExecuted,
@@ -80,6 +81,11 @@ class NoteTaker:
 
     def __init__(self, *, capture_assistant: bool = True) -> None:
         self._capture_assistant = capture_assistant
+
+    def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
+        """Read the statements of a message that will be recorded."""
+        if isinstance(data, UserMessageSent) and from_user(actor):
+            statements(read(data.body))
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the notes of a fact; empty for most facts."""

@@ -7,6 +7,7 @@ conversation, where it can be found.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from agentx.storage.text import one_line
@@ -229,6 +230,7 @@ _PARAGRAPH = 2
 """Line breaks between two sentences that belong together. Pasted material between them has more."""
 
 
+@lru_cache(maxsize=32)
 def statements(text: str, question: str = "") -> tuple[Statement, ...]:
     """Return what a user's message says besides demands, in order.
 

@@ -1,7 +1,7 @@
 """The extractor interface: a pure function of one event and the state before its conclusion."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agentx.storage.events.types import Body, Event, Payload
 from agentx.synthesis.memory.conclusions import Change
@@ -36,4 +36,13 @@ class Extractor(Protocol):
         including ``event``, and the conclusions of the extractors that ran before this one. It must not be
         modified here.
         """
+        ...
+
+
+@runtime_checkable
+class ReadsAhead(Protocol):
+    """An extractor part of whose work needs no state, and is cached by the text."""
+
+    def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
+        """Do this part of the work for a fact that will be recorded."""
         ...

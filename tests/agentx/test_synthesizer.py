@@ -1,26 +1,29 @@
 """What a failing disk kept from being concluded is concluded by the next fact."""
 
+import os
 import shutil
 
 import pytest
 
 from agentx import Workspace
-from agentx.storage.files.lock import FileLock, WorkspaceBusy
+from agentx.engine.synthesizer import Synthesizer
+from agentx.storage.files.lock import FileLock
+from agentx.storage.log import history
 from agentx.storage.log.history import HistoryWriteFailed
 from agentx.synthesis.demands.demand_extractor import DemandExtractor
 
 
 def test_a_demand_whose_conclusion_failed_is_concluded_with_the_next_message(tmp_path, monkeypatch):
     with Workspace.create(tmp_path / "task") as ws:
-        record, failing = ws.engine.write_path.record, [True]
+        append, failing = ws.engine.write_path._append, [True]
 
-        def refused(drafts):
+        def refused(drafts, **how):
             if failing and drafts[0].actor == "engine:demands":
                 failing.clear()
                 raise HistoryWriteFailed("The disk is full.")
-            return record(drafts)
+            return append(drafts, **how)
 
-        monkeypatch.setattr(ws.engine.write_path, "record", refused)
+        monkeypatch.setattr(ws.engine.write_path, "_append", refused)
         ws.say("Never use the word synergy.")
         assert ws.memory("constraint") == []
         ws.say("Never use the word leverage.")
@@ -44,18 +47,67 @@ def test_demands_without_spaces_leave_room_in_the_smallest_context(tmp_path):
         assert ws.get_relevant_context("部署", tier=0).tokens <= 1_000
 
 
-def test_a_fact_that_leads_to_nothing_does_not_wait_for_other_processes(tmp_path):
-    """A lock without waiting stands for it: taking the workspace's lock would be refused."""
+@pytest.mark.parametrize("said", ["Thank you.", "Never use the word synergy."])
+def test_a_fact_and_its_conclusions_take_one_turn_of_the_lock_and_one_sync(tmp_path, monkeypatch, said):
     with Workspace.create(tmp_path / "task") as ws:
         ws._keeper.stop()
-        said = ws.say("Thank you.")
-        ws.engine.write_path.lock._timeout_s = 0
-        with FileLock(ws.root / ".git/agentx.lock").hold():
-            with pytest.raises(WorkspaceBusy):
-                ws.engine.write_path.refresh()
-            ws.engine.synthesizer._take(said)
-        ws.engine.write_path.lock._timeout_s = 30
-        assert [event.type for event in ws.events(said.seq)] == []
+        ws.say("Hello.")
+        taken, synced = [], []
+        acquire, sync = FileLock._acquire, os.fdatasync
+        monkeypatch.setattr(FileLock, "_acquire", lambda *args: taken.append(1) or acquire(*args))
+        monkeypatch.setattr(history.os, "fdatasync", lambda fd: synced.append(1) or sync(fd))
+        ws.say(said)
+        assert (len(taken), len(synced)) == (1, 1)
+
+
+def test_what_another_process_concluded_is_not_concluded_again(tmp_path, monkeypatch):
+    read = []
+    conclude = Synthesizer._conclude
+    monkeypatch.setattr(
+        Synthesizer, "_conclude", lambda self, event: read.append((self, event.seq)) or conclude(self, event)
+    )
+    with Workspace.create(tmp_path / "task") as ws, Workspace.open(tmp_path / "task") as other:
+        read.clear()
+        said = [ws.say("Never use the word synergy.").seq, ws.say("What is the time?").seq]
+        own = other.say("Thank you.").seq
+        assert [seq for who, seq in read if who is other.engine.synthesizer] == [own]
+        assert [seq for who, seq in read if who is ws.engine.synthesizer] == said
+        ws.engine.write_path.refresh()
+        assert [seq for who, seq in read if who is ws.engine.synthesizer] == said
+        assert ws.state.digest == other.state.digest == ws.rebuild().state_digest
+
+
+def test_what_a_process_recorded_before_it_was_killed_is_concluded_by_the_next_writer_first(tmp_path):
+    """It dies between its line and its conclusions: the fact is in the log, and no mark names it."""
+    with Workspace.create(tmp_path / "task") as ws, Workspace.open(tmp_path / "task") as dying:
+        ws.say("Hello.")
+        dying.engine.write_path.reader = None
+        first = dying.say("Never use the word synergy.").seq
+        last = ws.say("What is the time?").seq
+        (made,) = [event for event in ws.events(first) if event.type == "Concluded" and event.data.changes]
+        assert (made.cause, made.seq) == (first, first + 1)
+        assert made.seq < last
+        assert [item.text for item in ws.memory("constraint")] == ["Never use the word synergy."]
+        assert ws.state.digest == ws.rebuild().state_digest
+
+
+def test_a_fact_whose_sync_failed_leaves_its_number_to_one_that_is_concluded_from(tmp_path, monkeypatch):
+    with Workspace.create(tmp_path / "task") as ws:
+        ws._keeper.stop()
+        ws.say("Hello.")
+        sync, failing = os.fdatasync, [True]
+
+        def refused(fd):
+            if failing and failing.pop():
+                raise OSError(5, "Input/output error")
+            sync(fd)
+
+        monkeypatch.setattr(history.os, "fdatasync", refused)
+        with pytest.raises(HistoryWriteFailed):
+            ws.say("What is the time?")
+        ws.say("Never use the word synergy.")
+        assert [item.text for item in ws.memory("constraint")] == ["Never use the word synergy."]
+        assert ws.state.digest == ws.rebuild().state_digest
 
 
 def test_what_led_to_nothing_is_not_read_again_by_the_next_process(tmp_path, monkeypatch):
