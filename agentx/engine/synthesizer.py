@@ -6,13 +6,14 @@ read. So two processes never draw the same conclusion twice.
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
 from agentx.core.event_bus import ALL, Bus
+from agentx.recording.staging import Content
 from agentx.recording.write_path import WritePath
 from agentx.storage.events.types import Draft, Event, UserMessageSent
 from agentx.storage.files import nofollow
@@ -77,6 +78,8 @@ class Synthesizer:
                 if missed.seq >= event.seq:
                     break
                 self._take(missed)
+        if event.seq <= self._taken:
+            return
         self._take(event)
         if event.seq > self._taken:
             self._taken = event.seq
@@ -85,6 +88,37 @@ class Synthesizer:
                 self._mark.save(event.seq, event.hash)
         if event.seq - self._write_path.log.state.watermark > _WATERMARK_LAG:
             self.advance_watermark()
+
+    def record_in_turn(
+        self, plan: Callable[[], tuple[Sequence[Draft], Mapping[str, Content | None]]]
+    ) -> list[Event]:
+        """Record a batch of facts, and conclude from each before the next, as if they had come one by one.
+
+        Args:
+            plan: Called under the lock; returns the facts, and the last content of each file that they change
+                (see :meth:`agentx.recording.write_path.WritePath.write_in_turn`).
+
+        Returns:
+            The facts, which are durable.
+        """
+        try:
+            with self._write_path.exclusive():
+                self.flush()
+                drafts, contents = plan()
+                events = self._write_path.write_in_turn(drafts, contents, self._follow)
+                self._taken = max(self._taken, self._write_path.log.state.seq)
+        except BaseException:
+            # What could not be made durable was taken back; its numbers will be given to other events.
+            self._taken = min(self._taken, self._write_path.log.state.seq)
+            raise
+        return events
+
+    def _follow(self, event: Event) -> Sequence[Draft]:
+        """Return what follows from the event that was just recorded."""
+        drafts = self._conclude(event)
+        self._taken = event.seq
+        self._mark.save(event.seq, event.hash)
+        return _read_with_the_last(drafts) if drafts else ()
 
     def _take(self, event: Event) -> None:
         if isinstance(event.data, Concluded):

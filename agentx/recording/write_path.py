@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agentx.config import FILE as CONFIG
 from agentx.core import layout
 from agentx.core.cache_dir import CACHE, make_cache
@@ -557,6 +559,48 @@ class WritePath:
                 self._commit_soon(actor)
         if failed:
             raise WriteFailed(" ".join(f"{path!r} was not written: {why}." for path, why in failed.items()))
+        return events
+
+    def write_in_turn(
+        self,
+        drafts: Sequence[Draft],
+        contents: Mapping[str, Content | None],
+        conclude: Callable[[Event], Sequence[Draft]],
+    ) -> list[Event]:
+        """Append events one by one, each with what follows from it before the next, and place files.
+
+        For an import: what is concluded from an event sees the state at that event. They are durable when the
+        lock is released. The caller has recorded what the user did to the files, and holds the lock.
+
+        Args:
+            drafts: Events whose keys are not in the history; the contents that their changes name are stored.
+            contents: The last content of each file that they change.
+            conclude: Returns the drafts that follow from an event.
+
+        Raises:
+            WriteFailed: The disk refused; nothing was recorded and the files are unchanged.
+        """
+        with self.exclusive():
+            self.hold_git()
+            self.raise_format()
+            staged = Staged(contents, self.git.tracked_all(contents), self.git.repo, self.artifacts)
+            events: list[Event] = []
+            try:
+                self._unplaced = bool(contents)
+                for draft in drafts:
+                    events += self.log.append([clean_draft(draft)], sync=False)
+                    if following := conclude(events[-1]):
+                        then = [msgspec.structs.replace(clean_draft(one), at=draft.at) for one in following]
+                        self.log.append(then, sync=False)
+            except BaseException:
+                staged.discard()
+                raise
+            failed = staged.place()
+            self._unplaced = False
+            if failed:
+                lost = recovery.reverted(events, failed)
+                self._append([Draft(data=one, actor="engine:recovery") for one in lost])
+            self._commit_soon("")
         return events
 
     def record_placed(self, drafts: Sequence[Draft]) -> None:
