@@ -175,10 +175,22 @@ COMMANDS: dict[str, Entry] = {
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
     "import discover": Entry("transfer.import_group:discover", "import --discover", _READS),
-    **{
-        f"import {host}": Entry(f"transfer.import_group:{host.replace('-', '_')}", f"import {host} {example}")
-        for host, example in (("claude-code", "~/.claude/projects/-home-ann-shop --into shop-memory"),)
-    },
+    "import claude-code": Entry(
+        "transfer.import_group:claude_code",
+        "import claude-code ~/.claude/projects/-home-ann-shop --into memory",
+    ),
+    "import codex": Entry("transfer.import_group:codex", "import codex ~/.codex/sessions --into memory"),
+    "import gemini": Entry("transfer.import_group:gemini", "import gemini ~/.gemini/tmp --into memory"),
+    "import openhands": Entry(
+        "transfer.import_group:openhands", "import openhands trajectory.json --into memory"
+    ),
+    "import swe-agent": Entry(
+        "transfer.import_group:swe_agent", "import swe-agent trajectories --into memory"
+    ),
+    "import openai": Entry("transfer.import_group:openai", "import openai chats.jsonl --into memory"),
+    "import aider": Entry(
+        "transfer.import_group:aider", "import aider .aider.chat.history.md --into ../memory"
+    ),
     "recap": Entry("transfer.recap:recap", "recap", _READS, _SERVED),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),

@@ -1,8 +1,8 @@
-"""Transcripts of Claude Code: ``~/.claude/projects/PROJECT/SESSION.jsonl``, and ``agent-ID.jsonl`` of subagents.
+"""Transcripts of Claude Code: ``~/.claude/projects/PROJECT/SESSION.jsonl``, and those of its subagents.
 
-The format is not documented by its makers. This reads what versions 2.1.29 to 2.1.37 wrote, and what is publicly
-known of earlier and later ones. The user's words are only the text of records of the type ``user`` (or of a
-message that waited in the queue and was taken up) that the host did not write itself.
+The format is not documented by its makers. This reads what versions 2.1.29 to 2.1.37 wrote, and what is
+publicly known of earlier and later ones. The user's words are only the text of records of the type ``user``
+(or of a message that waited in the queue and was taken up) that the host did not write itself.
 """
 
 import re
@@ -23,12 +23,10 @@ from agentx.importing.entries import (
     Thought,
     UserWords,
 )
-from agentx.importing.lines import Line, Lines, as_json, fields_in, number_in, parts_in, text_in
+from agentx.importing.host_text import unwrapped
+from agentx.importing.lines import Line, Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
 
 HOST = "claude-code"
-
-_OPENS = re.compile(r"<([a-z]{1,30}(?:[-_][a-z]{1,30}){1,4})>")
-"""What the host wraps in a tag of several words: reminders, command names, command output, notifications."""
 
 _INTERRUPT = re.compile(r"\[Request interrupted by user(?: for tool use)?\]")
 _REFUSED = "The user doesn't want to "
@@ -134,7 +132,7 @@ class _Reading:
             return AgentWords(**own, text=text)
         if _INTERRUPT.fullmatch(text.strip()):
             return Aside(**own, sort="interrupt", text=text)
-        words, wrapped = _unwrapped(text)
+        words, wrapped = unwrapped(text)
         if not wrapped:
             return UserWords(**own, text=text)
         said = wrapped.get("command-args", "").strip()
@@ -218,7 +216,7 @@ class _Reading:
             status="DENIED" if refused else "FAILED" if failed else "SUCCEEDED",
             command=command,
             exit_code=int(exited[1]) if exited else 0 if command and ran and not failed else None,
-            steps=() if failed else tuple(_steps(tool, arguments, fields_in(told), output)),
+            steps=() if failed else tuple(_steps(tool, arguments, fields_in(told))),
             duration_ms=number_in(
                 fields_in(told).get("durationMs") or fields_in(told).get("totalDurationMs")
             ),
@@ -244,27 +242,9 @@ class _Reading:
             yield from self._user(message, own)
 
 
-def _unwrapped(text: str) -> tuple[str, dict[str, str]]:
-    """Return a text without the elements that the host put into it, and the first content of each by tag."""
-    rest, wrapped, at, unclosed = [], dict[str, str](), 0, set[str]()
-    while opens := _OPENS.search(text, at):
-        tag = opens[1]
-        end = -1 if tag in unclosed else text.find(f"</{tag}>", opens.end())
-        if end < 0:
-            unclosed.add(tag)
-            rest.append(text[at : opens.end()])
-            at = opens.end()
-        else:
-            wrapped.setdefault(tag, text[opens.end() : end])
-            rest.append(text[at : opens.start()])
-            at = end + len(tag) + 3
-    return "".join([*rest, text[at:]]).strip(), wrapped
-
-
 def _spent(known: dict[str, Any], call: str, model: str, used: dict[str, Any], cost: Any) -> Spent:
     cached = number_in(used.get("cache_read_input_tokens"))
     written = number_in(used.get("cache_creation_input_tokens"))
-    stated = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e6  # noqa: PLR2004
     return Spent(
         **{**known, "id": f"{known['id']}.usage"},
         call=call or known["id"],
@@ -272,7 +252,7 @@ def _spent(known: dict[str, Any], call: str, model: str, used: dict[str, Any], c
         prompt_tokens=number_in(used.get("input_tokens")) + cached + written,
         completion_tokens=number_in(used.get("output_tokens")),
         cached_tokens=cached,
-        cost_usd=float(cost) if stated else None,
+        cost_usd=amount_in(cost),
     )
 
 
@@ -295,8 +275,8 @@ def _without_data(block: dict[str, Any]) -> str:
     )
 
 
-def _steps(tool: str, arguments: dict[str, Any], told: dict[str, Any], output: str) -> Iterator[FileStep]:
-    """Return what a successful call shows of a file, from the host's own structured result where it has one."""
+def _steps(tool: str, arguments: dict[str, Any], told: dict[str, Any]) -> Iterator[FileStep]:
+    """Yield what a successful call shows of a file, from the host's own structured result if it has one."""
     path = text_in(told.get("filePath")) or text_in(arguments.get("file_path"))
     base = told.get("originalFile")
     whole = base if isinstance(base, str) else None
@@ -304,9 +284,9 @@ def _steps(tool: str, arguments: dict[str, Any], told: dict[str, Any], output: s
         case "Read":
             shown = fields_in(told.get("file"))
             content, count = shown.get("content"), number_in(shown.get("totalLines"))
-            if isinstance(content, str) and number_in(shown.get("startLine")) <= 1:
-                if count and number_in(shown.get("numLines")) == count:
-                    yield FileStep(path=text_in(shown.get("filePath")) or path, how="seen", content=content)
+            whole_file = count > 0 and number_in(shown.get("numLines")) == count
+            if isinstance(content, str) and whole_file and number_in(shown.get("startLine")) <= 1:
+                yield FileStep(path=text_in(shown.get("filePath")) or path, how="seen", content=content)
         case "Write":
             content = told.get("content", arguments.get("content"))
             if path and isinstance(content, str):

@@ -1,4 +1,4 @@
-"""Entries: what every transcript is read into, whatever its host. A reader makes them, the recorder records them."""
+"""Entries: what every transcript is read into, whatever its host; the recorder records them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal

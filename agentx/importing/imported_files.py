@@ -82,9 +82,9 @@ class ImportedFiles:
             return None, None
         shown = step.content if step.how == "seen" else step.base
         before = None
-        if shown is not None and clean(shown) != text:
-            before = self._write(path, clean(shown))
-            text = clean(shown)
+        if shown not in (None, text) and (known := clean(shown)) != text:
+            before = self._write(path, known)
+            text = known
         if step.how == "seen":
             return before, None
         if step.how == "removed":

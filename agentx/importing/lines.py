@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +20,8 @@ MAX_FILE_BYTES = 256_000_000
 """Maximum size of a transcript that is one JSON document."""
 
 _KEPT = 2_000
+_MOST = 1e6
+_NUMBER = re.compile(r"\d{1,9}")
 _decode = msgspec.json.Decoder().decode
 
 
@@ -95,8 +98,28 @@ class Lines:
             self._take(raw)
         return Line(number, None, start.decode("utf-8", "replace"))
 
+    def parts(self) -> Iterator[Any]:
+        """Yield the JSON documents of a directory of numbered files, in the order of their numbers.
+
+        A file that is no JSON ends it: the host has not finished writing it.
+        """
+        for path in numbered(self.path):
+            with nofollow.open_file(path) as file:
+                raw = file.read(MAX_LINE_BYTES + 1)
+            value = _parse(raw) if len(raw) <= MAX_LINE_BYTES else None
+            if value is None:
+                self.torn = True
+                return
+            self._take(raw)
+            self.records += 1
+            yield value
+
     def scan(self) -> str:
         """Return the digest that reading the lines will give, without parsing them."""
+        if self.path.is_dir():
+            for _ in self.parts():
+                pass
+            return self.digest
         mark = blake2b(digest_size=16)
         with self._open() as file:
             while raw := file.readline(MAX_LINE_BYTES):
@@ -143,6 +166,17 @@ class Lines:
         return file
 
 
+def numbered(folder: Path) -> list[Path]:
+    """Return the JSON files of a directory whose names have a number, by that number."""
+    found = [path for path in folder.glob("*.json") if _NUMBER.search(path.name) and not path.is_symlink()]
+    return sorted(found, key=lambda path: (int(_number_in(path)), path.name))
+
+
+def _number_in(path: Path) -> str:
+    found = _NUMBER.search(path.name)
+    return found[0] if found else "0"
+
+
 def _parse(raw: bytes) -> dict[str, Any] | None:
     try:
         value = _decode(raw)
@@ -175,6 +209,12 @@ def number_in(value: Any) -> int:
     """Return a value of a record if it is a sensible count; otherwise 0."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return value if whole and 0 <= value < 1 << 53 else 0
+
+
+def amount_in(value: Any) -> float | None:
+    """Return a value of a record if it is a sensible amount, of dollars or seconds; otherwise ``None``."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value < _MOST else None
 
 
 def as_json(value: Any) -> str:

@@ -81,12 +81,12 @@ class Imported(msgspec.Struct):
     files: int = 0
     unchanged: int = 0
     events: int = 0
-    counted: dict[str, int] = {}
-    passed: dict[str, int] = {}
-    unknown: dict[str, int] = {}
+    counted: dict[str, int] = msgspec.field(default_factory=dict)
+    passed: dict[str, int] = msgspec.field(default_factory=dict)
+    unknown: dict[str, int] = msgspec.field(default_factory=dict)
     unapplied: int = 0
     torn: int = 0
-    problems: list[str] = []
+    problems: list[str] = msgspec.field(default_factory=list)
 
     def add(self, told: TranscriptImported) -> None:
         """Add the figures of a file."""
@@ -257,13 +257,12 @@ class Recorder:
                     )
                 )
             case Result():
-                yield from self._done_call(entry, draft, file, files, places)
+                yield from self._done_call(entry, draft, files, places)
 
     def _done_call(
         self,
         entry: Result,
         draft: Callable[..., Draft],
-        file: "_File",
         files: ImportedFiles,
         places: Mapping[int, str],
     ) -> Iterator[Draft]:
@@ -390,9 +389,8 @@ class _File:
         counted = dict(self._counted)
         if self._open:
             counted["calls without a result"] = len(self._open)
-        for name, count in (("lines over the limit", lines.too_long), ("lines not in UTF-8", lines.invalid)):
-            if count:
-                counted[name] = count
+        faults = {"lines over the limit": lines.too_long, "lines not in UTF-8": lines.invalid}
+        counted |= {name: count for name, count in faults.items() if count}
         return TranscriptImported(
             host=self._host,
             file=shown,

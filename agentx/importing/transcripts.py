@@ -11,7 +11,7 @@ from agentx.engine.engine import Engine
 from agentx.importing.entries import Place
 from agentx.importing.hosts import FORMATS, TranscriptFormat
 from agentx.importing.imported_files import name_of
-from agentx.importing.lines import Lines
+from agentx.importing.lines import Lines, numbered
 from agentx.importing.recorder import Imported, Recorder
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
@@ -64,7 +64,7 @@ def import_transcripts(
             f"There is no file that ends in {' or '.join(form.endings)} in {', '.join(map(str, paths))}."
         )
     files.sort(key=lambda one: (one[1], str(one[0])))
-    total = sum(path.stat().st_size for path, *_ in files)
+    total = sum(size_of(path) for path, *_ in files)
     done = 0
 
     def tell(read: int, most: int = 0) -> None:
@@ -79,7 +79,7 @@ def import_transcripts(
                 recorder.record(path, form.read, _shown(path, home))
             except (OSError, EOFError, UsageError) as error:
                 recorder.report.problems.append(f"{path} could not be read: {error}")
-            done += path.stat().st_size
+            done += size_of(path)
             tell(0)
     return recorder.report
 
@@ -88,14 +88,15 @@ def discover(home: Path) -> Iterator[FoundTranscript]:
     """Yield the transcripts in the usual places of each host, newest first within a host."""
     for host, form in FORMATS.items():
         places = [home / place for place in form.places if (home / place).is_dir()]
-        found = [_found(host, form, path) for path in _files(places, form)]
+        files = [path for path in _files(places, form) if form.within in ("", path.parent.name)]
+        found = [_found(host, form, path) for path in files]
         yield from sorted(found, key=lambda one: -one.changed)
 
 
 def _found(host: str, form: TranscriptFormat, path: Path) -> FoundTranscript:
     info = path.stat()
     began, project = _beginning(path, form)
-    return FoundTranscript(host, str(path), info.st_size, began, info.st_mtime, project)
+    return FoundTranscript(host, str(path), size_of(path), began, info.st_mtime, project)
 
 
 def _files(paths: Sequence[Path], form: TranscriptFormat) -> list[Path]:
@@ -115,10 +116,22 @@ def _files(paths: Sequence[Path], form: TranscriptFormat) -> list[Path]:
 
 
 def _below(folder: Path, form: TranscriptFormat) -> Iterator[Path]:
-    for path in folder.rglob("*"):
+    if form.folder and folder.name == form.folder and numbered(folder):
+        yield folder
+        return
+    for path in folder.iterdir():
         name = path.name.removesuffix(".gz")
-        if name.endswith(form.endings) and not path.is_symlink() and path.is_file():
+        if path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from _below(path, form)
+        elif name.endswith(form.endings) and path.is_file():
             yield path
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a transcript on disk."""
+    return sum(part.stat().st_size for part in numbered(path)) if path.is_dir() else path.stat().st_size
 
 
 def _beginning(path: Path, form: TranscriptFormat) -> tuple[str, str]:

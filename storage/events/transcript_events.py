@@ -1,6 +1,6 @@
 """Payloads of what is imported from the transcripts of other agents, apart from messages and calls."""
 
-from typing import NamedTuple
+import msgspec
 
 from agentx.storage.events.types import Body, Event, Payload
 from agentx.storage.text import shorten
@@ -33,7 +33,7 @@ class HostRecordKept(Payload, frozen=True):
         return 1
 
 
-class ModelUsage(NamedTuple):
+class ModelUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens and cost of a model in a transcript; the cost is 0 if the price is not known."""
 
     model: str
@@ -73,9 +73,9 @@ class TranscriptImported(Payload, frozen=True):
     ended: str = ""
     size_bytes: int = 0
     records: int = 0
-    counted: dict[str, int] = {}
-    passed: dict[str, int] = {}
-    unknown: dict[str, int] = {}
+    counted: dict[str, int] = msgspec.field(default_factory=dict)
+    passed: dict[str, int] = msgspec.field(default_factory=dict)
+    unknown: dict[str, int] = msgspec.field(default_factory=dict)
     unapplied: int = 0
     usage: tuple[ModelUsage, ...] = ()
 

@@ -15,7 +15,8 @@ from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, table
 from agentx.importing.hosts import FORMATS
 from agentx.importing.recorder import Imported
-from agentx.importing.transcripts import FoundTranscript, discover as discovered, import_transcripts
+from agentx.importing.transcripts import FoundTranscript, import_transcripts
+from agentx.importing.transcripts import discover as discovered
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 from agentx.workspace import Workspace
@@ -89,6 +90,36 @@ def _places(host: str) -> str:
 def claude_code(terminal: Terminal, paths: Paths, into: Into = None) -> None:
     """Import transcripts of Claude Code (~/.claude/projects)."""
     _import(terminal, "claude-code", paths, into)
+
+
+def codex(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import sessions of Codex (~/.codex/sessions)."""
+    _import(terminal, "codex", paths, into)
+
+
+def gemini(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import chats and checkpoints of Gemini CLI (~/.gemini/tmp)."""
+    _import(terminal, "gemini", paths, into)
+
+
+def openhands(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import trajectories of OpenHands, exported or as a directory of events."""
+    _import(terminal, "openhands", paths, into)
+
+
+def swe_agent(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import trajectories of SWE-agent and mini-swe-agent."""
+    _import(terminal, "swe-agent", paths, into)
+
+
+def openai(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import conversations in the form of OpenAI's chat messages."""
+    _import(terminal, "openai", paths, into)
+
+
+def aider(terminal: Terminal, paths: Paths, into: Into = None) -> None:
+    """Import chat histories of aider."""
+    _import(terminal, "aider", paths, into)
 
 
 def _import(terminal: Terminal, host: str, paths: Sequence[Path], into: Path | None) -> None:
