@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from agentx.storage.errors import UsageError
 
-DAILY, RECURRING, BACK, SAFE, SETUP = (
+DAILY, RECURRING, BESIDE, BACK, SAFE, SETUP = (
     "Every day",
     "Rules and recurring work",
+    "Beside other agents",
     "Look back",
     "Keep safe",
     "Set up",
@@ -39,6 +40,10 @@ TOP: dict[str, dict[str, str]] = {
         "done": "Say that an act was done, or was not.",
         "pipeline": "Run work of many steps by several agents.",
         "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
+    },
+    BESIDE: {
+        "import": "Import the transcripts of other agents, with full history.",
+        "recap": "Show in one screen what was learned.",
     },
     BACK: {
         "bisect": "Find the event that made an item or a file what it is.",
@@ -169,6 +174,24 @@ COMMANDS: dict[str, Entry] = {
     ),
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
+    "import discover": Entry("transfer.import_group:discover", "import --discover", _READS),
+    "import claude-code": Entry(
+        "transfer.import_group:claude_code",
+        "import claude-code ~/.claude/projects/-home-ann-shop --into memory",
+    ),
+    "import codex": Entry("transfer.import_group:codex", "import codex ~/.codex/sessions --into memory"),
+    "import gemini": Entry("transfer.import_group:gemini", "import gemini ~/.gemini/tmp --into memory"),
+    "import openhands": Entry(
+        "transfer.import_group:openhands", "import openhands trajectory.json --into memory"
+    ),
+    "import swe-agent": Entry(
+        "transfer.import_group:swe_agent", "import swe-agent trajectories --into memory"
+    ),
+    "import openai": Entry("transfer.import_group:openai", "import openai chats.jsonl --into memory"),
+    "import aider": Entry(
+        "transfer.import_group:aider", "import aider .aider.chat.history.md --into ../memory"
+    ),
+    "recap": Entry("transfer.recap:recap", "recap", _READS, _SERVED),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),

@@ -46,6 +46,7 @@ def resolve_moment(engine: Engine, moment: int | str) -> int:
     Returns:
         The seq of the event. A time gives the last event before the clock first went past it; a date, a
         minute or a second means its end. The clock may have stepped back, but the order of events never does.
+        Imported events have their own times: where all before them is later, the time is looked for in them.
         A commit gives the last event that it holds; a user's commit gives the event that recorded it.
 
     Raises:
@@ -82,9 +83,10 @@ def _as_recorded(at: datetime) -> str:
 def _at_time(log: RecordedLog, until: str, said: str) -> int:
     found = 0
     for event in log.history.read(on_damage=told_already):
-        if event.at[: len(until)] > until:
-            break
-        found = event.seq
+        if event.at[: len(until)] <= until:
+            found = event.seq
+        elif found:
+            break  # events before the first that is early enough are later than an import that they precede
     if not found:
         raise NoSuchMoment(
             f"There are no events before {said!r}; the history begins later (`agentx log --after 0`)."

@@ -10,8 +10,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from agentx.config import FILE as CONFIG
 from agentx.core import layout
@@ -347,8 +350,12 @@ class WritePath:
             if outermost:
                 self._settle(through)
 
-    def _conclude(self) -> None:
-        """Append what new facts lead to; after a failure, which is logged, they are read again next time."""
+    def _conclude(self, at: datetime | None = None) -> None:
+        """Append what new facts lead to; after a failure, which is logged, they are read again next time.
+
+        Args:
+            at: Time of the conclusions; now by default.
+        """
         reader = self.reader
         if reader is None or self._concluding or reader.through >= self.log.state.seq:
             return
@@ -357,7 +364,8 @@ class WritePath:
         self._concluding = True
         try:
             for drafts in reader.conclude():
-                self._append(drafts, sync=False)
+                timed = [msgspec.structs.replace(one, at=at) for one in drafts] if at else drafts
+                self._append(timed, sync=False)
         except Exception:  # noqa: BLE001 - what cannot be concluded must not stop recording
             _LOG.exception("Conclusions of %s could not be recorded; its events are.", self.root)
         finally:
@@ -607,6 +615,44 @@ class WritePath:
                 self._commit_soon(actor)
         if failed:
             raise WriteFailed(" ".join(f"{path!r} was not written: {why}." for path, why in failed.items()))
+        return events
+
+    def write_in_turn(
+        self, plan: Callable[[], tuple[Sequence[Draft], Mapping[str, Content | None]]]
+    ) -> list[Event]:
+        """Append a batch of events and place files; what follows from one event is appended before the next.
+
+        For an import: what is concluded from an event sees the state at that event, and has its time. The
+        events are durable on return.
+
+        Args:
+            plan: Called under the lock. Returns events whose keys are not in the history, which name contents
+                that are stored, and the last content of each file that they change. It has recorded what the
+                user did to these files.
+
+        Raises:
+            WriteFailed: The disk refused; nothing was recorded and the files are unchanged.
+        """
+        with self.exclusive():
+            drafts, contents = plan()
+            self.hold_git()
+            self.raise_format()
+            staged = Staged(contents, self.git.tracked_all(contents), self.git.repo, self.artifacts)
+            events: list[Event] = []
+            try:
+                self._unplaced = bool(contents)
+                for draft in drafts:
+                    events += self.log.append([clean_draft(draft)], sync=False)
+                    self._conclude(draft.at)
+            except BaseException:
+                staged.discard()
+                raise
+            failed = staged.place()
+            self._unplaced = False
+            if failed:
+                lost = recovery.reverted(events, failed)
+                self._append([Draft(data=one, actor="engine:recovery") for one in lost])
+            self._commit_soon("")
         return events
 
     def record_placed(self, drafts: Sequence[Draft]) -> None:

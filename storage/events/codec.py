@@ -208,7 +208,7 @@ class Codec:
             draft: What happened.
             seq: Its place.
             previous: Hex hash of the event before it.
-            at: Time of the event; now if omitted.
+            at: Time of the event; the draft's own, or now, if omitted.
 
         Returns:
             The line, with its newline, and the event that it decodes to.
@@ -220,7 +220,14 @@ class Codec:
         """
         name = self._names[type(draft.data)]
         fields = _Header(
-            seq, stamp(at), name, self._versions[name], draft.actor, draft.run, draft.cause, draft.key
+            seq,
+            stamp(at or draft.at),
+            name,
+            self._versions[name],
+            draft.actor,
+            draft.run,
+            draft.cause,
+            draft.key,
         )
         try:
             header = self._encode(fields)[:-1]

@@ -14,6 +14,7 @@ from agentx.storage.events.pipeline_events import (
     StageReopened,
 )
 from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
+from agentx.storage.events.transcript_events import HostRecordKept, TranscriptImported
 from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
@@ -72,6 +73,8 @@ FACTS: dict[str, type[Payload]] = {
         Recognized,
         Interacted,
         SourceScanned,
+        HostRecordKept,
+        TranscriptImported,
         EventsPurged,
     )
 }

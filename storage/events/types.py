@@ -7,6 +7,7 @@ in ``synthesis``.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -539,6 +540,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         run: Id of the run that this belongs to.
         cause: Seq of the event that led to this one; 0 for none.
         key: Makes the append idempotent: a second event with the same key is not appended.
+        at: When it happened, if that was earlier than now, as in an imported transcript; ``None`` for now.
     """
 
     data: Payload
@@ -546,6 +548,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     cause: int = 0
     key: str = ""
+    at: datetime | None = None
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -553,7 +556,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         seq: Place in the history, from 1, without gaps. It alone orders events, never their time.
-        at: UTC time, ISO 8601 with microseconds and ``Z``.
+        at: UTC time, ISO 8601 with microseconds and ``Z``: when it was recorded; of imported events, when it
+            happened.
         type: Name of the payload.
         v: Version of the payload's shape as it was written.
         hash: Hex blake2b-256 over the previous event's hash, this event's header, and the digest of its salt

@@ -1,0 +1,495 @@
+"""Records the entries of transcripts as events, in batches: each event once, at its own time."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.engine.engine import Engine
+from agentx.importing.entries import (
+    AgentWords,
+    Aside,
+    Call,
+    Entry,
+    FileStep,
+    Passed,
+    Place,
+    Read,
+    Result,
+    Spent,
+    Thought,
+    UserWords,
+)
+from agentx.importing.imported_files import ImportedFiles, inside, name_of
+from agentx.importing.lines import Lines, as_json
+from agentx.recording.staging import Content, WriteFailed
+from agentx.storage.events.transcript_events import HostRecordKept, ModelUsage, TranscriptImported
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    AgentThoughtProcess,
+    ArtifactChanged,
+    Body,
+    Draft,
+    FileChange,
+    Payload,
+    ToolCallExecuted,
+    ToolCallRequested,
+    UserMessageSent,
+    changes_of,
+)
+from agentx.storage.log.history import told_already
+from agentx.storage.secrets.redaction import clean, clean_value
+from agentx.synthesis.model.prices import cost
+
+KEY = "import:"
+"""Begins the key of every event of an import."""
+
+BATCH_ENTRIES = 400
+"""Entries that are recorded together, durable all at once."""
+
+BATCH_CHARACTERS = 2_000_000
+PROJECT = "project"
+"""Sort of the record that says where a session worked."""
+
+_NAME = 120
+_ARGUMENT = 400
+_ARGUMENTS = 4_000
+_COMMAND = 2_000
+_Planned = tuple[Entry, str, datetime]
+
+
+class Imported(msgspec.Struct):
+    """What an import did.
+
+    Attributes:
+        files: Transcripts that were read.
+        unchanged: Transcripts that were imported before and have not grown.
+        events: Events that were added.
+        counted: What the records of the files that were read are, by name.
+        passed: Records of them that were only counted, by type.
+        unknown: Records of them of unknown types, which are kept, by type.
+        unapplied: Edits that could not be applied to an artifact.
+        torn: Files whose last line is incomplete.
+        problems: Files that could not be read, each with the reason.
+    """
+
+    files: int = 0
+    unchanged: int = 0
+    events: int = 0
+    counted: dict[str, int] = msgspec.field(default_factory=dict)
+    passed: dict[str, int] = msgspec.field(default_factory=dict)
+    unknown: dict[str, int] = msgspec.field(default_factory=dict)
+    unapplied: int = 0
+    torn: int = 0
+    problems: list[str] = msgspec.field(default_factory=list)
+
+    def add(self, told: TranscriptImported) -> None:
+        """Add the figures of a file."""
+        self.files += 1
+        self.unapplied += told.unapplied
+        for mine, its in (
+            (self.counted, told.counted),
+            (self.passed, told.passed),
+            (self.unknown, told.unknown),
+        ):
+            for name, count in its.items():
+                mine[name] = mine.get(name, 0) + count
+
+
+class Recorder:
+    """Records transcripts of one host in one workspace.
+
+    Args:
+        engine: The workspace.
+        host: The host's name.
+        version: Version of its reader; files are read again after it was raised.
+        actor: The user.
+        done: Called with the bytes read of a file.
+    """
+
+    def __init__(
+        self, engine: Engine, host: str, version: int, actor: str, done: Callable[[int], None]
+    ) -> None:
+        self._engine = engine
+        self._host = host
+        self._version = version
+        self._user = actor
+        self._done = done
+        self._owned, self._first_project = _history(engine)
+        self._writes = not engine.state.artifacts.startswith("..")
+        self.report = Imported()
+
+    def record(self, path: Path, read: Read, shown: str) -> None:
+        """Record what is new in a transcript.
+
+        Args:
+            path: The file.
+            read: The reader of its format.
+            shown: The file's name in the record.
+        """
+        key = f"{KEY}{self._host}:file:{_digest(shown)}:{self._version}:"
+        if self._engine.log.has_key(f"{key}{Lines(path).scan()}"):
+            self.report.unchanged += 1
+            return
+        lines = Lines(path)
+        file = _File(self._host, os.stat(path).st_mtime)
+        waiting: list[_Planned] = []
+        size = 0
+        for entry in file.follow(read(lines)):
+            waiting.append((entry, _key(self._host, entry), file.at(entry)))
+            size += _size(entry)
+            if len(waiting) >= BATCH_ENTRIES or size >= BATCH_CHARACTERS:
+                self._write(waiting, file)
+                waiting, size = [], 0
+                self._done(lines.read_bytes)
+        self._write(waiting, file)
+        self.report.torn += lines.torn
+        told = file.told(shown, lines)
+        draft = Draft(data=told, actor=f"import:{self._host}", key=f"{key}{lines.digest}", at=file.last)
+        if not self._engine.log.has_key(draft.key):
+            self.report.events += len(self._engine.write_path.write_in_turn(lambda: ([draft], {})))
+        self.report.add(told)
+
+    # --- one batch --------------------------------------------------------------------------------
+
+    def _write(self, waiting: Sequence[_Planned], file: "_File") -> None:
+        if not waiting:
+            return
+        for writes in (self._writes, False):
+            known = file.unapplied
+            try:
+                events = self._engine.write_path.write_in_turn(
+                    lambda writes=writes: self._plan(waiting, file, writes=writes)  # type: ignore[misc]
+                )
+            except WriteFailed:  # as where a file's name is a directory's: keep the history at least
+                if not writes:
+                    raise
+                file.unapplied = known
+                self._owned, _ = _history(self._engine)
+            else:
+                self.report.events += len(events)
+                return
+
+    def _plan(
+        self, waiting: Sequence[_Planned], file: "_File", *, writes: bool
+    ) -> tuple[Sequence[Draft], Mapping[str, Content | None]]:
+        nothing = UserMessageSent(body=Body(""))
+        asked = [Draft(data=nothing, actor="", key=key) for _, key, _ in waiting]
+        known = set(self._engine.log.find(asked))
+        fresh: dict[str, tuple[Entry, datetime]] = {}
+        for entry, key, at in waiting:
+            if key not in known:
+                fresh.setdefault(key, (entry, at))
+        places = {
+            id(step): self._place(step, file) if writes else ""
+            for entry, _ in fresh.values()
+            if isinstance(entry, Result)
+            for step in entry.steps
+        }
+        touched = sorted({path for path in places.values() if path})
+        if touched:
+            self._engine.edits.record(touched, noticed="import")
+        files = ImportedFiles(self._engine, self._owned)
+        drafts = [
+            draft
+            for key, (entry, at) in fresh.items()
+            for draft in self._drafts(entry, key, at, file, files, places)
+        ]
+        file.unapplied += files.unapplied
+        return drafts, files.last
+
+    def _place(self, step: FileStep, file: "_File") -> str:
+        """Return where a file is among the artifacts; empty if it is not, or may not be there."""
+        path = inside(step.path, file.root)
+        project = name_of(file.root)
+        self._first_project = self._first_project or project
+        if path and project != self._first_project:
+            path = inside(f"{project}/{path}", "")
+        try:
+            self._engine.artifacts.identify(path) if path else None
+        except Exception:  # noqa: BLE001 - refused for whatever reason: it is left out
+            return ""
+        return path
+
+    def _drafts(
+        self,
+        entry: Entry,
+        key: str,
+        at: datetime,
+        file: "_File",
+        files: ImportedFiles,
+        places: Mapping[int, str],
+    ) -> Iterator[Draft]:
+        agent = f"agent:{self._host}{'-subagent' * entry.sub}"
+
+        def draft(data: Payload, actor: str = agent, suffix: str = "") -> Draft:
+            return Draft(data=data, actor=actor, run=_short(entry.session), key=f"{key}{suffix}", at=at)
+
+        body, imported = self._engine.write_path.body, f"import:{self._host}"
+        match entry:
+            case UserWords(text=text):
+                yield draft(UserMessageSent(body=body(text)), self._user)
+            case AgentWords(text=text, model=model):
+                yield draft(
+                    AgentMessageSent(body=body(text), final=file.is_final(entry), model=_short(model))
+                )
+            case Thought(text=text, model=model):
+                yield draft(AgentThoughtProcess(body=body(text), model=_short(model)))
+            case Aside(sort=sort, text=text, known=known):
+                kept = HostRecordKept(host=self._host, sort=_short(sort), body=body(text), known=known)
+                yield draft(kept, imported)
+            case Place(root=root):
+                kept = HostRecordKept(host=self._host, sort=PROJECT, body=body(root))
+                yield draft(kept, imported)
+            case Call():
+                arguments, _ = _bounded(entry.arguments)
+                yield draft(
+                    ToolCallRequested(
+                        call_id=_short(entry.call_id),
+                        tool=_short(entry.tool) or "unknown",
+                        arguments=arguments,
+                        whole=body(as_json(clean_value(entry.arguments))),
+                    )
+                )
+            case Result():
+                yield from self._done_call(entry, draft, files, places)
+
+    def _done_call(
+        self,
+        entry: Result,
+        draft: Callable[..., Draft],
+        files: ImportedFiles,
+        places: Mapping[int, str],
+    ) -> Iterator[Draft]:
+        call = entry.call
+        arguments, cut = _bounded(call.arguments if call else {})
+        before: list[FileChange] = []
+        changes: dict[str, FileChange] = {}
+        whole = files.unapplied
+        for step in entry.steps:
+            earlier, made = files.apply(places[id(step)], step)
+            before += [earlier] if earlier and earlier.path not in changes else []
+            for one in (earlier, made):
+                if one is not None and (one is made or one.path in changes):
+                    first = changes.get(one.path, one).before
+                    changes[one.path] = msgspec.structs.replace(one, before=first)
+        if before:
+            seen = ArtifactChanged(changes=tuple(before), noticed="import")
+            yield draft(seen, f"import:{self._host}", ".before")
+        yield draft(
+            ToolCallExecuted(
+                call_id=_short(entry.call_id),
+                tool=_short(call.tool if call else "") or "unknown",
+                status=entry.status,
+                arguments=arguments,
+                output=self._engine.write_path.body(entry.output),
+                changes=tuple(changes.values()),
+                command=clean(entry.command)[:_COMMAND],
+                exit_code=entry.exit_code,
+                duration_ms=entry.duration_ms,
+            )
+        )
+        if cut and call and not (changes and files.unapplied == whole):
+            # Where the arguments are long and no artifact holds them.
+            text = self._engine.write_path.body(as_json(clean_value(call.arguments)))
+            kept = HostRecordKept(host=self._host, sort="arguments", body=text)
+            yield draft(kept, f"import:{self._host}", ".arguments")
+
+
+class _File:
+    """What is known of a transcript while it is read.
+
+    Attributes:
+        root: Directory of its project.
+        last: Time of its latest entry with one.
+        unapplied: Steps that could not be applied to an artifact.
+    """
+
+    def __init__(self, host: str, changed: float) -> None:
+        self.root = ""
+        self.last = datetime.fromtimestamp(max(changed, 0), UTC)
+        self.unapplied = 0
+        self._host = host
+        self._open: dict[str, Call] = {}
+        self._final: set[str] = set()
+        self._counted: Counter[str] = Counter()
+        self._passed: Counter[str] = Counter()
+        self._unknown: Counter[str] = Counter()
+        self._spent: dict[str, Spent] = {}
+        self._sessions: dict[str, None] = {}
+        self._times: list[str] = []
+
+    def follow(self, entries: Iterator[Entry]) -> Iterator[Entry]:
+        """Yield the entries that become events, in order, once it is known what each is."""
+        held: dict[str, AgentWords] = {}
+        calls: dict[str, Call] = {}
+        for entry in entries:
+            self._note(entry)
+            if isinstance(entry, Passed | Spent):
+                continue
+            if isinstance(entry, Call):
+                calls[entry.call_id] = self._open[entry.call_id] = entry
+            if not isinstance(entry, Aside | Place) and (words := held.pop(entry.session, None)):
+                if isinstance(entry, UserWords):
+                    self._final.add(words.id)
+                yield words
+            if isinstance(entry, AgentWords) and not entry.sub:
+                held[entry.session] = entry
+            elif isinstance(entry, Result):
+                self._open.pop(entry.call_id, None)
+                yield msgspec.structs.replace(entry, call=calls.get(entry.call_id))
+            elif not isinstance(entry, Call):
+                yield entry
+        for words in held.values():
+            self._final.add(words.id)
+            yield words
+        yield from self._open.values()
+
+    def is_final(self, words: AgentWords) -> bool:
+        """Return whether an agent's words end its turn: the user speaks next, or nobody."""
+        return words.id in self._final
+
+    def at(self, entry: Entry) -> datetime:
+        """Return the time of an entry; that of the one before it if it has none."""
+        try:
+            at = datetime.fromisoformat(entry.at).astimezone(UTC) if entry.at else self.last
+        except (ValueError, OverflowError):
+            at = self.last
+        self.last = at
+        return at
+
+    def _note(self, entry: Entry) -> None:
+        """Count an entry."""
+        if entry.session:
+            self._sessions[_short(entry.session)] = None
+        if entry.at:
+            self._times = [*self._times[:1], entry.at[:40]]
+        match entry:
+            case Place(root=root):
+                self.root = self.root or root
+            case Passed(sort=sort):
+                self._passed[_short(sort)] += 1
+            case Aside(sort=sort, known=False):
+                self._unknown[_short(sort)] += 1
+            case Spent(call=call):
+                self._spent[call] = entry
+            case Result(status="DENIED"):
+                self._counted["refused calls"] += 1
+                self._counted["results"] += 1
+            case _:
+                self._counted[_COUNTED[type(entry)]] += 1
+
+    def told(self, shown: str, lines: Lines) -> TranscriptImported:
+        """Return what the file holds, after its last entry."""
+        counted = dict(self._counted)
+        if self._open:
+            counted["calls without a result"] = len(self._open)
+        faults = {"lines over the limit": lines.too_long, "lines not in UTF-8": lines.invalid}
+        counted |= {name: count for name, count in faults.items() if count}
+        return TranscriptImported(
+            host=self._host,
+            file=shown,
+            digest=lines.digest,
+            sessions=tuple(self._sessions)[:50],
+            project=name_of(self.root),
+            began=self._times[0] if self._times else "",
+            ended=self._times[-1] if self._times else "",
+            size_bytes=lines.read_bytes,
+            records=lines.records,
+            counted=counted,
+            passed=_most(self._passed),
+            unknown=_most(self._unknown),
+            unapplied=self.unapplied,
+            usage=tuple(self._usage()),
+        )
+
+    def _usage(self) -> Iterator[ModelUsage]:
+        by_model: dict[str, list[Spent]] = {}
+        for one in self._spent.values():
+            by_model.setdefault(_short(one.model), []).append(one)
+        for model, calls in list(by_model.items())[:50]:
+            yield ModelUsage(
+                model,
+                sum(one.prompt_tokens for one in calls),
+                sum(one.completion_tokens for one in calls),
+                sum(_cost(one) for one in calls),
+            )
+
+
+_COUNTED: dict[type[Entry], str] = {
+    UserWords: "user messages",
+    AgentWords: "agent messages",
+    Thought: "thoughts",
+    Call: "calls",
+    Result: "results",
+    Aside: "host records",
+    Place: "projects",
+}
+
+
+def _cost(one: Spent) -> float:
+    if one.cost_usd is not None:
+        return one.cost_usd
+    return cost(one.model, one.prompt_tokens, one.completion_tokens, one.cached_tokens)
+
+
+def _most(counts: Counter[str]) -> dict[str, int]:
+    """Return the most frequent names, the rest together, so that the event stays small."""
+    first = dict(counts.most_common(60))
+    rest = counts.total() - sum(first.values())
+    return first | ({"others": rest} if rest else {})
+
+
+def _history(engine: Engine) -> tuple[dict[str, bool], str]:
+    """Return whether an import wrote each file last, and the first project that was imported."""
+    owned: dict[str, bool] = {}
+    project = ""
+    for event in engine.log.history.read(on_damage=told_already):
+        for made in changes_of(event):
+            owned[made.path] = event.key.startswith(KEY)
+        if not project and isinstance(event.data, HostRecordKept) and event.data.sort == PROJECT:
+            project = name_of(event.data.body.text)
+    return owned, project
+
+
+def _key(host: str, entry: Entry) -> str:
+    """Return the identity of an entry: its record, and what it says, whatever file it is found in."""
+    plain = entry if isinstance(entry, Place) else msgspec.structs.replace(entry, session="", at="")
+    if isinstance(plain, Result):
+        plain = msgspec.structs.replace(plain, steps=(), call=None)
+    said = blake2b(f"{type(entry).__name__} {as_json(plain)}".encode("utf-8", "replace"), digest_size=6)
+    record = entry.id if len(entry.id) <= _NAME else _digest(entry.id)
+    return f"{KEY}{host}:{clean(record)}:{said.hexdigest()}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _NAME else f"{text[: _NAME - 20]}…{_digest(text)}"
+
+
+def _size(entry: Entry) -> int:
+    return len(getattr(entry, "text", "")) + len(getattr(entry, "output", ""))
+
+
+def _bounded(arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return arguments as an event holds them, and whether anything of them was cut."""
+    kept: dict[str, Any] = {}
+    cut, room = False, _ARGUMENTS
+    for name, value in arguments.items():
+        text = value if isinstance(value, str) else as_json(value)
+        if len(text) > _ARGUMENT or len(name) > _NAME:
+            text = f"{clean(text)[:_ARGUMENT]}… ({len(text):,} characters)"
+            value, cut = text, True  # noqa: PLW2901
+        room -= len(text) + len(name)
+        if room < 0:
+            return kept, True
+        kept[_short(name)] = value
+    return kept, cut
