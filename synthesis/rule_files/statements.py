@@ -1,0 +1,338 @@
+"""Split a file of rules into statements: what it demands, each as a text that stands alone.
+
+A list item is one statement with all its sentences. A nested item, a list or a block of code belongs to the
+sentence that introduces it ("Before each commit:"). What forbids does so for all that follows below it: an item
+"Use `any`" under "Never" is never read as an order to use it.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from agentx.storage.text import one_line
+from agentx.synthesis.attribution.material import own_words
+from agentx.synthesis.demands.classify import Demand, readings
+from agentx.synthesis.demands.tables import vocabulary as v
+from agentx.synthesis.language.apostrophes import spelt_out
+from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.language.requests import acts
+from agentx.synthesis.language.sentences import sentences
+from agentx.synthesis.language.verbs import is_base_verb
+from agentx.synthesis.rule_files.hidden import Hidden, cleaned
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+RuleKind = Literal["constraint", "rejection", "rule"]
+
+MAX_CHARACTERS = 600
+"""Maximum length of a statement; longer text describes more than one rule."""
+
+_CODE_LINES, _CODE_CHARACTERS = 3, 160
+"""Maximum size of a block of code that becomes part of the sentence that introduces it."""
+
+_LEAD_WORDS = 4
+"""Maximum number of words of a heading or label that is completed by what follows ("Never", "Do not use")."""
+
+_EMPHASIS = on_use(r"(\*\*|__|~~|(?<![\w*])[*_](?=\S)|(?<=\S)[*_](?![\w*]))")
+_LINK = on_use(r"!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}(?:\s[^()]{0,200})?\)")
+_TAG = on_use(r"</?[A-Za-z][^<>]{0,200}>")
+_CHECKBOX = re.compile(r"\[[ xX]\]\s+")
+_SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
+_LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
+_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only)\b", re.IGNORECASE)
+_CROSSES = "❌✗✘🚫⛔✖"
+_IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file demands in one place.
+
+    Attributes:
+        text: The words, complete on their own, in one line.
+        kind: What it would be in memory.
+        must_not: Whether it forbids.
+        line: Line of the file where it begins, from 1.
+        start: First character of its lines in the file's text, from 0.
+        end: One past the last one.
+        heading: The heading above it; empty for none.
+    """
+
+    text: str
+    kind: RuleKind
+    must_not: bool = False
+    line: int
+    start: int
+    end: int
+    heading: str = ""
+
+
+class RuleFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a file of rules.
+
+    Attributes:
+        statements: What it demands, in order.
+        left: Number of items and sentences that describe, explain or list, and demand nothing.
+        hidden: What a reader of the rendered file does not see; no statement is made of it.
+        imports: Files that it names with ``@``, as written; they are not read.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    left: int = 0
+    hidden: tuple[Hidden, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+class _Block(msgspec.Struct):
+    """A paragraph or list item, with what it stands under.
+
+    Attributes:
+        text: Its source, without list marks.
+        first: Index of its first line; ``last`` is one past its last line.
+        item: Whether it is a list item.
+        lead: The block that introduces it; ``None`` for none.
+        code: The short code that it introduces.
+        used: Whether something below it was completed by it.
+    """
+
+    text: str
+    first: int
+    last: int
+    item: bool
+    heading: str
+    lead: "_Block | None" = None
+    code: str = ""
+    used: bool = False
+
+
+def split(text: str) -> RuleFile:
+    r"""Return what a Markdown text demands.
+
+    >>> found = split("# Style\n\n- Never use tabs.\n- Before each commit:\n  - run `make lint`\n\nIt is a shop.")
+    >>> [(one.line, one.kind, one.text) for one in found.statements]
+    [(3, 'constraint', 'Never use tabs.'), (5, 'rule', 'Before each commit: run `make lint`')]
+    >>> found.left
+    1
+    """
+    plain, hidden = cleaned(text)
+    lines = plain.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    found: list[Statement] = []
+    left = 0
+    for block in _blocks(plain):
+        for said, kind, must_not in _demands_of(block):
+            if kind is None:
+                left += 1
+                continue
+            found.append(
+                Statement(
+                    text=said, kind=kind, must_not=must_not, line=block.first + 1, heading=block.heading,
+                    start=starts[block.first], end=min(starts[min(block.last, len(lines))], len(plain)),
+                )
+            )  # fmt: skip
+    imports = tuple(dict.fromkeys(match["path"] for match in _IMPORT.finditer(plain)))
+    return RuleFile(statements=tuple(_once(found)), left=left, hidden=hidden, imports=imports)
+
+
+def same_words(text: str) -> str:
+    """Return a text as it is compared: without case, emphasis, quotes and punctuation at its end.
+
+    >>> same_words("**Never** use `tabs`.") == same_words("never use tabs")
+    True
+    """
+    return " ".join(re.sub(r"[`*_\"'“”‘’]", "", text).casefold().split()).rstrip(" .!;:")
+
+
+def _once(found: list[Statement]) -> Iterator[Statement]:
+    seen: set[str] = set()
+    for one in found:
+        if (words := same_words(one.text)) not in seen:
+            seen.add(words)
+            yield one
+
+
+# --- blocks -------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415  (heavy: loaded with the first file)
+
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Yield paragraphs and list items, in order, each with the block that introduces it."""
+    heading, nested, in_table, in_heading = "", [], 0, False
+    latest: dict[int, _Block | None] = {0: None}  # by depth: the block just before
+    leads: list[_Block | None] = []  # by depth of list: what introduces the list
+    done: list[_Block] = []
+    for token in _markdown().parse(text):
+        depth = len(nested)
+        match token.type:
+            case "heading_open":
+                in_heading = True
+            case "table_open" | "table_close":
+                in_table += 1 if token.type == "table_open" else -1
+            case "bullet_list_open" | "ordered_list_open":
+                before = latest.get(depth)
+                leads.append(before if before is not None and _opens(before.text) else leads[-1] if leads and before is None else None)
+            case "bullet_list_close" | "ordered_list_close":
+                leads.pop()
+                latest[depth] = None
+            case "list_item_open":
+                nested.append(token)
+                latest[depth + 1] = None
+            case "list_item_close":
+                nested.pop()
+            case "fence" | "code_block":
+                before = latest.get(depth)
+                if before is not None and _opens(before.text):
+                    before.code = _short_code(token)
+                latest[depth] = None
+            case "inline" if in_heading:
+                heading, in_heading = _readable(token.content), False
+                latest[depth] = None
+            case "inline" if not in_table:
+                block = _block(token, heading, bool(nested))
+                first = latest.get(depth) is None
+                if nested and first:
+                    block.lead = leads[-1] if leads else None
+                latest[depth] = block
+                done.append(block)
+    yield from done
+
+
+def _block(token: "Token", heading: str, item: bool) -> _Block:  # noqa: FBT001 - a field of the block
+    first, last = token.map or (0, 0)
+    return _Block(token.content, first, last, item, heading)
+
+
+def _opens(text: str) -> bool:
+    """Return whether a text introduces what follows it."""
+    return _readable(text).endswith(":")
+
+
+def _short_code(token: "Token") -> str:
+    lines = [line.strip() for line in token.content.splitlines() if line.strip()]
+    code = "; ".join(lines)
+    return f"`{code}`" if len(lines) <= _CODE_LINES and len(code) <= _CODE_CHARACTERS and "`" not in code else ""
+
+
+def _readable(source: str) -> str:
+    """Return the text of inline Markdown in one line, with code left in its marks."""
+    parts = re.split(r"(`+[^`]*`+)", source)
+    parts[::2] = [_EMPHASIS.sub("", _TAG.sub("", _LINK.sub(r"\1", part))) for part in parts[::2]]
+    text = _CHECKBOX.sub("", one_line("".join(parts)).strip(), count=1)
+    lead = _SYMBOLS.match(text)
+    return text[lead.end() :] if lead and text[0] not in _CROSSES else text
+
+
+# --- what a block demands -----------------------------------------------------------------------------------
+
+_Reading = tuple[str, RuleKind | None, bool]
+
+
+def _demands_of(block: _Block) -> Iterator[_Reading]:
+    """Yield what a block says, piece by piece, each with what it would be; ``None`` demands nothing."""
+    label = _LABEL.match(_SYMBOLS.sub("", block.text, count=1) if block.text[:1] not in "*_" else block.text)
+    words = _readable(block.text)
+    if block.code:
+        words = f"{words} {block.code}"
+    elif _opens(block.text):
+        return  # it is complete only with what it introduces
+    if not words.strip("`_-*. ") or words[0] in _CROSSES:
+        yield words, None, False
+        return
+    above = [label["name"]] if label else []
+    own = _readable(label["rest"]) + (f" {block.code}" if block.code else "") if label else words
+    if block.lead is not None:
+        above.append(_readable(block.lead.text))
+    above.append(block.heading)
+    if block.item or block.code:
+        yield _read(words, own, above)
+        return
+    for sentence in _sentences(words):
+        yield _read(sentence, own if own.startswith(sentence) else sentence, above)
+
+
+def _read(words: str, own: str, above: list[str]) -> _Reading:
+    """Return what an item or sentence is, completed by what it stands under."""
+    kind, must_not = _kind(own)
+    lead = next((one for one in above[-2:-1] if one.endswith(":")), "")
+    for over in above:
+        if not must_not and (_forbids(over) or _is_prefix(over)):
+            joined = f"{over.rstrip(':').rstrip()}: {words}" if not words.startswith(over) else words
+            completed, forbids = _kind(f"{over.rstrip(':')} {own[:1].lower()}{own[1:]}")
+            if _forbids(over):
+                return _bounded(joined, completed or "constraint", must_not=True)
+            if completed and not kind:
+                return _bounded(joined, completed, must_not=forbids)
+    if lead and (kind is None or _is_condition(lead)):
+        completed, forbids = _kind(f"{lead.rstrip(':')} {own}")
+        led, _ = _kind(lead.rstrip(":"))
+        if completed or led:
+            return _bounded(f"{lead} {words}", kind or completed or led, must_not=must_not or forbids)
+    return _bounded(words, kind, must_not=must_not)
+
+
+def _bounded(text: str, kind: RuleKind | None, *, must_not: bool) -> _Reading:
+    return text, kind if len(text) <= MAX_CHARACTERS else None, must_not
+
+
+def _forbids(over: str) -> bool:
+    """Return whether a heading, label or introduction turns what follows into what must not be."""
+    words = over.rstrip(":").split()
+    return 0 < len(words) <= 2 * _LEAD_WORDS and bool(v.FEATURES["negated"].search(spelt_out(over).text.lower()))
+
+
+def _is_prefix(over: str) -> bool:
+    words = over.rstrip(":").split()
+    return 0 < len(words) <= _LEAD_WORDS and over.endswith(":")
+
+
+def _is_condition(lead: str) -> bool:
+    """Return whether an introduction says when what follows applies."""
+    return bool(_WHEN.match(lead))
+
+
+_WHEN = on_use(
+    r"(?:always |never )?(?:before|after|when|whenever|while|during|if|upon|prior to|for (?:each|every)"
+    r"|(?:each|every) time|once|at the (?:start|beginning|end) of|on (?:each|every))\b",
+    re.IGNORECASE,
+)
+
+
+def _sentences(words: str) -> Iterator[str]:
+    """Yield the sentences of a paragraph; code with a full stop in it does not end one."""
+    masked = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), words)
+    for span in sentences(masked):
+        yield words[span.start : span.end]
+
+
+def _kind(words: str) -> tuple[RuleKind | None, bool]:
+    """Return what words demand, and whether they forbid."""
+    if words.rstrip().endswith("?"):
+        return None, False
+    spelt = spelt_out(words).text
+    own = own_words(spelt)
+    negated = bool(v.FEATURES["negated"].search(own.lower()))
+    for reading in readings(words):
+        for rule in reading.rules:
+            if isinstance(rule, Demand):
+                return "constraint", rule.modality == "must_not"
+            return "rejection", True
+    if any(act.form == "order" for act in acts(own, is_base_verb)):
+        return ("constraint", True) if negated else ("rule", False)
+    if _MODAL.search(own):
+        return ("constraint", True) if negated else ("rule", False)
+    first = own.split(maxsplit=1)[:1]
+    if negated and first and v.FEATURES["negated"].match(own.lower()):
+        return "constraint", True
+    return None, False
