@@ -18,9 +18,9 @@ from agentx.synthesis.demands.classify import Demand, readings
 from agentx.synthesis.demands.tables import vocabulary as v
 from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.patterns import on_use
-from agentx.synthesis.language.requests import acts
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.verbs import is_base_verb
+from agentx.synthesis.scribe.orders import VERBS
 from agentx.synthesis.rule_files.hidden import Hidden, cleaned
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ _LEAD_WORDS = 4
 _EMPHASIS = on_use(r"(\*\*|__|~~|(?<![\w*])[*_](?=\S)|(?<=\S)[*_](?![\w*]))")
 _LINK = on_use(r"!?\[([^\[\]]{0,200})\]\([^()\s]{0,500}(?:\s[^()]{0,200})?\)")
 _TAG = on_use(r"</?[A-Za-z][^<>]{0,200}>")
+_TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
+"""A line that is only a tag, as in ``<style>``: Markdown would take what follows for HTML."""
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
 _LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
@@ -119,6 +121,7 @@ def split(text: str) -> RuleFile:
     1
     """
     plain, hidden = cleaned(text)
+    plain = _TAG_LINE.sub("", plain)
     lines = plain.split("\n")
     starts = [0]
     for line in lines:
@@ -275,21 +278,22 @@ def _read(words: str, own: str, above: list[str]) -> _Reading:
             if completed and not kind:
                 return _bounded(joined, completed, must_not=forbids)
     if lead and (kind is None or _is_condition(lead)):
-        completed, forbids = _kind(f"{lead.rstrip(':')} {own}")
-        led, _ = _kind(lead.rstrip(":"))
-        if completed or led:
-            return _bounded(f"{lead} {words}", kind or completed or led, must_not=must_not or forbids)
+        led, forbids = _kind(lead.rstrip(":"))
+        if kind is None and (led is None or not (led == "constraint" or _MODAL.search(lead) or _is_prefix(lead))):
+            led, forbids = _kind(f"{lead.rstrip(':')}, {own}") if _is_condition(lead) else (None, False)
+        if kind or led:
+            return _bounded(f"{lead} {words}", kind or led, must_not=must_not or forbids)
     return _bounded(words, kind, must_not=must_not)
 
 
 def _bounded(text: str, kind: RuleKind | None, *, must_not: bool) -> _Reading:
-    return text, kind if len(text) <= MAX_CHARACTERS else None, must_not
+    found = "constraint" if must_not and kind == "rule" else kind
+    return text, found if len(text) <= MAX_CHARACTERS else None, must_not
 
 
 def _forbids(over: str) -> bool:
     """Return whether a heading, label or introduction turns what follows into what must not be."""
-    words = over.rstrip(":").split()
-    return 0 < len(words) <= 2 * _LEAD_WORDS and bool(v.FEATURES["negated"].search(spelt_out(over).text.lower()))
+    return 0 < len(over.split()) <= _LEAD_WORDS and bool(v.FEATURES["negated"].search(spelt_out(over).text.lower()))
 
 
 def _is_prefix(over: str) -> bool:
@@ -302,11 +306,11 @@ def _is_condition(lead: str) -> bool:
     return bool(_WHEN.match(lead))
 
 
-_WHEN = on_use(
-    r"(?:always |never )?(?:before|after|when|whenever|while|during|if|upon|prior to|for (?:each|every)"
-    r"|(?:each|every) time|once|at the (?:start|beginning|end) of|on (?:each|every))\b",
-    re.IGNORECASE,
+_WHEN_WORDS = (
+    "before|after|when|whenever|while|during|if|upon|prior to|for (?:each|every)|(?:each|every) time|once"
+    "|at the (?:start|beginning|end) of|on (?:each|every)"
 )
+_WHEN = on_use(rf"(?:always |never )?(?:{_WHEN_WORDS})\b", re.IGNORECASE)
 
 
 def _sentences(words: str) -> Iterator[str]:
@@ -320,19 +324,48 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
     """Return what words demand, and whether they forbid."""
     if words.rstrip().endswith("?"):
         return None, False
-    spelt = spelt_out(words).text
-    own = own_words(spelt)
+    own = own_words(spelt_out(words).text).strip()
     negated = bool(v.FEATURES["negated"].search(own.lower()))
     for reading in readings(words):
         for rule in reading.rules:
-            if isinstance(rule, Demand):
-                return "constraint", rule.modality == "must_not"
-            return "rejection", True
-    if any(act.form == "order" for act in acts(own, is_base_verb)):
-        return ("constraint", True) if negated else ("rule", False)
-    if _MODAL.search(own):
-        return ("constraint", True) if negated else ("rule", False)
-    first = own.split(maxsplit=1)[:1]
-    if negated and first and v.FEATURES["negated"].match(own.lower()):
+            if rule.certainty == "active":
+                must_not = not isinstance(rule, Demand) or rule.modality == "must_not"
+                return "constraint" if isinstance(rule, Demand) else "rejection", must_not
+    pieces = [part for piece in _PIECES.split(own) for part in (piece, *_after_condition(piece))]
+    if any(_BAN.match(piece) and not _NEEDLESS.search(piece) for piece in pieces):
         return "constraint", True
+    if any(_is_order(piece) for piece in pieces) or _MODAL.search(own) or _CONTRAST.search(own):
+        return "rule", False
     return None, False
+
+
+def _after_condition(piece: str) -> Iterator[str]:
+    """Yield what may be the order behind a condition, place or purpose ("When adding a route, …")."""
+    if _WHEN_CLAUSE.match(piece):
+        yield from (piece[comma.end() :] for comma in re.finditer(r"[,:]\s+", piece))
+
+
+def _is_order(piece: str) -> bool:
+    """Return whether words begin with an order: a known verb, or a verb's base form with an object."""
+    if _ORDER.match(piece):
+        return True
+    found = _OBJECT.match(piece)
+    return found is not None and is_base_verb(found["verb"])
+
+
+_PIECES = on_use(r"(?<=[.!?;])\s+|\s+[—–]\s+|\s+-\s+")
+_ADVERBS = r"(?:please |always |only |also |then |now |first,? |instead,? |otherwise,? |note: |important: )*"
+_ORDER = on_use(
+    rf"{_ADVERBS}(?:{v.POLICY_VERBS}|{VERBS})\b(?!\s*(?:[:=—–/,]|\(|(?:is|are|was|were|has|does|will|can)\b))",
+    re.IGNORECASE,
+)
+"""An order at the beginning of a sentence; not a noun with its verb, and not a label."""
+
+_OBJECT = on_use(
+    rf"{_ADVERBS}(?P<verb>[A-Za-z]{{3,}}) (?:a|an|the|any|all|every|each|your|our|this|these|those|it|them|both)\b"
+    r"(?! (?:is|are|was|were|has|have)\b)"
+)
+_BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)
+_NEEDLESS = on_use(r"\b(?:needed|required|necessary|exists?|yet|longer)\b[^,;]{0,40}$", re.IGNORECASE)
+_CONTRAST = on_use(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
+_WHEN_CLAUSE = on_use(rf"(?:{_WHEN_WORDS}|in|for|at|on|to)\b[^;.]{{1,200}}[,:]\s", re.IGNORECASE)
