@@ -46,7 +46,8 @@ _TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
 _LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
-_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only)\b", re.IGNORECASE)
+_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not)\b", re.IGNORECASE)
+_MUST_NOT = on_use(r"\b(?:must|shall|should|may|can|do) ?(?:not|never)\b|\bcannot\b", re.IGNORECASE)
 _CROSSES = "❌✗✘🚫⛔✖"
 _IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
 
@@ -248,21 +249,30 @@ def _demands_of(block: _Block) -> Iterator[_Reading]:
     words = _readable(block.text)
     if block.code:
         words = f"{words} {block.code}"
-    elif _opens(block.text):
-        return  # it is complete only with what it introduces
+    elif _opens(block.text):  # its last sentence is complete only with what it introduces
+        words = "" if block.item else words.removesuffix(_introduction(block.text)).rstrip()
+        if not words:
+            return
     if not words.strip("`_-*. ") or words[0] in _CROSSES:
         yield words, None, False
         return
     above = [label["name"]] if label else []
     own = _readable(label["rest"]) + (f" {block.code}" if block.code else "") if label else words
     if block.lead is not None:
-        above.append(_readable(block.lead.text))
+        above.append(_introduction(block.lead.text))
     above.append(block.heading)
-    if block.item or block.code:
+    if block.code and _is_condition(words):
+        yield words, "rule", False
+    elif block.item or block.code:
         yield _read(words, own, above)
-        return
-    for sentence in _sentences(words):
-        yield _read(sentence, own if own.startswith(sentence) else sentence, above)
+    else:
+        for sentence in _sentences(words):
+            yield _read(sentence, own if own.startswith(sentence) else sentence, above)
+
+
+def _introduction(text: str) -> str:
+    """Return the last sentence of a text that introduces what follows."""
+    return list(_sentences(_readable(text)))[-1]
 
 
 def _read(words: str, own: str, above: list[str]) -> _Reading:
@@ -293,7 +303,9 @@ def _bounded(text: str, kind: RuleKind | None, *, must_not: bool) -> _Reading:
 
 def _forbids(over: str) -> bool:
     """Return whether a heading, label or introduction turns what follows into what must not be."""
-    return 0 < len(over.split()) <= _LEAD_WORDS and bool(v.FEATURES["negated"].search(spelt_out(over).text.lower()))
+    short = 0 < len(over.split()) <= _LEAD_WORDS
+    negated = short and bool(v.FEATURES["negated"].search(spelt_out(over).text.lower()))
+    return negated or _kind(over.rstrip(":"))[1]
 
 
 def _is_prefix(over: str) -> bool:
@@ -333,6 +345,8 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
                 return "constraint" if isinstance(rule, Demand) else "rejection", must_not
     pieces = [part for piece in _PIECES.split(own) for part in (piece, *_after_condition(piece))]
     if any(_BAN.match(piece) and not _NEEDLESS.search(piece) for piece in pieces):
+        return "constraint", True
+    if _MODAL.search(own) and _MUST_NOT.search(own):
         return "constraint", True
     if any(_is_order(piece) for piece in pieces) or _MODAL.search(own) or _CONTRAST.search(own):
         return "rule", False
