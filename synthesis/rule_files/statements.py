@@ -144,6 +144,15 @@ def split(text: str) -> RuleFile:
     return RuleFile(statements=tuple(_once(found)), left=left, hidden=hidden, imports=imports)
 
 
+def demanded(text: str) -> RuleKind:
+    """Return what a line is that a person wrote as a rule; a rule where its words do not say more.
+
+    >>> demanded("Never use tabs."), demanded("Tabs, four wide")
+    ('constraint', 'rule')
+    """
+    return _kind(text)[0] or "rule"
+
+
 def same_words(text: str) -> str:
     """Return a text as it is compared: without case, emphasis, quotes and punctuation at its end.
 
