@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.history.undo_restore import EXPORT
 from agentx.recording.staging import Content
 from agentx.rule_files.places import FORMS, RulePlace, form_of, place_of, read_text
-from agentx.rule_files.proposing import propose
+from agentx.rule_files.proposing import offered, propose
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.rule_file_events import RulesExported
 from agentx.storage.events.types import Draft, ToolCallExecuted
@@ -20,9 +21,7 @@ from agentx.synthesis.memory.items import MemoryItem
 from agentx.synthesis.rule_files import block
 from agentx.synthesis.rule_files.block import Block, Place
 from agentx.synthesis.rule_files.differences import differences
-
-TOOL = "export_rules"
-"""The ``tool`` of the event that records a written file."""
+from agentx.synthesis.rule_files.statements import same_words, split
 
 ACTOR = "engine:export"
 
@@ -75,7 +74,7 @@ def export(
         text = read_text(target.path) if exists else _CURSOR if form == "cursor-rules" else ""
         place = block.find(text)
         proposals = () if check or place is None else _edits(engine, target, place)
-        made = block.render(block.exported(engine.log.state.items.values()), max_tokens)
+        made = block.render(_not_there(engine, target, text), max_tokens)
         new = block.insert(text, made, place)
         changed = new != text or not exists
         if changed and not check:
@@ -84,6 +83,15 @@ def export(
         path=target.name, written=changed, rules=len(made.items), more=made.more, tokens=made.tokens,
         proposals=tuple(proposals), edited=place is not None and place.is_edited,
     )  # fmt: skip
+
+
+def _not_there(engine: Engine, target: RulePlace, text: str) -> list[MemoryItem]:
+    """Return the items to export, without those that the file states outside the markers anyway."""
+    items = block.exported(engine.log.state.items.values())
+    if not offered(items, target.name):
+        return items
+    there = {same_words(one.text) for one in split(block.without(text)).statements}
+    return [item for item in items if same_words(item.text) not in there]
 
 
 def _edits(engine: Engine, target: RulePlace, place: Place) -> list[MemoryItem]:
@@ -120,7 +128,7 @@ def _write(engine: Engine, target: RulePlace, text: str, made: Block) -> None:
     engine.write_path.write(
         {target.name: Content(data)},
         lambda changes: ToolCallExecuted(
-            call_id=call_id, tool=TOOL, status="SUCCEEDED", arguments={"path": target.name}, changes=changes
+            call_id=call_id, tool=EXPORT, status="SUCCEEDED", arguments={"path": target.name}, changes=changes
         ),
         actor=ACTOR,
         check=lambda: beside,

@@ -32,6 +32,10 @@ EXTRACTOR = "rule_files"
 """The ``extractor`` of proposals from files."""
 
 
+BETWEEN_MARKERS = ":rules"
+"""Follows the file's name where a rule was written between the markers of an export."""
+
+
 def propose(
     engine: Engine, path: str, text: str, made: Differences, *, how: Literal["imported", "edited"], actor: str
 ) -> list[MemoryItem]:
@@ -51,6 +55,7 @@ def propose(
     if not (made.added or made.reworded or made.removed or made.withdrawn):
         return []
     engine.write_path.raise_format()
+    stated_in = path if how == "imported" else f"{path}{BETWEEN_MARKERS}"
     read = RulesRead(path=path, how=how, body=engine.write_path.body(encodable(text)))
     seq = engine.write_path.record([Draft(data=read, actor=actor)])[0].seq
     taken = dict(engine.log.state.items)
@@ -64,13 +69,13 @@ def propose(
             changes.append(Add(item))
 
     for found in made.added:
-        offer(_offered(found, path, seq, taken))
+        offer(_offered(found, stated_in, seq, taken))
     for found, item in made.reworded:
-        new = _offered(found, path, seq, taken, item)
+        new = _offered(found, stated_in, seq, taken, item)
         offer(msgspec.structs.replace(new, links=(*new.links, Link(WOULD_REWORD, item.id))))
     for item in made.removed:
         gone = Found(text=item.text, kind="rule", scope=item.scope, where=path, quote="")
-        new = _offered(gone, path, seq, taken, item)
+        new = _offered(gone, stated_in, seq, taken, item)
         offer(msgspec.structs.replace(new, links=(*new.links, Link(WOULD_END, item.id))))
     engine.synthesizer.record(changes, EXTRACTOR)
     items = engine.log.state.items

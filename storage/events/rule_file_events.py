@@ -1,11 +1,8 @@
 """Events about files of rules that other agents read: AGENTS.md, CLAUDE.md, Cursor rules."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from agentx.storage.events.types import Body, Payload
-
-if TYPE_CHECKING:
-    from agentx.storage.events.types import Event
+from agentx.storage.events.types import Body, Event, Payload
 
 
 class RulesRead(Payload, frozen=True):
@@ -13,19 +10,19 @@ class RulesRead(Payload, frozen=True):
 
     Attributes:
         path: The file: relative to the artifacts, absolute if it is outside.
-        how: ``imported``, or ``edited`` if what AgentX exported to it was changed there.
         body: Its text; of an edited file, the text between the markers.
+        how: ``imported``, or ``edited`` if what AgentX exported to it was changed there.
     """
 
     path: str
-    how: Literal["imported", "edited"] = "imported"
     body: Body
+    how: Literal["imported", "edited"] = "imported"
 
-    def _line(self, _event: "Event", /) -> str:
+    def _line(self, _event: Event, /) -> str:
         verb = "Read the rules in" if self.how == "imported" else "Read the edited rules in"
         return f"{verb} {self.path}"
 
-    def _rank(self, _event: "Event", /) -> int:
+    def _rank(self, _event: Event, /) -> int:
         return 4
 
 
@@ -34,16 +31,16 @@ class RulesExported(Payload, frozen=True):
 
     Attributes:
         path: The file, as in :class:`RulesRead`.
-        items: IDs of the items, in the order of their lines.
         body: The text between the markers.
+        items: IDs of the items, in the order of their lines.
     """
 
     path: str
-    items: tuple[str, ...] = ()
     body: Body
+    items: tuple[str, ...] = ()
 
-    def _line(self, _event: "Event", /) -> str:
+    def _line(self, _event: Event, /) -> str:
         return f"Export {len(self.items)} rule{'s' * (len(self.items) != 1)} to {self.path}"
 
-    def _rank(self, _event: "Event", /) -> int:
+    def _rank(self, _event: Event, /) -> int:
         return 3
