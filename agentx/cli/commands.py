@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from agentx.storage.errors import UsageError
 
-DAILY, RECURRING, BACK, SAFE, SETUP = (
+DAILY, RECURRING, BESIDE, BACK, SAFE, SETUP = (
     "Every day",
     "Rules and recurring work",
+    "Beside other agents",
     "Look back",
     "Keep safe",
     "Set up",
@@ -39,6 +40,14 @@ TOP: dict[str, dict[str, str]] = {
         "done": "Say that an act was done, or was not.",
         "pipeline": "Run work of many steps by several agents.",
         "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
+    },
+    BESIDE: {
+        "import": "Import the transcripts of other agents, with full history.",
+        "export": "Write the active rules to a file that another agent reads.",
+        "watch": "Record edits by people, editors and other agents as they are made.",
+        "tool": "Call a tool of the workspace from any script.",
+        "check": "Run the configured checks.",
+        "record": "Record what another agent said and did.",
     },
     BACK: {
         "bisect": "Find the event that made an item or a file what it is.",
@@ -169,6 +178,14 @@ COMMANDS: dict[str, Entry] = {
     ),
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
+    "import rules": Entry("beside.import_rules:import_rules", "import rules AGENTS.md .cursor/rules"),
+    "export agents-md": Entry("beside.export:agents_md", "export agents-md --keep"),
+    "export claude-md": Entry("beside.export:claude_md", "export claude-md --check"),
+    "export cursor-rules": Entry("beside.export:cursor_rules", "export cursor-rules --max-tokens 1000"),
+    "watch": Entry("beside.watch:watch", "watch --json"),
+    "tool": Entry("beside.tool:tool", "tool write_file path=notes.md content=@notes.md --as ci"),
+    "check": Entry("beside.check:check", "check tests"),
+    "record": Entry("beside.record:record", 'record --role assistant "Done: the tests pass." --as ci'),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),
