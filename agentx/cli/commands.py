@@ -179,6 +179,7 @@ COMMANDS: dict[str, Entry] = {
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
     "import rules": Entry("beside.import_rules:import_rules", "import rules AGENTS.md .cursor/rules"),
+    "export show": Entry("beside.export:show", "export show", _READS, _SERVED),
     "export agents-md": Entry("beside.export:agents_md", "export agents-md --keep"),
     "export claude-md": Entry("beside.export:claude_md", "export claude-md --check"),
     "export cursor-rules": Entry("beside.export:cursor_rules", "export cursor-rules --max-tokens 1000"),

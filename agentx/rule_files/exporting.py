@@ -25,7 +25,7 @@ from agentx.synthesis.rule_files.statements import same_words, split
 
 ACTOR = "engine:export"
 
-_CURSOR = "---\ndescription: Rules of this project\nalwaysApply: true\n---\n\n"
+_CURSOR = "---\ndescription: Rules of this project\nalwaysApply: true\n---\n"
 """The front matter of a new Cursor rule that is in every request."""
 
 

@@ -28,7 +28,7 @@ _BEGIN = re.compile(r"^[ \t]*<!-- agentx:rules ([0-9a-f]{16})\b[^\n]*-->[ \t]*\r
 _END = re.compile(r"^[ \t]*<!-- agentx:end -->[ \t]*\r?$", re.MULTILINE)
 _TITLE = "## Rules"
 _MORE = re.compile(r"\d+ more: `agentx memory list`\.")
-_NONE = "There are no rules yet."
+_NONE = "No other rules."
 _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
 _SUFFIX = re.compile(r" \((?:in (?P<paths>`[^`]+`(?:, `[^`]+`)*))?(?:(?(paths), )until (?P<until>[^()]+))?\)$")
 
@@ -205,8 +205,8 @@ def stated(place: Place, path: str) -> list[Found]:
     return found
 
 
-def _importance(item: MemoryItem) -> tuple[int, bool, float, int, str]:
+def _importance(item: MemoryItem) -> tuple[int, bool, float, int]:
     wish = isinstance(item.detail, ConstraintDetail) and item.detail.modality == "prefer"
     rank = {"constraint": 1, "rejection": 2}.get(item.kind, 3)
     rank = 0 if is_critical(item) else 4 if wish else rank
-    return rank, not item.pinned, -item.score, item.created_seq, item.id
+    return rank, not item.pinned, -item.score, item.created_seq

@@ -14,6 +14,7 @@ from agentx.rule_files.exporting import Exported
 from agentx.rule_files.places import place_of
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
+from agentx.synthesis.rule_files import block
 from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
 
@@ -28,6 +29,15 @@ Check = Annotated[
     bool, typer.Option("--check", help="Change nothing; exit 1 if the file is not up to date (for CI).")
 ]
 Keep = Annotated[bool, typer.Option("--keep", help="From now on, let the file follow memory (export.keep).")]
+
+
+def show(terminal: Terminal, max_tokens: Tokens = None) -> None:
+    """Print the rules that an export would contain, the most important first; write nothing."""
+    with opened(terminal) as ws:
+        budget = ws.config.export.max_tokens if max_tokens is None else max_tokens
+        made = block.render(block.exported(ws.state.items.values()), budget)
+    value = {"text": made.body, "items": made.items, "more": made.more, "tokens": made.tokens}
+    terminal.result(value, plain(made.body))
 
 
 def agents_md(terminal: Terminal, file: File = None, max_tokens: Tokens = None, *, check: Check = False, keep: Keep = False) -> None:  # fmt: skip

@@ -57,7 +57,7 @@ def _told(file: ImportedFile) -> Iterator[Text]:
     if file.refused:
         yield Text.assemble((one_line(file.path), "bold"), (f"  not read: {one_line(file.refused)}", "yellow"))
         return
-    size = f"  {counted(file.statements, 'rule')}, {file.left:,} other sentences and items"
+    size = f"  {counted(file.statements, 'rule')}; {counted(file.left, 'description')} left"
     yield Text.assemble((one_line(file.path), "bold"), size)
     for place in file.hidden:
         yield Text(f"  line {place.line}: {place.what}, left out", "yellow")
