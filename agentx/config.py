@@ -226,6 +226,13 @@ class LinkSection(_Section):
     max_age_hours: float = Field(default=24.0, gt=0)
 
 
+class ExportSection(_Section):
+    """Files that follow the active rules, for other agents: their paths in the artifacts, and their budget."""
+
+    keep: Annotated[tuple[Annotated[str, Field(pattern=r"(^|/)[^/]+\.mdc?$")], ...], Effect.HARMLESS] = ()
+    max_tokens: Annotated[int, Effect.HARMLESS] = Field(default=2_000, ge=100)
+
+
 class ReportSection(_Section):
     """Where ``agentx schedule audit --deliver`` sends its report: a shell command that reads it on stdin."""
 
@@ -248,6 +255,7 @@ class Config(_Section):
     cognition: ExecutorConfig = ExecutorConfig()
     secrets: SecretsSection = SecretsSection()
     report: ReportSection = ReportSection()
+    export: ExportSection = ExportSection()
     sources: Annotated[tuple[SourceSection, ...], Effect.READS] = ()
     links: Annotated[tuple[LinkSection, ...], Effect.READS] = ()
 

@@ -34,6 +34,9 @@ from agentx.memory.settling import Settlement, Unsettled
 from agentx.policy import approvals
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
+from agentx.rule_files.exporting import Exported, export
+from agentx.rule_files.importing import ImportedRules, import_rules
+from agentx.rule_files.kept import KeptRules
 from agentx.settings import Settings, read_settings
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import (
@@ -100,6 +103,8 @@ class Workspace:
         self.capabilities = Capabilities(self.engine)
         self.tools = Toolbox(self.engine)
         self.gates = self.tools.gates
+        if self.engine.config.export.keep:
+            KeptRules(self.engine)
         self._keeper = Keeper(self.engine.write_path)
         self._closed = False
 
@@ -357,6 +362,34 @@ class Workspace:
     def import_project(self, source: Path) -> list[str]:
         """Make the files of an existing project the artifacts; return what was left out and why."""
         return importing.import_project(self.engine, source, self.settings.actor)
+
+    def import_rules(self, *files: str | Path) -> ImportedRules:
+        """Propose what files of rules say (AGENTS.md, CLAUDE.md, Cursor rules); nothing applies until accepted.
+
+        Args:
+            files: Files, and directories of them; by default the usual ones among the artifacts.
+
+        Raises:
+            RuleFileRefused: A file does not exist or cannot be read.
+        """
+        return import_rules(self.engine, [Path(file) for file in files], self.settings.actor)
+
+    def export_rules(
+        self, form: str, file: str | Path | None = None, *, max_tokens: int | None = None, check: bool = False
+    ) -> Exported:
+        """Write the active rules to a file for other agents, between markers.
+
+        Args:
+            form: ``agents-md``, ``claude-md`` or ``cursor-rules``.
+            file: The file; by default the usual one among the artifacts.
+            max_tokens: Budget; by default that of the settings.
+            check: Change nothing; only report whether the file is up to date.
+
+        Raises:
+            UsageError: The form does not exist, the markers are broken, or the file cannot be used.
+        """
+        budget = self.config.export.max_tokens if max_tokens is None else max_tokens
+        return export(self.engine, form, Path(file) if file else None, max_tokens=budget, check=check)
 
     def bulk(self) -> contextlib.AbstractContextManager[None]:
         """Batch writes into few commits, for imports; durability is unchanged."""
@@ -687,11 +720,19 @@ class Workspace:
         self.engine.write_path.flush()
 
     @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Record the user's edits moments after they are made, while the body of the ``with`` runs."""
+    def watching(self, failed: Callable[[Exception], object] | None = None) -> Iterator[Watcher]:
+        """Record the user's edits moments after they are made, while the body of the ``with`` runs.
+
+        A burst of changes, and a `git switch` of the surrounding project, is recorded when it has settled.
+
+        Args:
+            failed: Called with the exception of a scan that failed; by default it is logged.
+        """
         skip = (self.root,) if self.artifacts != self.root / ARTIFACTS else ()
-        with Watcher(self.artifacts, lambda: self.engine.edits.scan(noticed="watch"), skip):
-            yield
+        with Watcher(
+            self.artifacts, lambda: self.engine.edits.scan(noticed="watch"), skip, failed=failed
+        ) as watcher:
+            yield watcher
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:
         """Wait until synthesis has caught up: everything concluded, indexed and embedded.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 from typer.main import get_command
+from typer.models import ArgumentInfo
 
 from agentx import __version__
 from agentx.cli.commands import COMMANDS, MOVED, TOP, Entry, below, find, front, line, spoken
@@ -182,11 +183,13 @@ def load(entry: Entry) -> Callable[..., None]:
 
 
 def _alone(group: str) -> Callable[..., None]:
-    """Return what a group does when it is called without a subcommand: what its first command does."""
+    """Return what a group does when it is called without a subcommand: what its first command does.
+
+    It takes the options of that command, and no arguments: a word is the name of a subcommand.
+    """
     first = spoken(group.split())[0]
     default = load(COMMANDS[first])
 
-    @functools.wraps(default)
     def alone(ctx: typer.Context, **options: object) -> None:
         if ctx.invoked_subcommand is None:
             default(ctx, **options)
@@ -197,7 +200,16 @@ def _alone(group: str) -> Callable[..., None]:
                 option = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} belongs after the command: `agentx {first} {option} …`.")
 
+    functools.update_wrapper(alone, default)
+    signature = inspect.signature(default)
+    options = [one for one in signature.parameters.values() if not _is_argument(one)]
+    alone.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
     return alone
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    marks = getattr(parameter.annotation, "__metadata__", ())
+    return any(isinstance(mark, ArgumentInfo) for mark in marks)
 
 
 def _epilog(name: str) -> str:

@@ -44,6 +44,11 @@ TOP: dict[str, dict[str, str]] = {
     BESIDE: {
         "import": "Import the transcripts of other agents, with full history.",
         "recap": "Show in one screen what was learned.",
+        "export": "Write the active rules to a file that another agent reads.",
+        "watch": "Record edits by people, editors and other agents as they are made.",
+        "tool": "Call a tool of the workspace from any script.",
+        "check": "Run the configured checks.",
+        "record": "Record what another agent said and did.",
     },
     BACK: {
         "bisect": "Find the event that made an item or a file what it is.",
@@ -192,6 +197,15 @@ COMMANDS: dict[str, Entry] = {
         "transfer.import_group:aider", "import aider .aider.chat.history.md --into ../memory"
     ),
     "recap": Entry("transfer.recap:recap", "recap", _READS, _SERVED),
+    "import rules": Entry("beside.import_rules:import_rules", "import rules AGENTS.md .cursor/rules"),
+    "export show": Entry("beside.export:show", "export show", _READS, _SERVED),
+    "export agents-md": Entry("beside.export:agents_md", "export agents-md --keep"),
+    "export claude-md": Entry("beside.export:claude_md", "export claude-md --check"),
+    "export cursor-rules": Entry("beside.export:cursor_rules", "export cursor-rules --max-tokens 1000"),
+    "watch": Entry("beside.watch:watch", "watch --json"),
+    "tool": Entry("beside.tool:tool", "tool write_file path=notes.md content=@notes.md --as ci"),
+    "check": Entry("beside.check:check", "check tests"),
+    "record": Entry("beside.record:record", 'record --role assistant "Done: the tests pass." --as ci'),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),

@@ -31,6 +31,9 @@ from agentx.storage.git.objects import blob_id
 from agentx.storage.log.history import told_already
 
 UNDO, RESTORE = "undo", "restore"
+EXPORT = "export_rules"
+"""The ``tool`` of the event that records an exported file of rules."""
+
 _WINDOW = 1_000
 """Number of latest events that an undo searches first."""
 
@@ -55,6 +58,12 @@ class Change(msgspec.Struct, frozen=True):
     def seq(self) -> int:
         """Its first event."""
         return self.events[0].seq
+
+    @property
+    def is_export(self) -> bool:
+        """Whether it wrote the active rules to a file, which follows memory and is not undone by itself."""
+        data = self.events[0].data
+        return isinstance(data, ToolCallExecuted) and data.tool == EXPORT
 
     @property
     def undoes(self) -> int:
@@ -240,7 +249,7 @@ def _last_change(engine: Engine) -> Change:
         for change in changes(engine, after):
             if change.undoes:
                 candidates = [one for one in candidates if one.seq != change.undoes]
-            elif change.files:
+            elif change.files and not change.is_export:
                 candidates.append(change)
         if len(candidates) > bool(after):  # the first change of a window may have begun before it
             return candidates[-1]

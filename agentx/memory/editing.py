@@ -16,10 +16,12 @@ from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
     FORMER_KINDS,
+    WOULD_REWORD,
     ConstraintDetail,
     Detail,
     Evidence,
     Kind,
+    Link,
     MemoryItem,
     NoteDetail,
     NoteSort,
@@ -32,6 +34,7 @@ from agentx.synthesis.memory.items import (
     joined,
     sort_of,
     superseded_by,
+    would_change,
 )
 from agentx.synthesis.memory.policies import POLICIES
 from agentx.synthesis.state.rule_lifecycle import standing_as
@@ -245,13 +248,16 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
     """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
-    A proposed merge is done, or never proposed again.
+    A proposed merge is done, or never proposed again. A proposal from a file to reword or end an item is carried
+    out, and the item returned.
 
     Raises:
         UsageError: It is not a candidate, and nothing may have ended it or is perhaps the same.
     """
     with engine.write_path.exclusive():
         item = find(engine, name)
+        if item.status == "candidate" and (about := would_change(item)):
+            return _carry_out(engine, item, about, actor) if accept else retire(engine, name, actor)
         ended = item.status == "active" and item.perhaps_ended_by
         other = None if ended else proposed_for(item, engine.log.state.items)
         if other and accept:
@@ -266,6 +272,25 @@ def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem
             evidence = item.evidence if accept else joined(item.evidence, item.perhaps_ended_by)
             patch = Patch(id=name, status=patch.status, evidence=evidence, perhaps_ended_by=())
         return change(engine, patch, actor)
+
+
+def _carry_out(engine: Engine, item: MemoryItem, about: Link, actor: str) -> MemoryItem:
+    """Do what a proposal says about another item; return that item.
+
+    Raises:
+        UsageError: That item no longer stands.
+    """
+    target = find(engine, about.target)
+    if target.status not in STANDING:
+        raise UsageError(f"{target.id} is {target.status} meanwhile; reject {item.id}.")
+    if about.relation == WOULD_REWORD:
+        edit(engine, target.id, item.text, actor)
+        links = (*item.links, Link("superseded_by", target.id))
+        change(engine, Patch(id=item.id, status="retired", links=links), actor)
+    else:
+        retire(engine, target.id, actor)
+        change(engine, Patch(id=item.id, status="retired", reason=f"{target.id} was ended, as proposed."), actor)
+    return find(engine, target.id)
 
 
 def merge(engine: Engine, kept: str, other: str, actor: str) -> MemoryItem:

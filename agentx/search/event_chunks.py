@@ -19,7 +19,7 @@ from agentx.synthesis.chunking import chunk_message, kind_of_file, split_file
 from agentx.synthesis.chunking.pieces import Piece
 from agentx.synthesis.facts.validity import former
 from agentx.synthesis.memory.conclusions import Add, Concluded
-from agentx.synthesis.memory.items import MemoryItem, sort_of
+from agentx.synthesis.memory.items import MemoryItem, is_offered, sort_of
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
@@ -45,9 +45,12 @@ def of_memory(state: State) -> Iterator[Chunk]:
 
 
 def _is_cut(item: MemoryItem) -> bool:
-    """Return whether an item has a passage. A candidate note has none: its message is found."""
+    """Return whether an item has a passage. A candidate note has none: its message is found.
+
+    What a file of rules says has none until a person accepts it.
+    """
     note = item.kind in ("decision", "knowledge", "situation") and item.trust == "user"
-    return item.kind != "hot_issue" and not (note and item.status == "candidate")
+    return item.kind != "hot_issue" and not (note and item.status == "candidate") and not is_offered(item)
 
 
 def _memory_chunk(

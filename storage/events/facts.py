@@ -13,6 +13,7 @@ from agentx.storage.events.pipeline_events import (
     StageProved,
     StageReopened,
 )
+from agentx.storage.events.rule_file_events import RulesExported, RulesRead
 from agentx.storage.events.schedule_events import DuePassed, ScheduleRemoved, ScheduleSet
 from agentx.storage.events.transcript_events import HostRecordKept, TranscriptImported
 from agentx.storage.events.types import (
@@ -72,6 +73,8 @@ FACTS: dict[str, type[Payload]] = {
         FileAmended,
         Recognized,
         Interacted,
+        RulesExported,
+        RulesRead,
         SourceScanned,
         HostRecordKept,
         TranscriptImported,

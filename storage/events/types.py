@@ -28,6 +28,7 @@ _VERBS = {
     "undo": "Undo",
     "restore": "Restore",
     "append_log": "Note in",
+    "export_rules": "Write the rules to",
 }
 """What each tool does to its files."""
 

@@ -40,6 +40,7 @@ from agentx.synthesis.memory.items import (
     Scope,
     Status,
     free_id,
+    is_offered,
 )
 from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.state import State
@@ -277,7 +278,11 @@ class Book:
         self._patch(Patch(id=item.id, evidence=places, status=status, reason=reason, perhaps_ended_by=asked))
 
     def _standing(self, *kinds: Kind) -> Iterator[MemoryItem]:
-        return (item for item in self._items.values() if item.kind in kinds and item.status in _STANDING)
+        return (
+            item
+            for item in self._items.values()
+            if item.kind in kinds and item.status in _STANDING and not is_offered(item)
+        )
 
     def _lapsed(self, kind: Kind) -> Iterator[MemoryItem]:
         return (item for item in self._items.values() if item.kind == kind and item.status == "closed")

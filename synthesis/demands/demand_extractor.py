@@ -17,7 +17,13 @@ from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.demands.book import Book, from_user
 from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import LAPSED, ConstraintDetail, RejectionDetail, checks_of
+from agentx.synthesis.memory.items import (
+    LAPSED,
+    ConstraintDetail,
+    RejectionDetail,
+    checks_of,
+    is_offered,
+)
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
@@ -85,7 +91,10 @@ class Lapse:
         self._days = days
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
-        """Close unpinned candidates that were last changed at least ``days`` before this message."""
+        """Close unpinned candidates that were last changed at least ``days`` before this message.
+
+        What a file of rules offers waits for a person: no agent is shown it.
+        """
         del read  # the text of the message does not matter
         if not self._days or not isinstance(event.data, UserMessageSent):
             return ()
@@ -97,5 +106,5 @@ class Lapse:
         return tuple(
             Patch(id=item.id, status="closed", reason=reason)
             for item in state.active(status="candidate")
-            if "" < item.changed_at <= latest and not item.pinned
+            if "" < item.changed_at <= latest and not item.pinned and not is_offered(item)
         )

@@ -25,7 +25,13 @@ from agentx.synthesis.gates.added_names import (
 from agentx.synthesis.gates.other_names import OtherNames, joined, other_names, singular
 from agentx.synthesis.language.words import content_words, stem, vocabulary
 from agentx.synthesis.memory.checks import DependencyCheck
-from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, RejectionDetail, checks_of
+from agentx.synthesis.memory.items import (
+    ConstraintDetail,
+    MemoryItem,
+    RejectionDetail,
+    checks_of,
+    is_offered,
+)
 
 _LEAST = 3
 """A shorter name counts only if it is written exactly so."""
@@ -121,7 +127,7 @@ def _rules_out(item: MemoryItem) -> bool:
     certain = item.status == "active" and any(
         not isinstance(check, DependencyCheck) for check in checks_of(item)
     )
-    if item.status not in ("active", "candidate") or certain:
+    if item.status not in ("active", "candidate") or certain or is_offered(item):
         return False
     if isinstance(item.detail, ConstraintDetail):
         return item.detail.modality != "prefer"  # a wish is not enforced

@@ -13,7 +13,7 @@ from agentx.synthesis.judgement.judge_answer import shortened
 from agentx.synthesis.judgement.quotes import OwnWords
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
-from agentx.synthesis.memory.items import Evidence, Kind, Link, MemoryItem, Status
+from agentx.synthesis.memory.items import Evidence, Kind, Link, MemoryItem, Status, is_offered
 from agentx.synthesis.state.state import State
 
 REASON_CHARACTERS = 200
@@ -69,7 +69,7 @@ class ClaimBook:
         return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
 
     def _all(self, kind: str) -> Iterator[MemoryItem]:
-        return (item for item in self.items.values() if item.kind == kind and item.status in _STANDING)
+        return (item for item in self.items.values() if item.kind == kind and item.status in _STANDING and not is_offered(item))
 
     def _standing(self, name: str, kinds: Iterable[str] = DEMANDS) -> MemoryItem:
         item = self.items.get(name)

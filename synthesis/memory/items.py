@@ -90,11 +90,19 @@ class Link(msgspec.Struct, frozen=True):
     """A directed relation to another item.
 
     The relations are ``supersedes``, ``superseded_by``, ``recurs``, ``learned_from`` and ``differs_from``
-    (the user declared them distinct). The target of ``said_by`` is a name.
+    (the user declared them distinct), and those of proposals: :data:`WOULD_REWORD` and :data:`WOULD_END`.
+    The target of ``said_by`` is a name, that of :data:`FOUND_IN` a file.
     """
 
     relation: str
     target: str
+
+
+FOUND_IN = "found_in"
+"""Relation of an item to the file of rules that states it."""
+
+WOULD_REWORD, WOULD_END = "would_reword", "would_end"
+"""Relations of a proposal to the item whose text it would become, or which it would end."""
 
 
 # --- details ------------------------------------------------------------------------------------------------
@@ -515,6 +523,16 @@ def is_shown_only(item: MemoryItem) -> bool:
     """
     enforced = isinstance(item.detail, RuleDetail) and item.detail.enforced_by
     return item.kind in ("constraint", "rule") and not checks_of(item) and not enforced
+
+
+def is_offered(item: "MemoryItem") -> bool:
+    """Return whether an item is only what a file says: a proposal, which a person has not accepted."""
+    return item.status == "candidate" and any(link.relation == FOUND_IN for link in item.links)
+
+
+def would_change(item: "MemoryItem") -> Link | None:
+    """Return the item that a proposal would reword or end, as a link; ``None`` if it would add one."""
+    return next((link for link in item.links if link.relation in (WOULD_REWORD, WOULD_END)), None)
 
 
 Ending = Literal["", "resolved", "lapsed", "superseded", "archived"]

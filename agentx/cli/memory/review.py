@@ -2,11 +2,13 @@
 
 import contextlib
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from agentx.cli.beside.proposals import review_together
 from agentx.cli.memory.check_writing import show_written
 from agentx.cli.memory.items import flow_rows, origin, show_items
 from agentx.cli.opened import opened
@@ -16,17 +18,25 @@ from agentx.memory.editing import find
 from agentx.memory.model_extraction import Judged, combined, judge
 from agentx.memory.note_taking import ScribeRun
 from agentx.memory.settling import most_useful_first
+from agentx.rule_files.places import RuleFileRefused, place_of
+from agentx.rule_files.proposing import BETWEEN_MARKERS
 from agentx.storage.errors import UsageError
 from agentx.storage.events.types import UserMessageSent
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.demands.explanation import explain
 from agentx.synthesis.learning.merging import proposed_for
-from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem
+from agentx.synthesis.memory.items import Evidence, FlowDetail, MemoryItem, is_offered
 from agentx.workspace import Workspace
 
 _AROUND = 160
 """Characters of a message shown on either side of the words in question."""
+
+_FRAMED = 5
+"""Maximum number of settled items that are shown whole."""
+
+_NAMED = 30
+"""Maximum number of candidates that an error names."""
 
 _KEYS = "y yes · n no · e in other words · s later · q stop"
 _COLOURS = {"active": "green", "candidate": "yellow"}
@@ -35,10 +45,16 @@ _COLOURS = {"active": "green", "candidate": "yellow"}
 def review(
     terminal: Terminal,
     accept: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Accept this candidate (repeatable).")
+        list[str] | None,
+        typer.Option(
+            metavar="ID", help="Accept this candidate, or all proposals from this file (repeatable)."
+        ),
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Reject this candidate (repeatable).")
+        list[str] | None,
+        typer.Option(
+            metavar="ID", help="Reject this candidate, or all proposals from this file (repeatable)."
+        ),
     ] = None,
     *,
     by_model: Annotated[bool, typer.Option("--model", help="Let the configured model decide.")] = False,
@@ -57,16 +73,21 @@ def review(
         elif not (waiting := most_useful_first(ws.state)):
             terminal.show("There are no candidates to settle.")
         elif not terminal.interactive:
-            names = ", ".join(item.id for item in waiting)
+            names = ", ".join(item.id for item in waiting[:_NAMED]) + " …" * (len(waiting) > _NAMED)
             raise UsageError(
                 f"Asking needs a terminal. Settle {names} with `--accept ID` and `--reject ID`, "
                 "or with `--model`."
             )
         else:
-            _walk(terminal, ws, waiting)
+            from_files = [item for item in waiting if is_offered(item)]
+            if from_files:
+                review_together(terminal, ws, from_files)
+            if rest := [item for item in waiting if not is_offered(item)]:
+                _walk(terminal, ws, rest)
 
 
-def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
+def _settle(terminal: Terminal, ws: Workspace, named: dict[str, bool]) -> None:
+    chosen = {item: good for name, good in named.items() for item in _named(terminal, ws, name)}
     for name in chosen:
         item = find(ws.engine, name)
         if (
@@ -75,7 +96,27 @@ def _settle(terminal: Terminal, ws: Workspace, chosen: dict[str, bool]) -> None:
             and not proposed_for(item, ws.state.items)
         ):
             raise UsageError(f"{name} is {item.status}, not a candidate; nothing was changed.")
-    show_items(terminal, [ws.review(name, accept=good) for name, good in chosen.items()])
+    settled = [ws.review(name, accept=good) for name, good in chosen.items()]
+    if len(settled) <= _FRAMED:
+        show_items(terminal, settled)
+        return
+    rows = [
+        (Text(one.id, "cyan"), Text(one.status, _COLOURS.get(one.status, "dim")), one_line(one.text))
+        for one in settled
+    ]
+    terminal.result(settled, table("id", "is", "what", rows=rows))
+
+
+def _named(terminal: Terminal, ws: Workspace, name: str) -> list[str]:
+    """Return the item of an ID, or the proposals from a file, by its path or its name in the record."""
+    if name in ws.state.items:
+        return [name]
+    base = terminal.caller.directory if terminal.caller else Path.cwd()
+    with contextlib.suppress(RuleFileRefused):
+        name = place_of(ws.engine, base / name).name if (base / name).is_file() else name
+    files = (name, f"{name}{BETWEEN_MARKERS}")
+    waiting = [item for item in ws.memory(status="candidate") if is_offered(item)]
+    return [item.id for item in waiting if any(link.target in files for link in item.links)] or [name]
 
 
 # --- by a model ---------------------------------------------------------------------------------------------

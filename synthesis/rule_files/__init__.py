@@ -1,0 +1,7 @@
+"""Rules in files of other agents (AGENTS.md, CLAUDE.md, Cursor rules): split, compared, rendered.
+
+Everything here is pure: it reads texts and items, and returns statements, proposals and texts. What a file says is
+material. It becomes a rule only if a person accepts it.
+
+May import: compiling, demands, attribution, language, memory, storage.
+"""
