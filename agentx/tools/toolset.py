@@ -173,7 +173,7 @@ class Job(msgspec.Struct):
     def restate(self, arguments: Mapping[str, Any]) -> None:
         """Run and record the call with other arguments than it was made with."""
         self.given = dict(arguments)
-        self.arguments = _bounded(self.given)
+        self.arguments = bounded(self.given)
 
     def write(self, contents: Mapping[str, Content | None], output: str) -> tuple[FileChange, ...]:
         """Change artifacts: check the gate, then record this call and the files in one commit.
@@ -414,7 +414,7 @@ class ToolSet:
 
     def _job(self, name: str, arguments: dict[str, Any], call_id: str) -> Job:
         name_told, id_told = clean(name)[:_NAME_CHARACTERS], clean(call_id)[:_ID_CHARACTERS]
-        return Job(self, name_told, id_told, _bounded(arguments), time.monotonic(), given=arguments)
+        return Job(self, name_told, id_told, bounded(arguments), time.monotonic(), given=arguments)
 
     def _execute(self, name: str, job: Job) -> Any:
         arguments = dict(job.given)
@@ -583,7 +583,7 @@ def _explain(name: str, error: ValidationError) -> str:
     return f"{name}: " + "; ".join([*told, *more]) + "."
 
 
-def _bounded(arguments: dict[str, Any]) -> dict[str, Any]:
+def bounded(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as recorded: long values truncated, all of them further if there are many."""
     kept: dict[str, Any] = {}
     for characters in _SHORTER:
