@@ -158,6 +158,7 @@ FILES = {
 OTHER_FILES = {
     "agentx/cli/": "files that a person names, and samples",
     "agentx/client/": "the runtime directory of the user",
+    "agentx/hosts/": "the state directory of the user, files of hosts that a person names, and a cache of checks",
     "agentx/server/": "the runtime directory of the user, and /proc",
     "agentx/cognition/pictures/report.py": "a template of ours",
     "agentx/directing/act_socket.py": "a temporary directory that was just made, private to the user",

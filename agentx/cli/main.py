@@ -29,6 +29,8 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         words = sys.argv[1:]
         if words == ["--version"] and _written(f"agentx {__version__}\n"):
             return 0
+        if words[:1] == ["hook"]:
+            return int(__import__("agentx.hosts.hook", fromlist=["main"]).main(words[1:]))
         if words:
             thin = __import__("agentx.cli.forward", fromlist=["forward"])
             try:

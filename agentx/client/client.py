@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -239,6 +239,16 @@ def start_server(environ: Mapping[str, str]) -> None:
         environ: Its environment.
     """
     place.make(place.runtime_dir(environ))
-    # The shell leaves it to init, so that it is nobody's child.
-    words = ["sh", "-c", '"$0" "$@" </dev/null >/dev/null 2>&1 &', sys.executable, *SERVE]
+    start_detached(environ, SERVE)
+
+
+def start_detached(environ: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Start Python with arguments, so that it outlives this process and is nobody's child.
+
+    Args:
+        environ: Its environment.
+        arguments: Its arguments.
+    """
+    # The shell leaves it to init.
+    words = ["sh", "-c", '"$0" "$@" </dev/null >/dev/null 2>&1 &', sys.executable, *arguments]
     os.waitpid(os.posix_spawn("/bin/sh", words, dict(environ), setsid=True), 0)

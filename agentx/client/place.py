@@ -42,6 +42,20 @@ def runtime_dir(environ: Mapping[str, str]) -> str:
     return f"{base}/agentx" if base.startswith("/") else f"/tmp/agentx-{os.getuid()}"  # noqa: S108
 
 
+def state_dir(environ: Mapping[str, str]) -> str:
+    """Return the user's state directory, as :mod:`agentx.settings` finds it; empty if the user has no home.
+
+    >>> state_dir({"XDG_STATE_HOME": "/home/ann/.state"})
+    '/home/ann/.state/agentx'
+    """
+    if own := environ.get("AGENTX_STATE_DIR"):
+        return own
+    if base := environ.get("XDG_STATE_HOME"):
+        return f"{base}/agentx"
+    home = os.path.expanduser("~")
+    return f"{home}/.local/state/agentx" if home.startswith("/") else ""
+
+
 def is_off(environ: Mapping[str, str]) -> bool:
     """Return whether the client must not use a server."""
     return environ.get(OFF, "") not in ("", "0")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentx.config import FILE as CONFIG
+from agentx.core.beside import BESIDE
 from agentx.core.cache_dir import CACHE
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import is_inside
@@ -87,7 +88,7 @@ class LayoutRefused(AgentXError):
 
 
 def find_root(start: Path) -> Path:
-    """Return the workspace at or above a directory, as git finds a repository.
+    """Return the workspace at or above a directory, as git finds a repository; or one beside a project there.
 
     Raises:
         NotAWorkspace: No workspace was found.
@@ -96,6 +97,8 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if is_workspace(folder):
             return folder
+        if nofollow.is_directory(folder / BESIDE) and is_workspace(folder / BESIDE):
+            return folder / BESIDE
     if nofollow.is_directory(start / "objects") and _holds_log(start):
         raise NotAWorkspace(
             f"{start} is a bare repository, such as a backup. Create a workspace from it with "

@@ -268,6 +268,14 @@ class Gates:
             else "",
         )
 
+    def note_once(self, verdict: GateVerdict, run: str) -> str:
+        """Return what a verdict found that was not noted in this run before, for the agent; mostly empty."""
+        return _note(verdict, self._memory(run))
+
+    def paths_of(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
+        return paths_of(self.engine.artifacts, arguments)
+
     def _action(
         self,
         text: str,

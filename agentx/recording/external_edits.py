@@ -81,8 +81,20 @@ class ExternalEdits:
         self._artifacts = artifacts
         self._notes = notes
 
-    def record(self, paths: Sequence[str], *, noticed: str) -> dict[str, TreeEntry | None]:
+    def record(
+        self,
+        paths: Sequence[str],
+        *,
+        noticed: str,
+        drafts: Callable[[tuple[FileChange, ...]], Sequence[Draft]] | None = None,
+    ) -> dict[str, TreeEntry | None]:
         """Record and commit the user's edits of some files.
+
+        Args:
+            paths: The files.
+            noticed: What triggered the look.
+            drafts: Makes the events instead, if it is known who changed the files. It is called at most once,
+                with all changes.
 
         Returns:
             The recorded entries of the paths afterwards.
@@ -96,7 +108,7 @@ class ExternalEdits:
             if (after := self._artifacts.identify(path)) != before
         ]
         found += displaced(self._git.repo, self._git.tree, paths)
-        self._record_changes(found, noticed=noticed)
+        self._record_changes(found, noticed=noticed, drafts=drafts)
         return self._git.tracked_all(paths) if found else tracked
 
     def scan(self, *, noticed: str = "scan") -> list[FileChange]:
@@ -138,7 +150,13 @@ class ExternalEdits:
         made = [one for one in _between(repo, base, git.tree) if recorded.get(one.path) != one.after]
         return _edits(made, noticed="git", key=f"git:{git.head}") if base and made else []
 
-    def _record_changes(self, changes: Sequence[FileChange], *, noticed: str) -> None:
+    def _record_changes(
+        self,
+        changes: Sequence[FileChange],
+        *,
+        noticed: str,
+        drafts: Callable[[tuple[FileChange, ...]], Sequence[Draft]] | None = None,
+    ) -> None:
         """Record changes that others made to the working files, with their contents, as one commit."""
         if not changes:
             return
@@ -156,7 +174,8 @@ class ExternalEdits:
                 raise WriteFailed(
                     f"Edits in {self._artifacts.root} could not be recorded: {error.strerror}."
                 ) from error
-            self._recorder.record_placed(_edits(kept, noticed=noticed) if kept else [])
+            made = drafts(tuple(kept)) if drafts else _edits(kept, noticed=noticed)
+            self._recorder.record_placed(made if kept else [])
             self._notes += note_on(secrets)
 
     def _without_clashes(self, found: Scan, known: Mapping[str, TreeEntry]) -> Scan:

@@ -1,0 +1,227 @@
+"""What a hook does while the server does not answer: compiled checks from a file, and a spool.
+
+The checks are those parts of rules that text, paths and command lines alone decide; the engine writes them
+(:mod:`agentx.hosts.local_checks`). The spool has one file for each event, with names that sort in the order
+of events. The server records and removes them at its next request.
+
+Loads next to nothing: each hook of a host is a new process.
+"""
+
+import json
+import os
+import re
+import time
+
+from agentx.hosts.action import AFTER, BEFORE, DELETE, EDIT, PROMPT, SHELL, WRITE, HostAction, HostReply
+from agentx.hosts.place import read_plain, spool
+
+TYPE_CHECKING = False  # `typing` would be loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+CHECKS = "hook-checks.json"
+"""Name of the file with compiled checks, in the cache directory of the workspace."""
+
+SAID = "said-"
+"""Beginning of the names of files that say that a session was told about a server that is away."""
+
+_MOST_CHECKS = 4 << 20
+_MOST_SPOOLED = 20_000
+_SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
+_BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
+_UNASKED = (
+    "AgentX's server does not answer: {checked} of your rules can be applied here, the others and the memory "
+    "cannot. What happens is recorded when it is back."
+)
+
+
+def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> HostReply:
+    """Answer without the server: apply the compiled checks, and keep the event for later.
+
+    Args:
+        action: What the host reports.
+        workspace: The workspace of the project.
+        environ: Variables that say where the user's state directory is.
+        key: Makes the event idempotent that the server may have recorded.
+    """
+    action.unasked = True
+    checks = read_checks(workspace)
+    reply = check(action, checks) if action.moment == BEFORE else HostReply()
+    kept = action.moment != BEFORE or bool(reply.decision)
+    spooled = _keep(action, workspace, environ, key) if kept else True
+    if _told_first(action, workspace, environ):
+        number = len(checks.get("checks", ()))
+        reply.message = _UNASKED.format(checked=f"{number or 'no'} compiled check{'s' * (number != 1)}")
+        if not spooled:
+            reply.message += " The event could not be kept for it."
+    return reply
+
+
+# --- compiled checks ----------------------------------------------------------------------------------------
+
+
+def check(action: HostAction, checks: "Mapping[str, Any]") -> HostReply:
+    """Return what the compiled checks say about a tool call; ``deny`` before ``ask``."""
+    reply = HostReply()
+    for one in checks.get("checks", ()):
+        if reply.decision == one["decision"] or not _breaks(one, action, checks.get("root", "")):
+            continue
+        reply = HostReply(one["decision"], f"{one['item']}: {one['text']}")
+        if reply.decision == "deny":
+            break
+    return reply
+
+
+def read_checks(workspace: str) -> "dict[str, Any]":
+    """Return the compiled checks of a workspace; none if the engine has not written them."""
+    try:
+        found = json.loads(read_plain(f"{workspace}/.agentx/{CHECKS}", _MOST_CHECKS))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and found.get("v") == 1 else {}
+
+
+def _breaks(one: "Mapping[str, Any]", action: HostAction, root: str) -> bool:
+    if action.kind == SHELL:
+        command = action.arguments.get("command")
+        if not isinstance(command, str):
+            return False
+        if one["kind"] == "command":
+            return any(_breaks_command(one, words) for words in commands(command))
+        return one["kind"] == "text" and "commands" in one["places"] and _found(one, command)
+    path = _relative(action, root)
+    if action.kind not in (WRITE, EDIT, DELETE) or path is None or not _about(one, path):
+        return False
+    if one["kind"] == "path":
+        exists = os.path.exists(f"{root}/{path}")
+        doing = "delete" if action.kind == DELETE else "change" if exists else "create"
+        return doing in one["actions"]
+    if one["kind"] != "text" or "files" not in one["places"]:
+        return False
+    return any(_found(one, text) for text in _written(action))
+
+
+def _written(action: HostAction) -> "Iterator[str]":
+    edits = action.arguments.get("edits")
+    for given in (action.arguments, *(edits if isinstance(edits, list) else ())):
+        for name in ("content", "new", "new_string", "patch"):
+            if isinstance(given, dict) and isinstance(text := given.get(name), str):
+                yield text
+
+
+def _found(one: "Mapping[str, Any]", text: str) -> bool:
+    return any(re.search(pattern, text, re.MULTILINE) for pattern in one["patterns"])
+
+
+def _about(one: "Mapping[str, Any]", path: str) -> bool:
+    name = path.casefold()
+    included = not one["paths"] or any(re.search(pattern, name) for pattern in one["paths"])
+    return included and not any(re.search(pattern, name) for pattern in one["exceptions"])
+
+
+def _relative(action: HostAction, root: str) -> "str | None":
+    """Return the path that a call writes, relative to the artifacts; ``None`` if it is elsewhere."""
+    path = action.arguments.get("path")
+    if not isinstance(path, str) or not path or "\0" in path or not root:
+        return None
+    whole = os.path.normpath(os.path.join(action.cwd or root, path))
+    for place in (whole, os.path.realpath(whole)):
+        if place.startswith(f"{root}/"):
+            return place[len(root) + 1 :]
+    return None
+
+
+def commands(line: str) -> "list[list[str]]":
+    """Return the words of each simple command of a command line, as far as a lexer alone can tell.
+
+    >>> commands("cd api && sudo npm i x; echo 'a;b'")
+    [['cd', 'api'], ['npm', 'i', 'x'], ['echo', 'a;b']]
+    """
+    lexer = __import__("shlex").shlex(
+        line.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True
+    )
+    lexer.commenters = ""
+    found: list[list[str]] = [[]]
+    try:
+        for word in lexer:
+            if word in _SEPARATORS:
+                found.append([])
+            elif found[-1] or not (word in _BEFORE_PROGRAM or re.match(r"[A-Za-z_]\w*=", word)):
+                found[-1].append(word)
+    except ValueError:  # an open quote: what was read counts
+        pass
+    return [words for words in found if words]
+
+
+def _breaks_command(one: "Mapping[str, Any]", words: "list[str]") -> bool:
+    words = [os.path.basename(words[0]), *words[1:]]
+    plain = [word for word in words if not word.startswith("-")]
+    for program in one["programs"]:
+        named = program.split()
+        if plain[: len(named)] != named or words[0] != named[0]:
+            continue
+        rest = words[1:]
+        if not all(any(re.search(pattern, word) for word in rest) for pattern in one["arguments"]):
+            continue
+        if one["forbidden"]:
+            if any(_has(flag, rest) for flag in one["forbidden"]):
+                return True
+        elif not one["required"] or not all(
+            any(_has(flag, rest) for flag in entry.split("|")) for entry in one["required"]
+        ):
+            return True
+    return False
+
+
+def _has(flag: str, words: "list[str]") -> bool:
+    short = len(flag) == 2 and flag[0] == "-"  # noqa: PLR2004 - such as -f, which may be in -uf
+    return any(
+        word == flag
+        or word.startswith(f"{flag}=")
+        or (short and re.fullmatch(r"-[A-Za-z]+", word) is not None and flag[1] in word)
+        for word in words
+    )
+
+
+# --- the spool ----------------------------------------------------------------------------------------------
+
+
+def _keep(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> bool:
+    """Keep an event for the server; return whether that was possible."""
+    folder = spool(workspace, environ)
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if len(os.listdir(folder)) > _MOST_SPOOLED:
+            return False
+        name = f"{time.time_ns():020}-{key}"
+        temporary = f"{folder}/.{name}"
+        line = json.dumps({"key": key, "action": action.as_dict()}).encode()
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            while line:
+                line = line[os.write(file, line) :]
+            os.fsync(file)
+        except OSError:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(file)
+        os.rename(temporary, f"{folder}/{name}.json")
+    except OSError:
+        return False
+    return True
+
+
+def _told_first(action: HostAction, workspace: str, environ: "Mapping[str, str]") -> bool:
+    """Return whether to say that the server is away: once a session, where the host shows it."""
+    if action.moment not in (PROMPT, BEFORE, AFTER):
+        return False
+    folder = spool(workspace, environ)
+    session = re.sub(r"[^\w-]", "", action.session)[:64]
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        os.close(os.open(f"{folder}/{SAID}{session}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        return False
+    return True

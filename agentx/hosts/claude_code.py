@@ -1,0 +1,100 @@
+"""Claude Code: its hook events, tools and answers.
+
+After https://code.claude.com/docs/en/hooks, version 2.1. HTTP hooks are not used: they do not serve
+``SessionStart``, need a token in the settings or the environment, and decide nothing without a server.
+"""
+
+import re
+
+from agentx.hosts.action import (
+    AFTER,
+    BEFORE,
+    COMPACT,
+    COMPACTED,
+    END,
+    PROMPT,
+    READ,
+    SHELL,
+    START,
+    STOP,
+    SUBSTOP,
+    WEB,
+    HostAction,
+    shortened,
+    text_of,
+)
+from agentx.hosts.host import NAMES, PATH, SHARED_TOOLS, Host
+
+TYPE_CHECKING = False  # `typing` would be loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_STATUS = re.compile(r"\A(?:Error: )?Exit code (\d+)\b")
+
+
+_EVENTS = {
+    "SessionStart": START,
+    "UserPromptSubmit": PROMPT,
+    "PreToolUse": BEFORE,
+    "PostToolUse": AFTER,
+    "PostToolUseFailure": AFTER,
+    "Stop": STOP,
+    "SubagentStop": SUBSTOP,
+    "PreCompact": COMPACT,
+    "PostCompact": COMPACTED,
+    "SessionEnd": END,
+}
+
+_TOOLS = {
+    **SHARED_TOOLS,
+    "PowerShell": (SHELL, NAMES),
+    "Read": (READ, PATH),
+    **dict.fromkeys(("Glob", "Grep", "LS", "NotebookRead", "TodoWrite"), (READ, NAMES)),
+    **dict.fromkeys(("WebFetch", "WebSearch"), (WEB, NAMES)),
+}
+
+
+class ClaudeCode(Host):
+    """The table of Claude Code."""
+
+    name = "claude-code"
+    version = "2.1"
+    events = _EVENTS
+    tools = _TOOLS
+
+    def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:
+        """Set the output and the exit status of a command; a failed tool has an event of its own."""
+        given = payload.get("tool_response")
+        took = payload.get("duration_ms")
+        action.duration_ms = took if isinstance(took, int) else 0
+        action.failed = action.event == "PostToolUseFailure"
+        if action.failed:
+            action.output = shortened(text_of(payload.get("error")))
+            found = _STATUS.match(action.output)
+            action.exit_code = int(found[1]) if found else None
+            return
+        if action.kind == SHELL and isinstance(given, dict):
+            parts = (text_of(given.get(name)).strip("\n") for name in ("stdout", "stderr"))
+            action.output = shortened("\n".join(part for part in parts if part))
+            action.exit_code = None if given.get("interrupted") or given.get("backgroundTaskId") else 0
+        elif action.kind == READ:
+            action.output = ""  # the file is there
+        else:
+            action.output = shortened(text_of(given))
+
+    def mark(self, action: HostAction, environ: "Mapping[str, str]") -> None:
+        """Mark the commands of the session by the file that Claude Code runs before each of them."""
+        if action.moment == START and (place := environ.get("CLAUDE_ENV_FILE")):
+            with open(place, "a", encoding="utf-8") as file:
+                file.write(MARK.format(host=self.name))
+
+
+MARK = "export AGENTX_RUN={host}\nulimit -x 1099511627776 2>/dev/null || true\n"
+"""Shell commands after which a shell and all that it starts count as an agent's, for AgentX and its server.
+
+The variable tells the command line; the limit of file locks, which Linux does not apply, tells the server,
+and only the administrator can raise it again. See :mod:`agentx.server.peers`.
+"""
+
+HOST = ClaudeCode()

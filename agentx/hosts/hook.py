@@ -1,0 +1,259 @@
+"""The entry point of every hook: ``agentx hook HOST``, called by the host with a payload on standard input.
+
+Invariant: it never stops the host, except to deny what a rule denies. Whatever goes wrong, it ends in time
+with the host's answer for "go on". It is one request to the server; for what it does without one see
+:mod:`agentx.hosts.away`.
+
+Loads the standard library alone, and little of it.
+"""
+
+import json
+import os
+import resource
+import select
+import sys
+import time
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as Socket  # noqa: N812 - the module `socket` would double the time of the import
+
+from agentx.client import place
+from agentx.client.identity import identity
+from agentx.hosts import away
+from agentx.hosts.action import BEFORE, END, PROMPT, START, HostAction, HostReply, shortened
+from agentx.hosts.host import Host, load
+from agentx.hosts.place import workspace_of
+from agentx.storage.errors import AgentXError
+
+TYPE_CHECKING = False  # `typing` would be loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+METHOD = "hook"
+
+WARM = "--warm"
+"""Instead of a host, with a workspace: have a server open it and record what was spooled."""
+
+WAIT_S = {START: 1.2, PROMPT: 1.2, BEFORE: 0.9, END: 0.8}
+"""How long to wait for the server's answer, by moment.
+
+Claude Code ends hooks of a session's end after 1.5 s.
+"""
+
+_OTHER_WAIT_S = 0.8
+_READ_S = 5.0
+_MOST_BYTES = 32 << 20
+_MOST_REQUEST = 6 << 20
+_DOWN_S = 2.0
+"""After a server did not answer in time, it is not asked again for this long."""
+
+_DOWN = "unresponsive"
+_PIECE = 1 << 16
+_ANEW = {-32001, -32004}
+"""Errors of a server that is about to exit."""
+
+_INSIDE_RUN = -32002
+_LOCKS, _MARK = 10, 1 << 40
+"""The limit by which a process of an agent's run is known; see :func:`agentx.quality.process.marked`."""
+
+
+class InsideRun(AgentXError):
+    """The server knows this hook as started by an agent's command."""
+
+
+def main(arguments: "list[str]") -> int:
+    """Answer one hook; return the exit status.
+
+    Args:
+        arguments: The name of the host.
+    """
+    if arguments[:1] == [WARM]:
+        warm(arguments[1], place.environment())
+        return 0
+    try:
+        host = load(arguments[0])
+    except (IndexError, KeyError):
+        sys.stderr.write("agentx: usage: agentx hook HOST; a host that `agentx install` set up calls it.\n")
+        return 1
+    try:
+        printed, status = respond(host, _stdin(), place.environment())
+    except Exception:  # noqa: BLE001 - whatever it is, the host goes on
+        printed, status = "", 0
+    try:
+        data = printed.encode()
+        while data:
+            data = data[os.write(1, data) :]
+    except OSError:
+        pass
+    return status
+
+
+def respond(host: Host, data: bytes, environ: "Mapping[str, str]") -> "tuple[str, int]":
+    """Return what to print for a host, and the exit status.
+
+    Args:
+        host: The host.
+        data: The payload as it was sent.
+        environ: The environment of the hook.
+    """
+    try:
+        payload = json.loads(data)
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict):
+        return host.write(HostAction(host=host.name), HostReply())
+    action = host.read(payload, environ)
+    if not action.moment:
+        return host.write(action, HostReply())
+    try:
+        reply = _reply(host, action, environ)
+    except Exception:  # noqa: BLE001 - whatever it is, the host goes on
+        reply = HostReply()
+    return host.write(action, reply)
+
+
+def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> HostReply:
+    workspace = workspace_of(action.cwd or ".", environ)
+    if not workspace:
+        return HostReply()
+    try:  # noqa: SIM105 - contextlib would have to be loaded
+        host.mark(action, environ)
+    except OSError:
+        pass
+    key = os.urandom(12).hex()
+    try:
+        if environ.get("AGENTX_RUN") or resource.getrlimit(_LOCKS)[1] == _MARK:
+            return _inside_run(action, workspace)
+        if place.is_off(environ):
+            in_process = __import__("agentx.hosts.serving", fromlist=["in_process"]).in_process
+            return HostReply.of(in_process(workspace, action.as_dict(), key))
+        found = ask(action, workspace, environ, key)
+    except InsideRun:
+        return _inside_run(action, workspace)
+    return away.answer(action, workspace, environ, key) if found is None else found
+
+
+def _inside_run(action: HostAction, workspace: str) -> HostReply:
+    """Answer a hook that an agent's command started: nobody here is the user, and nothing is recorded."""
+    return away.check(action, away.read_checks(workspace)) if action.moment == BEFORE else HostReply()
+
+
+def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> "HostReply | None":
+    """Return the server's reply; ``None`` if it does not answer in time. Without a server, one is started."""
+    where = place.runtime_dir(environ)
+    down = f"{where}/{_DOWN}"
+    try:
+        if time.time() - os.stat(down).st_mtime < _DOWN_S:
+            return None
+    except OSError:
+        pass
+    connection = Socket(AF_UNIX, SOCK_STREAM)
+    end = time.monotonic() + WAIT_S.get(action.moment, _OTHER_WAIT_S)
+    try:
+        try:
+            place.check(where)
+            connection.settimeout(end - time.monotonic())
+            connection.connect(f"{where}/{place.SOCKET}")
+        except (FileNotFoundError, ConnectionRefusedError):
+            _start(workspace, environ)
+            return None
+        found, anew = _asked(connection, _request(action, workspace, key), end)
+    except TimeoutError:
+        _touch(down)
+        return None
+    except (OSError, ValueError, place.PlaceRefused):
+        return None
+    finally:
+        connection.close()
+    if anew:
+        _start(workspace, environ)
+    return found
+
+
+def _request(action: HostAction, workspace: str, key: str) -> bytes:
+    params = {"workspace": workspace, "key": key, "action": action.as_dict()}
+    message = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params, "agentx": identity()}
+    line = json.dumps(message).encode()
+    if len(line) > _MOST_REQUEST:
+        action.output = shortened(action.output, _PIECE)
+        action.text = shortened(action.text, _PIECE)
+        action.arguments = {
+            name: value if len(str(value)) <= _PIECE else shortened(str(value), _PIECE)
+            for name, value in action.arguments.items()
+        }
+        params["action"] = action.as_dict()
+        line = json.dumps(message).encode()
+    return line + b"\n"
+
+
+def _asked(connection: Socket, line: bytes, end: float) -> "tuple[HostReply | None, bool]":
+    """Send a request; return the reply, and whether another server is to be started.
+
+    Raises:
+        TimeoutError: It did not come in time.
+        OSError: The server went away.
+    """
+    connection.settimeout(_left(end))
+    connection.sendall(line)
+    heard = b""
+    while b"\n" not in heard:
+        connection.settimeout(_left(end))
+        piece = connection.recv(_PIECE)
+        if not piece:
+            return None, False
+        heard += piece
+    answer: dict[str, Any] = json.loads(heard)
+    if "error" in answer:
+        if answer["error"].get("code") == _INSIDE_RUN:
+            raise InsideRun
+        return None, answer["error"].get("code") in _ANEW
+    result = answer.get("result")
+    return (HostReply.of(result) if isinstance(result, dict) else None), False
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _start(workspace: str, environ: "Mapping[str, str]") -> None:
+    """Start a server in the background, and have it open the workspace, for the next hook."""
+    start_detached = __import__("agentx.client.client", fromlist=["start_detached"]).start_detached
+    try:  # noqa: SIM105 - contextlib would have to be loaded
+        start_detached(environ, ("-P", "-m", "agentx", "hook", WARM, workspace))
+    except OSError:
+        pass
+
+
+def warm(workspace: str, environ: "Mapping[str, str]") -> None:
+    """Start a server if none runs, and have it open a workspace and record what was spooled."""
+    client = __import__("agentx.client.client", fromlist=["Client"])
+    try:
+        with client.Client.connect(environ) as server:
+            server.call(METHOD, workspace=workspace, key=WARM, action={"host": "", "moment": WARM})
+    except (client.ServerUnavailable, client.ServerLost, client.RequestFailed, place.PlaceRefused, OSError):
+        pass  # the next hook tries again
+
+
+def _touch(path: str) -> None:
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+        os.utime(path)
+    except OSError:
+        pass
+
+
+def _stdin() -> bytes:
+    """Return standard input, as far as it comes in time and is not too much."""
+    end, parts, size = time.monotonic() + _READ_S, [], 0
+    while size <= _MOST_BYTES and (left := end - time.monotonic()) > 0:
+        if not select.select([0], [], [], left)[0]:
+            break
+        piece = os.read(0, 1 << 20)
+        if not piece:
+            break
+        parts.append(piece)
+        size += len(piece)
+    return b"".join(parts)

@@ -1,0 +1,166 @@
+"""A host as a table: its events and tools, how it names their fields, and what it accepts as an answer."""
+
+import json
+
+from agentx.hosts.action import (
+    AFTER,
+    BEFORE,
+    EDIT,
+    MOST_PROMPT,
+    PROMPT,
+    SHELL,
+    START,
+    STOP,
+    SUBSTOP,
+    TOOL,
+    WRITE,
+    HostAction,
+    HostReply,
+    shortened,
+    text_of,
+)
+
+TYPE_CHECKING = False  # `typing` would be loaded for it
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+HOSTS = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "gemini-cli": "Gemini CLI",
+    "cursor": "Cursor",
+    "opencode": "opencode",
+}
+"""The hosts, each with its name for people."""
+
+_TEXTS = ("content", "old", "new", "patch", "command")
+
+
+class Host:
+    """What is the same for all hosts that are told apart by a table.
+
+    Attributes:
+        name: Its name on the command line.
+        version: The version whose documentation the table follows.
+        events: The moment of each event; others are answered and not recorded.
+        tools: Kind of each tool by its name, and of its arguments our name by theirs.
+    """
+
+    name: str
+    version: str
+    events: "Mapping[str, str]"
+    tools: "Mapping[str, tuple[str, Mapping[str, str]]]"
+
+    def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
+        """Return the action that a payload reports; its moment is empty if it is of no use here.
+
+        This reads the fields that Claude Code introduced and others took over.
+        """
+        event = _text(payload, "hook_event_name")
+        moment = self.events.get(event, "")
+        action = HostAction(
+            host=self.name,
+            event=event,
+            moment=moment,
+            session=_text(payload, "session_id"),
+            agent=_text(payload, "agent_id"),
+            cwd=_text(payload, "cwd") or environ.get("PWD", ""),
+            source=_text(payload, "source") or _text(payload, "reason") or _text(payload, "trigger"),
+            transcript=_text(payload, "transcript_path"),
+            model=_text(payload, "model"),
+            stopping=payload.get("stop_hook_active") is True,
+        )
+        if moment == PROMPT:
+            action.text = shortened(_text(payload, "prompt"), MOST_PROMPT)
+        elif moment in (STOP, SUBSTOP):
+            action.text = shortened(_text(payload, "last_assistant_message"))
+        elif moment in (BEFORE, AFTER):
+            self.take_tool(action, _text(payload, "tool_name"), payload.get("tool_input"))
+            action.call = _text(payload, "tool_use_id")
+        if moment == AFTER:
+            self.take_result(action, payload)
+        return action
+
+    def take_tool(self, action: HostAction, tool: str, given: object) -> None:
+        """Set the tool of an action, and its arguments by our names."""
+        action.tool = tool
+        if isinstance(given, str):
+            given = _object(given)
+        found: dict[str, Any] = given if isinstance(given, dict) else {}
+        action.kind, names = self.tools.get(tool, (TOOL, {}))
+        action.arguments = {names.get(name, name): value for name, value in found.items()}
+        for name in _TEXTS:
+            if isinstance(action.arguments.get(name), str):
+                action.arguments[name] = shortened(action.arguments[name])
+
+    def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:
+        """Set what the tool returned."""
+        action.output = shortened(text_of(payload.get("tool_response")))
+
+    def write(self, action: HostAction, reply: HostReply) -> tuple[str, int]:
+        """Return what to print for the host, and the exit status.
+
+        This is the format that Claude Code introduced and others took over.
+        """
+        answer: dict[str, Any] = {}
+        more: dict[str, Any] = {}
+        if action.moment == BEFORE and reply.decision in ("ask", "deny"):
+            more = {"permissionDecision": reply.decision, "permissionDecisionReason": reply.reason}
+        if action.moment in (STOP, SUBSTOP) and reply.decision == "go_on":
+            answer = {"decision": "block", "reason": reply.reason}
+        if reply.context and action.moment in (START, PROMPT, BEFORE, AFTER):
+            more["additionalContext"] = reply.context
+        if reply.message:
+            answer["systemMessage"] = reply.message
+        if more:
+            answer["hookSpecificOutput"] = {"hookEventName": action.event, **more}
+        return (json.dumps(answer) if answer else ""), 0
+
+    def mark(self, action: HostAction, environ: "Mapping[str, str]") -> None:
+        """Have the host mark the commands of its agent, so that they cannot act as the user; if it can."""
+
+
+def load(name: str) -> Host:
+    """Return a host by its name; only its own module is loaded.
+
+    Raises:
+        KeyError: There is none of that name.
+    """
+    if name not in HOSTS:
+        raise KeyError(name)
+    module = f"agentx.hosts.{name.replace('-', '_')}"
+    found: Host = __import__(module, fromlist=["HOST"]).HOST
+    return found
+
+
+def _text(payload: "Mapping[str, Any]", name: str) -> str:
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _object(text: str) -> "dict[str, Any]":
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+NAMES: "Mapping[str, str]" = {}
+PATH = {"file_path": "path", "notebook_path": "path", "absolute_path": "path", "filePath": "path"}
+CHANGE = {
+    **PATH,
+    "old_string": "old",
+    "new_string": "new",
+    "new_source": "new",
+    "oldString": "old",
+    "newString": "new",
+}
+"""Names of arguments that most hosts share, with ours."""
+
+SHARED_TOOLS: "dict[str, tuple[str, Mapping[str, str]]]" = {
+    "Bash": (SHELL, NAMES),
+    "Write": (WRITE, PATH),
+    **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), (EDIT, CHANGE)),
+}

@@ -1,0 +1,421 @@
+"""What is recorded and answered at each moment of a session, the same for all hosts.
+
+Everything runs in the thread that makes the workspace's changes.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agentx.context.assembler import TITLES
+from agentx.context.rendering import Context, ContextItem
+from agentx.hosts.action import DELETE, EDIT, READ, SHELL, WRITE
+from agentx.hosts.own_commands import acts_as_user
+from agentx.storage.events.host_events import SessionMoment, SessionNoted
+from agentx.storage.events.types import (
+    AgentMessageSent,
+    ContextProvided,
+    Draft,
+    Event,
+    FileChange,
+    Payload,
+    ToolCallExecuted,
+    ToolStatus,
+    UserMessageSent,
+)
+from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import one_line
+from agentx.synthesis.enforcement.evaluate import STOPPING
+from agentx.synthesis.gates.action_gate import GateVerdict
+from agentx.synthesis.shell.effects import looks_only
+from agentx.tools.run_checks import evaluate_end, has_run_checks
+from agentx.tools.toolset import bounded
+from agentx.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agentx.synthesis.memory.policies import Section
+
+BOOT_TOKENS = 2_000
+"""Budget of the text at the start of a session."""
+
+PROMPT_TOKENS = 800
+"""Budget of what is added to a prompt."""
+
+DEADLINE_MS = 600.0
+"""How long a context may take: the host waits for it."""
+
+TOOLS = {
+    SHELL: "run_command",
+    READ: "read_file",
+    WRITE: "write_file",
+    EDIT: "edit_file",
+    DELETE: "delete_file",
+}
+"""AgentX's names of what tools of hosts do, by which gates, checks and lessons know it."""
+
+_ALWAYS = ("problems",)
+_ONCE = ("mission", "rules", "rejections", "flow", "candidates", "recalled")
+"""Sections of a context that are added to a prompt: each time, and each item once a session."""
+
+_IN_FILES = ("content", "old", "new", "old_string", "new_string", "edits", "patch")
+"""Arguments that are not recorded, because the changed files are."""
+
+_NOTES_KEPT = 64
+
+
+class SentAction(msgspec.Struct, frozen=True, kw_only=True):
+    """An action as a hook sends it; see :class:`agentx.hosts.action.HostAction` for the fields."""
+
+    host: str
+    moment: str
+    event: str = ""
+    session: str = ""
+    agent: str = ""
+    cwd: str = ""
+    kind: str = ""
+    tool: str = ""
+    call: str = ""
+    arguments: dict[str, Any] = {}
+    text: str = ""
+    output: str = ""
+    failed: bool = False
+    exit_code: int | None = None
+    duration_ms: int = 0
+    source: str = ""
+    stopping: bool = False
+    transcript: str = ""
+    model: str = ""
+    unasked: bool = False
+
+
+class SessionMemory(msgspec.Struct):
+    """What is remembered of a session while the process runs.
+
+    Attributes:
+        started: Whether the session was shown the text for its start.
+        shown: Items that prompts were given.
+        notes: What a gate noted, by call, until its result is recorded.
+        asked: By call, what the user was asked about.
+        granted: What the user allowed in this session.
+        prompt: Seq of the latest prompt.
+        calls: Number of its tool calls.
+        denied: Number of calls that were denied or refused.
+        sent_back: Whether the agent was kept from stopping since the latest prompt.
+        settled: Whether the agent was asked to settle candidates.
+    """
+
+    started: bool = False
+    shown: set[str] = msgspec.field(default_factory=set)
+    notes: dict[str, str] = msgspec.field(default_factory=dict)
+    asked: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    granted: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    prompt: int = 0
+    calls: int = 0
+    denied: int = 0
+    sent_back: bool = False
+    settled: bool = False
+
+
+class Responder:
+    """Acts on one action.
+
+    Args:
+        ws: The workspace of the project.
+        action: What the host reports.
+        run: The session's id, as its events bear it.
+        memory: What is remembered of the session.
+        key: Makes the events idempotent.
+    """
+
+    def __init__(self, ws: Workspace, action: SentAction, run: str, memory: SessionMemory, key: str) -> None:
+        self.ws = ws
+        self.action = action
+        self.run = run
+        self.memory = memory
+        self.key = key
+        self.actor = f"agent:{action.host}"
+
+    # --- sessions -------------------------------------------------------------------------------------------
+
+    def start(self) -> dict[str, str]:
+        """Record that a session started, and return what its agent needs."""
+        self._note("start")
+        self.memory.shown.clear()
+        return {} if self.action.unasked else self._context(self._boot())
+
+    def compact(self) -> dict[str, str]:
+        """Record that a session is, or was, compacted; before it, commit what is pending."""
+        before = self.action.moment == "compact"
+        self._note("compact" if before else "compacted")
+        self.memory.shown.clear()
+        if before:
+            self.ws.flush()
+        return {}
+
+    def end(self) -> dict[str, str]:
+        """Record that a session ended, with what it did, and commit what is pending."""
+        self._note("end")
+        self.ws.flush()
+        return {}
+
+    def _note(self, moment: SessionMoment) -> None:
+        action, memory = self.action, self.memory
+        ended = moment == "end"
+        noted = SessionNoted(
+            host=action.host,
+            moment=moment,
+            source=one_line(action.source)[:100],
+            model=one_line(action.model)[:100],
+            calls=memory.calls if ended else 0,
+            denied=memory.denied if ended else 0,
+        )
+        self._record(noted)
+
+    def _boot(self) -> str:
+        self.memory.started = True
+        return self.ws.boot(max_tokens=BOOT_TOKENS).text
+
+    # --- prompts and answers --------------------------------------------------------------------------------
+
+    def prompt(self) -> dict[str, str]:
+        """Record the user's prompt, and return what of the memory it calls for and was not shown yet."""
+        text, memory = self.action.text, self.memory
+        if not text.strip():
+            return {}
+        events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
+        memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
+        memory.sent_back = False
+        if self.action.unasked:
+            return {}
+        start = "" if memory.started else self._boot()
+        return self._context("\n\n".join(filter(None, (start, self._recalled(text)))))
+
+    def _recalled(self, text: str) -> str:
+        context = self.ws.get_relevant_context(
+            text, tier=0, max_tokens=3 * PROMPT_TOKENS, deadline_ms=DEADLINE_MS
+        )
+        parts: dict[Section, list[ContextItem]] = {}
+        tokens = 0
+        for item in context.items:
+            own = item.source == f"event {self.memory.prompt}"  # what the agent reads in the prompt itself
+            new = item.section in _ONCE and item.id not in self.memory.shown and not own
+            if not (new or item.section in _ALWAYS) or tokens + item.tokens > PROMPT_TOKENS:
+                continue
+            tokens += item.tokens
+            parts.setdefault(item.section, []).append(item)
+        self.memory.shown.update(item.id for items in parts.values() for item in items)
+        lines = [
+            f"## {TITLES[section]}\n" + "\n".join(item.text for item in items)
+            for section, items in parts.items()
+        ]
+        if lines:
+            self._provided(context, [item for items in parts.values() for item in items], tokens)
+        return "\n\n".join(lines)
+
+    def _provided(self, context: Context, items: Sequence[ContextItem], tokens: int) -> None:
+        shown = ContextProvided(
+            items=tuple(item.id for item in items if item.section != "recalled"),
+            recalled=tuple(item.id for item in items if item.section == "recalled"),
+            tokens=tokens,
+            max_tokens=PROMPT_TOKENS,
+            as_of=context.seq,
+            tier=0,
+            late=context.late,
+        )
+        self._record(shown, part="context")
+
+    def answer(self) -> dict[str, str]:
+        """Record an answer of the agent."""
+        if self.action.text.strip():
+            final = not self.action.agent and self.action.moment != "substop"
+            said = AgentMessageSent(body=self.ws.body(self.action.text), final=final, model=self.action.model)
+            self._record(said)
+        return {}
+
+    def stop(self) -> dict[str, str]:
+        """Record the answer and grade the turn; once, keep the agent from stopping if it broke a rule."""
+        self.answer()
+        memory, text = self.memory, self.action.text
+        events = (
+            [event for event in self.ws.events(memory.prompt) if event.run == self.run]
+            if memory.prompt
+            else []
+        )
+        broken = self._broken(events, text)
+        if broken and not (memory.sent_back or self.action.stopping or self.action.unasked):
+            memory.sent_back = True
+            return {"decision": "go_on", "reason": broken}
+        self._grade(events, passed=not broken)
+        self.ws.flush()
+        return {}
+
+    def _broken(self, events: Sequence[Event], text: str) -> str:
+        """Return which rules the turn or its answer broke, in sentences for the agent; empty if none."""
+        engine = self.ws.engine
+        message = engine.last_user_message()
+        found = [one for one in engine.evaluate_answer(text, message).violations if one.mode in STOPPING]
+        if events and has_run_checks(engine):
+            ended, _ = evaluate_end(engine, events, message)
+            found += [one for one in ended.violations if one.mode in STOPPING]
+        found += self.ws.gates.before_answer(text) if text.strip() else ()
+        lines = [f"- {one.item_id} (the user said: “{one.sentence}”): {one.reason}" for one in found]
+        return "\n".join((_BROKEN, *lines)) if lines else ""
+
+    def _grade(self, events: Sequence[Event], *, passed: bool) -> None:
+        facts = [one.data for one in events if isinstance(one.data, ToolCallExecuted | AgentMessageSent)]
+        if not any(isinstance(fact, ToolCallExecuted) for fact in facts) or self.memory.prompt == 0:
+            return
+        failing = [
+            item
+            for item in self.ws.engine.log.state.active("hot_issue")
+            if item.created_seq > self.memory.prompt
+        ]
+        task = self.ws.engine.last_user_message()
+        self.ws.gates.after_run(task, facts, passed=passed and not failing, flows=True, run=self.run)
+
+    # --- tools ----------------------------------------------------------------------------------------------
+
+    def before(self) -> dict[str, str]:
+        """Ask the gate about a tool call; a denied call is recorded."""
+        action = self.action
+        if action.kind == READ:
+            return {}
+        command = self._command()
+        if command and (name := acts_as_user(command)):
+            return self._deny(f"`agentx {name}` acts as the user, so an agent may not run it.", ())
+        if action.unasked:  # a denial without the server
+            return self._deny("A compiled check denied it while the server did not answer.", ())
+        arguments = self._arguments()
+        if action.kind in (WRITE, EDIT, DELETE):
+            self.ws.engine.edits.record(self._paths(arguments), noticed="write")
+        verdict = self.ws.gates.before("", tool=self._tool(), arguments=arguments)
+        if verdict.verdict == "deny":
+            return self._deny(_why(verdict), verdict.denied_by)
+        if verdict.verdict == "ask":
+            what = verdict.asked_by or (verdict.reason,)
+            if what not in self.memory.granted:
+                self.memory.asked[action.call] = what
+                return {"decision": "ask", "reason": _why(verdict)}
+        note = self.ws.gates.note_once(verdict, self.run)
+        if note:
+            self.memory.notes[action.call] = note
+            while len(self.memory.notes) > _NOTES_KEPT:
+                del self.memory.notes[next(iter(self.memory.notes))]
+        return self._context(note)
+
+    def after(self) -> dict[str, str]:
+        """Record a tool call with what it changed."""
+        action, memory = self.action, self.memory
+        memory.calls += 1
+        if (what := memory.asked.pop(action.call, None)) is not None:  # it ran, so the user allowed it
+            memory.granted.add(what)
+        arguments = self._arguments()
+        status: ToolStatus = "FAILED" if action.failed or action.exit_code else "SUCCEEDED"
+        paths = self._paths(arguments) if action.kind in (WRITE, EDIT, DELETE) else ()
+        if not paths:
+            self._record(self._executed(status))
+        else:
+            self._record_edits(paths, status)
+        if action.kind == SHELL and not looks_only(self._command()):
+            self.ws.engine.edits.scan(noticed="hook")
+        return {}
+
+    def _record_edits(self, paths: Sequence[str], status: ToolStatus) -> None:
+        """Record a call together with the files that it changed."""
+        made: list[Draft] = []
+
+        def drafts(changes: tuple[FileChange, ...]) -> list[Draft]:
+            made.append(self._draft(self._executed(status, changes)))
+            return made
+
+        self.ws.engine.edits.record(paths, noticed="hook", drafts=drafts)
+        if not made:  # it left them as they were
+            self._record(self._executed(status))
+
+    def _executed(self, status: ToolStatus, changes: tuple[FileChange, ...] = ()) -> ToolCallExecuted:
+        action = self.action
+        unasked = "Only the compiled checks were asked: the server did not answer." if action.unasked else ""
+        return ToolCallExecuted(
+            call_id=action.call or self.key,
+            tool=self._tool(),
+            status=status,
+            arguments=self._recorded_arguments(),
+            output=self.ws.body(action.output),
+            changes=changes,
+            command=clean(self._command())[:_COMMAND_CHARACTERS],
+            exit_code=action.exit_code,
+            noted="\n".join(filter(None, (self.memory.notes.pop(action.call, ""), unasked))),
+            duration_ms=max(0, action.duration_ms),
+        )
+
+    def _deny(self, reason: str, by: tuple[str, ...]) -> dict[str, str]:
+        self.memory.denied += 1
+        denied = ToolCallExecuted(
+            call_id=self.action.call or self.key,
+            tool=self._tool(),
+            status="DENIED",
+            arguments=self._recorded_arguments(),
+            output=self.ws.body(f"Denied. {reason}"),
+            command=clean(self._command())[:_COMMAND_CHARACTERS],
+            denied_by=by,
+        )
+        self._record(denied)
+        return {"decision": "deny", "reason": reason}
+
+    # --- what a call is about -------------------------------------------------------------------------------
+
+    def _tool(self) -> str:
+        return TOOLS.get(self.action.kind, self.action.tool)
+
+    def _command(self) -> str:
+        command = self.action.arguments.get("command") if self.action.kind == SHELL else ""
+        if isinstance(command, list):
+            command = " ".join(map(str, command))
+        return command if isinstance(command, str) else ""
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments with paths as they lead from the session's directory."""
+        found, cwd = dict(self.action.arguments), self.action.cwd
+        path = found.get("path")
+        if isinstance(path, str) and path and cwd:
+            found["path"] = os.path.join(cwd, path)
+        if self.action.kind == SHELL and cwd:
+            found["cwd"] = os.path.join(cwd, str(found.get("cwd") or ""))
+        return found
+
+    def _paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the artifacts that a call changes."""
+        return self.ws.gates.paths_of(arguments)
+
+    def _recorded_arguments(self) -> dict[str, Any]:
+        given = self.action.arguments
+        if self.action.kind in (WRITE, EDIT, DELETE):
+            given = {name: value for name, value in given.items() if name not in _IN_FILES}
+        elif self.action.kind == SHELL:
+            given = {name: value for name, value in given.items() if name != "command"}
+        return bounded(given)
+
+    # --- recording ------------------------------------------------------------------------------------------
+
+    def _draft(self, payload: Payload, *, actor: str = "", part: str = "") -> Draft:
+        key = f"{self.key}:{part or type(payload).__name__}"
+        return Draft(data=payload, actor=actor or self.actor, run=self.run, key=key)
+
+    def _record(self, payload: Payload, *, actor: str = "", part: str = "") -> list[Event]:
+        return self.ws.record(self._draft(payload, actor=actor, part=part))
+
+    @staticmethod
+    def _context(text: str) -> dict[str, str]:
+        return {"context": text} if text else {}
+
+
+_COMMAND_CHARACTERS = 2_000
+_BROKEN = "What the user demands is broken; put it right before you stop:"
+
+
+def _why(verdict: GateVerdict) -> str:
+    """Return the reason of a verdict, with the command that would be allowed."""
+    instead = f" Allowed instead: `{verdict.corrected}`" if verdict.corrected else ""
+    return f"{verdict.reason}{instead}"

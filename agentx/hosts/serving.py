@@ -1,0 +1,164 @@
+"""The server's side of hooks: what happens at each moment of a host's session.
+
+One method, ``hook``: it takes a normalised action and returns the reply. Nobody can name an actor. A prompt
+is the user's because the host's prompt event reports it, in a process outside of any agent's run; all else is
+the agent's. What the spool holds is recorded first, in order.
+"""
+
+import contextlib
+import json
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.hosts import local_checks
+from agentx.hosts.action import (
+    AFTER,
+    ANSWER,
+    BEFORE,
+    COMPACT,
+    COMPACTED,
+    END,
+    PROMPT,
+    START,
+    STOP,
+    SUBSTOP,
+)
+from agentx.hosts.away import SAID
+from agentx.hosts.place import read_plain, spool
+from agentx.hosts.responses import Responder, SentAction, SessionMemory
+from agentx.server.calls import Emit, ServedCall
+from agentx.server.errors import PARAMS, Refused
+from agentx.settings import read_settings
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.workspace import Workspace
+
+_SESSIONS_KEPT = 256
+_MOST_SPOOLED_BYTES = 16 << 20
+
+
+class Sessions:
+    """What is remembered of the latest sessions while the process runs; the record does not depend on it."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], SessionMemory] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, root: Path, run: str) -> SessionMemory:
+        """Return the memory of a session of a workspace."""
+        key = str(root), run
+        with self._lock:
+            found = self._known.setdefault(key, SessionMemory())
+            self._known.move_to_end(key)
+            while len(self._known) > _SESSIONS_KEPT:
+                self._known.popitem(last=False)
+            return found
+
+
+SESSIONS = Sessions()
+"""The sessions of this process."""
+
+
+def hook(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, str]:
+    """Answer a hook.
+
+    Returns:
+        The fields of :class:`agentx.hosts.action.HostReply` that are not empty.
+
+    Raises:
+        Refused: The parameters are not those of a hook.
+    """
+    del emit
+    action, key = _action(params.get("action")), params.get("key")
+    if not isinstance(key, str) or not key:
+        raise Refused(PARAMS, "`key` is a text that makes the event idempotent.")
+    environ = call.peer.environ
+    with call.workspace(params) as found:
+
+        def act() -> dict[str, str]:
+            call.check()
+            return respond(found.workspace, action, key, environ)
+
+        return found.write(act)
+
+
+def in_process(workspace: str, given: dict[str, Any], key: str) -> dict[str, str]:
+    """Answer a hook in its own process, where the user wants no server."""
+    settings = read_settings()
+    with Workspace.open(workspace, settings=settings) as ws:
+        memory = SESSIONS.of(ws.root, _run(action := _action(given)))
+        memory.started = True  # what the session was shown, no process remembers
+        return respond(ws, action, key, settings.environ)
+
+
+def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[str, str]:
+    """Record what was spooled, then act on an action and return the reply."""
+    _drain(ws, environ)
+    reply = _respond(ws, action, key)
+    local_checks.refresh(ws.engine)
+    return reply
+
+
+def _respond(ws: Workspace, action: SentAction, key: str) -> dict[str, str]:
+    run = _run(action)
+    responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key)
+    found = {
+        START: responder.start,
+        PROMPT: responder.prompt,
+        BEFORE: responder.before,
+        AFTER: responder.after,
+        ANSWER: responder.answer,
+        STOP: responder.stop,
+        SUBSTOP: responder.answer,
+        COMPACT: responder.compact,
+        COMPACTED: responder.compact,
+        END: responder.end,
+    }.get(action.moment)
+    return found() if found else {}
+
+
+def _run(action: SentAction) -> str:
+    """Return the run of a session's events: the host's id of it, as an import of its transcript has it."""
+    session = action.session or action.host
+    return f"{session}/{action.agent}" if action.agent else session
+
+
+def _action(given: object) -> SentAction:
+    try:
+        return msgspec.convert(given, SentAction)
+    except msgspec.ValidationError as error:
+        raise Refused(PARAMS, f"`action` is not the action of a hook: {error}.") from error
+
+
+# --- the spool ----------------------------------------------------------------------------------------------
+
+
+def _drain(ws: Workspace, environ: Any) -> None:
+    """Record what hooks kept while no server answered, in order, and remove it."""
+    folder = Path(spool(str(ws.root), environ))
+    try:
+        names = sorted(one.name for one in folder.iterdir())
+    except OSError:
+        return
+    for name in names:
+        place = folder / name
+        if name.startswith(SAID):
+            with contextlib.suppress(OSError):
+                place.unlink()
+        if not name.endswith(".json") or name.startswith("."):
+            continue
+        try:
+            kept = json.loads(read_plain(str(place), _MOST_SPOOLED_BYTES))
+            action, key = _action(kept["action"]), str(kept["key"])
+            _respond(ws, action, key)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused, UsageError):
+            with contextlib.suppress(OSError):  # no later attempt could record it
+                place.rename(folder / f"bad-{name}")
+            continue
+        except AgentXError:  # such as a full disk: this event and those after it wait
+            return
+        with contextlib.suppress(OSError):
+            place.unlink()
