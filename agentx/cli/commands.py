@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from agentx.storage.errors import UsageError
 
-DAILY, RECURRING, BACK, SAFE, SETUP = (
+DAILY, RECURRING, BACK, SAFE, BESIDE, SETUP = (
     "Every day",
     "Rules and recurring work",
     "Look back",
     "Keep safe",
+    "Beside other agents",
     "Set up",
 )
 """Titles of the parts of ``agentx --help``, in order."""
@@ -52,6 +53,9 @@ TOP: dict[str, dict[str, str]] = {
         "push": "Push to a Git remote.",
         "pull": "Pull from a Git remote.",
         "purge": "Delete a secret or personal data for good; rewrites history.",
+    },
+    BESIDE: {
+        "mcp": "Serve the workspace to other agents over MCP.",
     },
     SETUP: {
         "config": "Show and change settings.",
@@ -189,6 +193,7 @@ COMMANDS: dict[str, Entry] = {
     "trust key": Entry("keep.trust:key", "trust key"),
     "doctor": Entry("setup.doctor:doctor", "doctor", _READS),
     "serve": Entry("setup.serve:serve", "serve --status"),
+    "mcp": Entry("setup.mcp:mcp", "mcp --profile storage"),
 }
 """Every command by its words. The first of a group is called if the group is called alone."""
 

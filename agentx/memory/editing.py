@@ -83,7 +83,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     return item
 
 
-def add(
+def add(  # noqa: PLR0913 - each is a part of the item
     engine: Engine,
     kind: str,
     text: str,
@@ -93,6 +93,7 @@ def add(
     score: float,
     actor: str,
     checks: Sequence[Check] | None = None,
+    reason: str = "",
 ) -> MemoryItem:
     """Add an item in the user's words; a constraint is compiled to a check if possible.
 
@@ -105,6 +106,7 @@ def add(
         score: Importance from 1 to 10.
         actor: Who adds it.
         checks: The checks that enforce it; ``None`` to compile the words.
+        reason: Why, in a line.
 
     Raises:
         UsageError: The kind cannot be added by hand or cannot have checks, the text is empty or too long, or
@@ -128,7 +130,16 @@ def add(
             by_hand = [msgspec.structs.replace(check, by_hand=True) for check in checks]
             detail = with_checks(kind, detail, by_hand)
         return write_down(
-            engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
+            engine,
+            kind,
+            text,
+            detail,
+            actor,
+            scope=scope,
+            score=score,
+            until=until,
+            status=status,
+            reason=reason,
         )
 
 
