@@ -53,6 +53,7 @@ from agentx.storage.files.paths import check_folder, check_path
 from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import one_line
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.judgement.settling import SettleVerdict
 from agentx.synthesis.memory.checks import Check
@@ -70,6 +71,9 @@ from agentx.trust.trusted_items import in_state
 
 TITLE_CHARACTERS = 200
 """Maximum length of a title; a longer one is cut."""
+
+ASKED_CHARACTERS = 100
+"""Maximum length of how the user was asked; the rest is cut."""
 
 
 class Workspace:
@@ -309,8 +313,14 @@ class Workspace:
         """Return the whole text of a body."""
         return self.engine.read_body(body)
 
-    def approve(self, call_id: str, *, approved: bool = True, reason: str = "") -> Event:
+    def approve(self, call_id: str, *, approved: bool = True, reason: str = "", asked: str = "") -> Event:
         """Approve or deny a pending tool call.
+
+        Args:
+            call_id: The call.
+            approved: Whether it may run.
+            reason: The user's words.
+            asked: How the user was asked, if another program asked.
 
         Raises:
             UsageError: No such call is pending.
@@ -324,7 +334,9 @@ class Workspace:
             )
         if approved:
             approvals.grant(self.engine, waiting)
-        decided = ApprovalDecided(call_id=call_id, approved=approved, reason=reason)
+        decided = ApprovalDecided(
+            call_id=call_id, approved=approved, reason=reason, asked=one_line(clean(asked))[:ASKED_CHARACTERS]
+        )
         (event,) = self.record(
             Draft(data=decided, actor=self.settings.actor, run=waiting.run, cause=waiting.seq)
         )
@@ -485,11 +497,23 @@ class Workspace:
         until: str = "",
         score: float = 5.0,
         checks: Sequence[Check] | None = None,
+        asked: str = "",
     ) -> MemoryItem:
-        """Add a memory item in the user's own words; its checks are compiled unless they are given."""
+        """Add a memory item in the user's own words; its checks are compiled unless they are given.
+
+        With ``asked``, the user agreed to these words when another program asked: it names which and how.
+        """
         scope, actor = scope or Scope(), self.settings.actor
         return editing.add(
-            self.engine, kind, text, scope=scope, until=until, score=score, actor=actor, checks=checks
+            self.engine,
+            kind,
+            text,
+            scope=scope,
+            until=until,
+            score=score,
+            actor=actor,
+            checks=checks,
+            reason=f"The user agreed, asked by {one_line(clean(asked))[:ASKED_CHARACTERS]}" if asked else "",
         )
 
     def edit_memory(self, item: str, text: str) -> MemoryItem:

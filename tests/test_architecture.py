@@ -33,6 +33,7 @@ HOMES = {
     "lancedb": "storage/index/lance",
     "litellm": "synthesis/model/litellm_client.py",
     "matplotlib": "agentx/cognition/pictures/",
+    "mcp": "agentx/mcp/",
     "ast_grep_py": "synthesis/enforcement/",
     "pygments": "synthesis/compiling/reading/",
     "onnx": "synthesis/embedding/",
@@ -47,6 +48,7 @@ HOMES = {
     "tokenizers": "synthesis/embedding/",
     "tree_sitter": ("synthesis/chunking/", "synthesis/shell/"),
     "typer": "agentx/cli/",
+    "uvicorn": "agentx/server/http.py",
     "watchdog": "agentx/recording/file_watcher.py",
     "yaml": "synthesis/pipelines/definition/yaml_lines.py",
 }
@@ -61,6 +63,7 @@ LAZY = {
     "lancedb",
     "litellm",
     "matplotlib",
+    "mcp",
     "numpy",
     "onnx",
     "onnxruntime",
@@ -72,6 +75,7 @@ LAZY = {
     "tiktoken",
     "tokenizers",
     "tree_sitter",
+    "uvicorn",
     "yaml",
 }
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""

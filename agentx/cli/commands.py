@@ -42,6 +42,7 @@ TOP: dict[str, dict[str, str]] = {
         "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
     },
     BESIDE: {
+        "mcp": "Serve the workspace to other agents over MCP.",
         "import": "Import the transcripts of other agents, with full history.",
         "recap": "Show in one screen what was learned.",
         "export": "Write the active rules to a file that another agent reads.",
@@ -226,6 +227,7 @@ COMMANDS: dict[str, Entry] = {
     "trust key": Entry("keep.trust:key", "trust key"),
     "doctor": Entry("setup.doctor:doctor", "doctor", _READS),
     "serve": Entry("setup.serve:serve", "serve --status"),
+    "mcp": Entry("setup.mcp:mcp", "mcp --profile storage"),
 }
 """Every command by its words. The first of a group is called if the group is called alone."""
 

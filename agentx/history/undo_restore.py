@@ -1,6 +1,6 @@
 """Undo and restore: earlier contents come back as new events; the log is append-only."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 import msgspec
@@ -86,8 +86,17 @@ class ArtifactsBetween(msgspec.Struct, frozen=True):
     moved: dict[str, str]
 
 
-def undo(engine: Engine, actor: str) -> Event:
+Allowed = Callable[[Mapping[str, Content | None], Change | None], None]
+"""Raises unless contents may be written; the second is the change that they undo."""
+
+
+def undo(engine: Engine, actor: str, allowed: Allowed | None = None) -> Event:
     """Undo the latest change to artifacts that was not undone yet.
+
+    Args:
+        engine: The workspace.
+        actor: Who undoes it.
+        allowed: Asked before anything is written.
 
     Raises:
         NothingToUndo: Nothing is left to undo.
@@ -101,15 +110,22 @@ def undo(engine: Engine, actor: str) -> Event:
         # An agent's addition can be undone, the engine's cannot: other steps rest on it
         by_engine = Actor.parse(undone.events[0].actor).role == "engine"
         since = undone.seq - 1 if by_engine else undone.events[-1].seq
+        if allowed:
+            allowed(contents, undone)
         return _write(engine, contents, UNDO, undone.seq, actor, since)
 
 
-def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
+def restore(engine: Engine, path: str, at: int, actor: str, allowed: Allowed | None = None) -> Event:
     """Restore a file or a directory to its content after an event; files moved since are moved back.
 
     A file that a pipeline declares append-only keeps what agents and the engine appended since.
 
-    The path is checked and relative to the artifacts; empty for all of them.
+    Args:
+        engine: The workspace.
+        path: Checked, and relative to the artifacts; empty for all of them.
+        at: The event.
+        actor: Who restores it.
+        allowed: Asked before anything is written.
 
     Raises:
         NoSuchMoment: The event does not exist, or nothing of that name existed then or since.
@@ -130,6 +146,8 @@ def restore(engine: Engine, path: str, at: int, actor: str) -> Event:
             raise NoSuchMoment(f"{path!r} is not in the artifacts, neither now nor after event {at}.")
         contents: dict[str, Content | None] = dict.fromkeys(sorted(gone - back))
         contents |= {name: _content(engine.git, files.then[name]) for name in sorted(back)}
+        if allowed:
+            allowed(contents, None)
         return _write(engine, contents, RESTORE, at, actor, at)
 
 

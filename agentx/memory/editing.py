@@ -86,7 +86,7 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     return item
 
 
-def add(
+def add(  # noqa: PLR0913 - each is a part of the item
     engine: Engine,
     kind: str,
     text: str,
@@ -96,6 +96,7 @@ def add(
     score: float,
     actor: str,
     checks: Sequence[Check] | None = None,
+    reason: str = "",
 ) -> MemoryItem:
     """Add an item in the user's words; a constraint is compiled to a check if possible.
 
@@ -108,6 +109,7 @@ def add(
         score: Importance from 1 to 10.
         actor: Who adds it.
         checks: The checks that enforce it; ``None`` to compile the words.
+        reason: Why, in a line.
 
     Raises:
         UsageError: The kind cannot be added by hand or cannot have checks, the text is empty or too long, or
@@ -131,7 +133,16 @@ def add(
             by_hand = [msgspec.structs.replace(check, by_hand=True) for check in checks]
             detail = with_checks(kind, detail, by_hand)
         return write_down(
-            engine, kind, text, detail, actor, scope=scope, score=score, until=until, status=status
+            engine,
+            kind,
+            text,
+            detail,
+            actor,
+            scope=scope,
+            score=score,
+            until=until,
+            status=status,
+            reason=reason,
         )
 
 
@@ -289,7 +300,9 @@ def _carry_out(engine: Engine, item: MemoryItem, about: Link, actor: str) -> Mem
         change(engine, Patch(id=item.id, status="retired", links=links), actor)
     else:
         retire(engine, target.id, actor)
-        change(engine, Patch(id=item.id, status="retired", reason=f"{target.id} was ended, as proposed."), actor)
+        change(
+            engine, Patch(id=item.id, status="retired", reason=f"{target.id} was ended, as proposed."), actor
+        )
     return find(engine, target.id)
 
 

@@ -114,6 +114,7 @@ FOLLOWERS = Followers()
 
 METHODS: dict[str, Method] = {
     "command.run": Method("agentx.server.command_lines:run", reads=True),
+    "mcp": Method("agentx.server.agent_calls:handle"),
     "events": Method(_events, reads=True),
     "hook": Method("agentx.hosts.serving:hook"),
     "state": Method(_state, reads=True),

@@ -307,11 +307,16 @@ class ToolCallExecuted(ChangesFiles, frozen=True):
 
 
 class ApprovalDecided(Payload, frozen=True):
-    """The user approved or denied a pending tool call."""
+    """The user approved or denied a pending tool call.
+
+    Attributes:
+        asked: How the user was asked, if another program asked: ``claude-code over MCP``.
+    """
 
     call_id: str
     approved: bool
     reason: str = ""
+    asked: str = ""
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} {'approved' if self.approved else 'refused'} {self.call_id}"

@@ -99,7 +99,7 @@ def check_verdicts(
         state: The current state.
         by: The agent's actor.
     """
-    book = _Settling(said, {}, state, by)
+    book = Settling(said, {}, state, by)
     refused: list[RefusedEntry] = []
     for verdict in verdicts:
         try:
@@ -117,8 +117,11 @@ class _Quoted(msgspec.Struct, frozen=True):
     evidence: Evidence
 
 
-class _Settling(ClaimBook):
-    """The items while an agent's verdicts are processed."""
+class Settling(ClaimBook):
+    """The items while an agent's verdicts are processed.
+
+    :func:`check_verdicts` uses it, and :mod:`agentx.synthesis.judgement.remembering`.
+    """
 
     def settle(self, verdict: SettleVerdict) -> None:
         """Settle an item by a verdict."""

@@ -21,7 +21,7 @@ from tests.agentx.cli.test_every_command import GOOD
 NOBODY = 65534
 
 ALSO_READING = {
-    "flow backtest", "flow check", "gate pre", "memory check", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve",
+    "flow backtest", "flow check", "gate pre", "memory check", "mcp", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve",
 }  # fmt: skip
 """What reads as it is called here, or has nothing to write: `backtest --dry-run`, `scribe --pending`, a sound `repair`, `serve --status`."""
 
