@@ -122,9 +122,7 @@ def files_of(engine: Engine, paths: Sequence[Path]) -> Iterator[RulePlace]:
             raise RuleFileRefused(f"{path} does not exist.")
         found = [path]
         if path.is_dir():
-            found = sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES and one.is_file())[
-                :MAX_FILES
-            ]
+            found = sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES and one.is_file())[:MAX_FILES]
         for one in found:
             place = place_of(engine, one)
             if place.path not in seen:

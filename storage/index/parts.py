@@ -223,12 +223,7 @@ def _by_words(
 
 
 def _likely(
-    part: Part,
-    mask: Any,
-    terms: Sequence[tuple[int, float]],
-    places: Sequence[int],
-    mean_length: float,
-    k: int,
+    part: Part, mask: Any, terms: Sequence[tuple[int, float]], places: Sequence[int], mean_length: float, k: int
 ) -> Any:
     """Return the rows of a part that may have the best scores: those of the highest sums in float32."""
     import numpy as np  # noqa: PLC0415
@@ -323,9 +318,7 @@ def _decoded(found: Sequence[tuple[Part, Any, Any]], k: int) -> Scored:
     import numpy as np  # noqa: PLC0415
 
     every = np.concatenate([np.zeros(0), *(scores for *_, scores in found)])
-    least = (
-        np.partition(every, len(every) - k)[len(every) - k] - 10**-SCORE_DIGITS if len(every) > k else -np.inf
-    )
+    least = np.partition(every, len(every) - k)[len(every) - k] - 10**-SCORE_DIGITS if len(every) > k else -np.inf
     best: Scored = []
     for part, rows, scores in found:
         kept = scores >= least

@@ -30,9 +30,7 @@ _TITLE = "## Rules"
 _MORE = re.compile(r"\d+ more: `agentx memory list`\.")
 _NONE = "No other rules."
 _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
-_SUFFIX = re.compile(
-    r" \((?:in (?P<paths>`[^`]+`(?:, `[^`]+`)*))?(?:(?(paths), )until (?P<until>[^()]+))?\)$"
-)
+_SUFFIX = re.compile(r" \((?:in (?P<paths>`[^`]+`(?:, `[^`]+`)*))?(?:(?(paths), )until (?P<until>[^()]+))?\)$")
 
 
 class MarkersBroken(UsageError):
@@ -192,9 +190,7 @@ def stated(place: Place, path: str) -> list[Found]:
             continue
         mark = _ITEM.match(said)
         if not mark and found and line[:1].isspace():  # the item goes on
-            found[-1] = msgspec.structs.replace(
-                found[-1], text=f"{found[-1].text} {said}", end=start + len(line)
-            )
+            found[-1] = msgspec.structs.replace(found[-1], text=f"{found[-1].text} {said}", end=start + len(line))
             continue
         text = said[mark.end() :] if mark else said.lstrip("# ")
         suffix = _SUFFIX.search(text)

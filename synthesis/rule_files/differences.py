@@ -78,11 +78,7 @@ def differences(
     gone = [item for item in former if not stated.intersection(_words(item))]
     pairs: list[tuple[Found, MemoryItem]] = []
     alike = sorted(
-        (
-            (_likeness(one.text, item.text), place, one, item)
-            for place, one in enumerate(fresh)
-            for item in gone
-        ),
+        ((_likeness(one.text, item.text), place, one, item) for place, one in enumerate(fresh) for item in gone),
         key=lambda row: (-row[0], row[1]),
     )
     for ratio, _, one, item in alike:

@@ -45,14 +45,8 @@ _TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
 """A line that is only a tag, as in ``<style>``: Markdown would take what follows for HTML."""
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
-_LABEL = on_use(
-    r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)",
-    re.DOTALL,
-)
-_MODAL = on_use(
-    r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not)\b",
-    re.IGNORECASE,
-)
+_LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
+_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not)\b", re.IGNORECASE)
 _MUST_NOT = on_use(r"\b(?:must|shall|should|may|can|do) ?(?:not|never)\b|\bcannot\b", re.IGNORECASE)
 _CROSSES = "❌✗✘🚫⛔✖"
 _IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
@@ -201,13 +195,7 @@ def _blocks(text: str) -> Iterator[_Block]:
                 in_table += 1 if token.type == "table_open" else -1
             case "bullet_list_open" | "ordered_list_open":
                 before = latest.get(depth)
-                leads.append(
-                    before
-                    if before is not None and _opens(before.text)
-                    else leads[-1]
-                    if leads and before is None
-                    else None
-                )
+                leads.append(before if before is not None and _opens(before.text) else leads[-1] if leads and before is None else None)
             case "bullet_list_close" | "ordered_list_close":
                 leads.pop()
                 latest[depth] = None
@@ -247,9 +235,7 @@ def _opens(text: str) -> bool:
 def _short_code(token: "Token") -> str:
     lines = [line.strip() for line in token.content.splitlines() if line.strip()]
     code = "; ".join(lines)
-    return (
-        f"`{code}`" if len(lines) <= _CODE_LINES and len(code) <= _CODE_CHARACTERS and "`" not in code else ""
-    )
+    return f"`{code}`" if len(lines) <= _CODE_LINES and len(code) <= _CODE_CHARACTERS and "`" not in code else ""
 
 
 def _readable(source: str) -> str:
@@ -312,9 +298,7 @@ def _read(words: str, own: str, above: list[str]) -> _Reading:
                 return _bounded(joined, completed, must_not=forbids)
     if lead and (kind is None or _is_condition(lead)):
         led, forbids = _kind(lead.rstrip(":"))
-        if kind is None and (
-            led is None or not (led == "constraint" or _MODAL.search(lead) or _is_prefix(lead))
-        ):
+        if kind is None and (led is None or not (led == "constraint" or _MODAL.search(lead) or _is_prefix(lead))):
             led, forbids = _kind(f"{lead.rstrip(':')}, {own}") if _is_condition(lead) else (None, False)
         if kind or led:
             return _bounded(f"{lead} {words}", kind or led, must_not=must_not or forbids)

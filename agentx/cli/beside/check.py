@@ -54,9 +54,7 @@ def check(
         terminal.document({"passed": passed, "checks": listed, "hot_issues": issues})
     elif issues:
         terminal.show("", f"{counted(len(issues), 'open problem')}:")
-        terminal.show(
-            *(Text(f"  {item.id}  {one_line(item.short or item.text)}", "red") for item in issues[:_ISSUES])
-        )
+        terminal.show(*(Text(f"  {item.id}  {one_line(item.short or item.text)}", "red") for item in issues[:_ISSUES]))
         if len(issues) > _ISSUES:
             terminal.show(f"  and {len(issues) - _ISSUES} more: agentx memory list --kind hot_issue")
     if not passed:

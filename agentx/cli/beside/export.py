@@ -20,9 +20,7 @@ from agentx.workspace import Workspace
 
 File = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="[FILE]", show_default=False, help="The file; the usual one of the project by default."
-    ),
+    typer.Argument(metavar="[FILE]", show_default=False, help="The file; the usual one of the project by default."),
 ]
 Tokens = Annotated[
     int | None, typer.Option("--max-tokens", min=100, show_default=False, help="Budget; 2,000 by default.")
@@ -68,9 +66,7 @@ def _export(terminal: Terminal, form: str, file: Path | None, max_tokens: int | 
         done = ws.export_rules(form, path, max_tokens=max_tokens, check=check)
         if keep:
             _keep(ws, done, max_tokens)
-    terminal.result(
-        done, _told(done, check=check), *([proposed_table(done.proposals)] if done.proposals else [])
-    )
+    terminal.result(done, _told(done, check=check), *([proposed_table(done.proposals)] if done.proposals else []))
     if done.more:
         terminal.note(f"{counted(done.more, 'rule')} did not fit: raise --max-tokens.")
     if done.proposals:
@@ -98,7 +94,5 @@ def _told(done: Exported, *, check: bool) -> Text:
     if check:
         stale = done.written or done.edited
         why = "was edited between the markers" if done.edited else "is not up to date"
-        return Text(
-            plain(f"{done.path} {why if stale else 'is up to date'} ({size})."), "red" if stale else "green"
-        )
+        return Text(plain(f"{done.path} {why if stale else 'is up to date'} ({size})."), "red" if stale else "green")
     return Text(plain(f"{done.path}: {size}; {'written' if done.written else 'unchanged'}."))

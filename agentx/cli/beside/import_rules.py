@@ -55,15 +55,11 @@ def import_rules(
 
 def _told(file: ImportedFile) -> Iterator[Text]:
     if file.refused:
-        yield Text.assemble(
-            (one_line(file.path), "bold"), (f"  not read: {one_line(file.refused)}", "yellow")
-        )
+        yield Text.assemble((one_line(file.path), "bold"), (f"  not read: {one_line(file.refused)}", "yellow"))
         return
     size = f"  {counted(file.statements, 'rule')}; {counted(file.left, 'description')} left"
     yield Text.assemble((one_line(file.path), "bold"), size)
     for place in file.hidden:
         yield Text(f"  line {place.line}: {place.what}, left out", "yellow")
     if file.names:
-        yield Text(
-            one_line(f"  names {', '.join(file.names)}: not read; import such a file by its name"), "dim"
-        )
+        yield Text(one_line(f"  names {', '.join(file.names)}: not read; import such a file by its name"), "dim")

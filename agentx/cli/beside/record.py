@@ -35,28 +35,19 @@ def record(  # noqa: PLR0913 - each is a field of the event
     role: Annotated[str, typer.Option(metavar="ROLE", show_default=False, help="assistant or tool.")] = "",
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="The agent's name.")] = "shell",
     tool: Annotated[str, typer.Option(metavar="NAME", help="Of a call: the tool.")] = "",
-    arguments: Annotated[
-        str, typer.Option(metavar="JSON", help="Of a call: its arguments, a JSON object.")
-    ] = "",
+    arguments: Annotated[str, typer.Option(metavar="JSON", help="Of a call: its arguments, a JSON object.")] = "",
     status: Annotated[
-        str,
-        typer.Option(metavar="STATUS", help="Of a call: succeeded, failed or denied; by its exit status."),
+        str, typer.Option(metavar="STATUS", help="Of a call: succeeded, failed or denied; by its exit status.")
     ] = "",
-    command: Annotated[
-        str, typer.Option(metavar="LINE", help="Of a call: the command line that it ran.")
-    ] = "",
-    exit_code: Annotated[
-        int | None, typer.Option(metavar="N", show_default=False, help="Its exit status.")
-    ] = None,
+    command: Annotated[str, typer.Option(metavar="LINE", help="Of a call: the command line that it ran.")] = "",
+    exit_code: Annotated[int | None, typer.Option(metavar="N", show_default=False, help="Its exit status.")] = None,
     call: Annotated[
         str, typer.Option("--id", metavar="ID", help="A second report with this ID is not recorded again.")
     ] = "",
     *,
     lines: Annotated[
         bool,
-        typer.Option(
-            "--lines", help='Read JSON lines from stdin: {"role": "tool", "tool": "Bash", "output": "…"}.'
-        ),
+        typer.Option("--lines", help='Read JSON lines from stdin: {"role": "tool", "tool": "Bash", "output": "…"}.'),
     ] = False,
 ) -> None:
     """Record an agent's answer, a tool call with its result, or a denied call.
@@ -119,9 +110,7 @@ def _lines(terminal: Terminal) -> Iterator[Mapping[str, Any]]:
             continue
         try:
             if len(line) > MAX_LINE:
-                raise UsageError(
-                    f"Line {number} is longer than {MAX_LINE:,} characters; the lines before it are recorded."
-                )
+                raise UsageError(f"Line {number} is longer than {MAX_LINE:,} characters; the lines before it are recorded.")
             yield _object(line)
         except UsageError as error:
             raise UsageError(f"Line {number}: {error} The lines before it are recorded.") from error

@@ -41,9 +41,7 @@ def watch(terminal: Terminal) -> None:
             ws.engine.edits.scan(noticed="watch")
             with ws.watching(lambda error: _failed(terminal, error)) as watcher:
                 if watcher.blind:
-                    terminal.note(
-                        f"The system watches nothing here ({watcher.blind}): files are scanned instead."
-                    )
+                    terminal.note(f"The system watches nothing here ({watcher.blind}): files are scanned instead.")
                 terminal.note(f"Watching {ws.artifacts}. Ctrl-C stops.", mark="·")
                 while not interrupted.wait(_PAUSE_S):
                     count += _show(terminal, events)
@@ -122,11 +120,7 @@ def _line(event: Event, changes: Sequence[FileChange]) -> Text:
     sorts["~"] = [c for c in changes if c.before and c.after]
     names = [f"{mark}{change.path}" for mark in "+~-" for change in sorts[mark]]
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    parts = [
-        f"{len(sorts[mark]):,} {word}"
-        for mark, word in zip("+~-", ("new", "changed", "deleted"), strict=True)
-        if sorts[mark]
-    ]
+    parts = [f"{len(sorts[mark]):,} {word}" for mark, word in zip("+~-", ("new", "changed", "deleted"), strict=True) if sorts[mark]]
     total = f"{', '.join(parts)}: " if len(names) > 1 else ""
     return Text.assemble(
         (f"{event.seq:>5}  {event.at[11:19]}  ", "dim"),
