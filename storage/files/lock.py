@@ -405,8 +405,8 @@ class _Place:
     def pause_s(self) -> float:
         """How long to sleep before the next look.
 
-        Half the time until it is this waiter's turn, if the queue moves on at its pace; the first waiter looks
-        often once its turn is due.
+        Half the time until it is this waiter's turn, at the queue's pace. The first waiter looks often
+        once its turn is due.
         """
         waited_s = self._now - self._moved
         if self.before >= 0:

@@ -562,9 +562,11 @@ class HistoryWriter:
             ) from error
 
     def _catch_up(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
-        if self._fd >= 0 and self._seen == self._look():
+        look = self._look()
+        if self._fd >= 0 and self._seen == look:
             return []
-        fresh = self._read_fresh(on_damage, strict=strict)
+        same = self._fd >= 0 and look[1] == self._inode and look[0] == self._seen[0]
+        fresh = self._read_fresh(on_damage, strict=strict, same=same)
         self._seen = self._look()
         return fresh
 
@@ -576,13 +578,13 @@ class HistoryWriter:
             return 0, 0, 0, 0
         return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
 
-    def _read_fresh(self, on_damage: OnDamage | None, *, strict: bool) -> list[Event]:
+    def _read_fresh(self, on_damage: OnDamage | None, *, strict: bool, same: bool) -> list[Event]:
         known, own_hash = self.seq, self.hash
         fresh: list[Event] = []
         before, sealed = self.known, self.segments
-        if strict and known and not nofollow.exists(self._live):
+        if not same and strict and known and not nofollow.exists(self._live):
             self._fail_rewound(known)
-        reopened = self._open_live()
+        reopened = not same and self._open_live()
         if strict and self._changed(before, sealed if reopened else None):
             self.close()
             self.known, self.unsound = before, f"{LIVE} was changed in a part that was already read"

@@ -1,10 +1,16 @@
 """Regular expressions that are compiled on first use.
 
-There are hundreds of them, and a process that reads no message needs none.
+There are hundreds of them, and a process that reads no message needs none. One that reads many searches them
+only in texts that have the :mod:`words <agentx.synthesis.language.required_words>` which each of them needs.
 """
 
 import re
 from typing import Any, cast
+
+from agentx.synthesis.language.required_words import filtered
+
+_FILTERED_FROM = 8
+"""Searches of a pattern before it is worth while to find out the words that it needs."""
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 
@@ -22,7 +28,15 @@ class _Pattern:
         compiled = re.compile(self.pattern, self._flags)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
-        return getattr(compiled, name)
+        self._searches_left, self._compiled = _FILTERED_FROM, compiled
+        self.search = self._search
+        return getattr(self, name) if name == "search" else getattr(compiled, name)
+
+    def _search(self, text: str, *span: int) -> re.Match[str] | None:
+        self._searches_left -= 1
+        if not self._searches_left:
+            self.search = filtered(self._compiled)
+        return self._compiled.search(text, *span)
 
 
 def on_use(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:

@@ -9,6 +9,7 @@ from types import FrameType
 import pytest
 
 from agentx.synthesis.attribution.material import MAX_CHARACTERS, own_words
+from agentx.synthesis.demands.classify import readings
 from tests.demand_findings import findings
 
 UNITS = (
@@ -64,6 +65,7 @@ def _calls(text: str) -> int:
         count += event in {"call", "c_call"}
 
     own_words.cache_clear()
+    readings.cache_clear()
     before = sys.getprofile()
     sys.setprofile(tally)
     try:
