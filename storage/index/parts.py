@@ -89,6 +89,7 @@ class IndexParts:
         found = []
         for part, rows in _near_by_signs(among, query, k):
             near = rows[_highest(_products(part, rows, query), k)]
+            part.require_unit(near)
             found.append((part, near, _cosines(part, near, query)))
         return _decoded(found, k)
 
@@ -310,7 +311,9 @@ def _products(part: Part, rows: Any, query: Vector) -> Any:
     for start in range(0, len(rows), _MULTIPLIED_ROWS):
         some = rows[start : start + _MULTIPLIED_ROWS]
         np.take(part.vectors, some, axis=0, out=copied[: len(some)], mode="clip")
-        np.matmul(copied[: len(some)], query, out=found[start : start + len(some)])
+        with np.errstate(all="ignore"):
+            np.matmul(copied[: len(some)], query, out=found[start : start + len(some)])
+    part.require("vectors", np.isfinite(found).all())
     return found
 
 
