@@ -96,8 +96,8 @@ def shorten(text: str, max_words: int = 15) -> str:
     >>> shorten("one two three", max_words=2)
     'one two …'
     """
-    words = text.split()
-    whole, kept = " ".join(words), " ".join(words[:max_words])
+    words = text.split(maxsplit=max_words)
+    first = " ".join(words[:max_words])
     most = max_words * _BYTES_A_WORD
-    kept = kept.encode(errors="replace")[:most].decode(errors="ignore").rstrip()
-    return kept if kept == whole else f"{kept} …"
+    kept = first.encode(errors="replace")[:most].decode(errors="ignore").rstrip()
+    return kept if kept == first and len(words) <= max_words else f"{kept} …"

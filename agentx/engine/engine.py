@@ -196,9 +196,9 @@ class Engine:
 
         def with_commits(hits: Sequence[SearchHit]) -> list[SearchHit]:
             self.commits.extend(self.git.head)
+            commits = {seq: self.commits.find(seq) for seq in {hit.seq for hit in hits if not hit.source}}
             return [
-                hit if hit.source else msgspec.structs.replace(hit, commit=self.commits.find(hit.seq))
-                for hit in hits
+                hit if hit.source else msgspec.structs.replace(hit, commit=commits[hit.seq]) for hit in hits
             ]
 
         def ask() -> list[SearchHit]:

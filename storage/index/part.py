@@ -4,6 +4,10 @@ LanceDB needs 1.5 s to load and reads rows slowly. So each flush also writes its
 chunks, postings by term, vectors and their signs. A part is never changed; :class:`Rows` of several parts
 are merged into a new one. All arrays are little-endian and begin at a multiple of 64 bytes.
 
+The file is not trusted: it may be cut off, hold other bytes, or be made by anybody. The header is checked
+when it is opened, so that no array is longer than the file; each array, packed chunk, posting and vector when
+it is first used, by a CRC-32 or by what must hold for it. Whatever fails raises :class:`PartDamaged`.
+
 A term is stored by a digest of 64 bits. The postings of a term are row numbers and counts; a term of more
 than an eighth of the rows has a byte for each row instead, which takes less room and is faster to add up.
 """
@@ -14,12 +18,15 @@ import secrets
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
+from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.index.memory_index import IndexRow
 from agentx.storage.index.port import Chunk
@@ -32,8 +39,43 @@ DENSE_SHARE = 8
 MOST_OFTEN = 255
 """A term that a row has more often is not stored densely."""
 
-_MAGIC = b"AGENTX part 1\n\0\0"
+_MAGIC = b"AGENTX part 2\n\0\0"
 _ALIGNED = 64
+_MOST_HEADER_BYTES = 1 << 16
+_ROW_ARRAYS = {
+    "row ends": "<i8",
+    "chunk sums": "<u4",
+    "lengths": "<i4",
+    "seq": "<i8",
+    "to_seq": "<i8",
+    "embedded": "|b1",
+    "ids": "<u8",
+    "rows of ids": "<i4",
+    **dict.fromkeys(CODED, "<i4"),
+}
+"""Arrays with an element for each row, and their types."""
+
+_ARRAYS = {
+    "chunks": "|u1",
+    "vectors": "<f4",
+    "signs": "<u8",
+    "terms": "<u8",
+    "term ends": "<i8",
+    "posted rows": "<i4",
+    "posted counts": "<u2",
+    "dense terms": "<u8",
+    "dense counts": "|u1",
+    "dense sums": "<u4",
+    **{f"{field} values": "|u1" for field in CODED},
+}
+"""The other arrays, and their types."""
+
+_CHECKED_IN_PIECES = ("chunks", "vectors", "posted rows", "posted counts", "dense counts")
+"""Arrays of which a search reads little, so that they have no checksum of their own."""
+
+_UNIT = 1e-3
+"""Difference of the squared length of a vector from 1 that rounding cannot explain."""
+
 _COPIED_ROWS = 4_096
 _encoder = msgspec.msgpack.Encoder()
 _decode_chunk = msgspec.msgpack.Decoder(Chunk)
@@ -43,8 +85,15 @@ _decode_texts = msgspec.msgpack.Decoder(list[str])
 class _PartHeader(msgspec.Struct, frozen=True):
     rows: int
     dimensions: int
-    arrays: dict[str, tuple[str, int, int]]
+    arrays: dict[str, tuple[str, int, int, int]]
     size: int
+
+
+class PartDamaged(AgentXError, OSError):
+    """A part is not what was written; it can be deleted, and is made again from the table."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"The part {name} of the search index cannot be used: {reason}.")
 
 
 def digest(text: str) -> int:
@@ -61,27 +110,34 @@ class Part:
         dimensions: Length of the vectors; 0 if no row has one.
 
     Raises:
-        OSError: The file is missing or not whole.
-        ValueError: It is empty.
+        OSError: The file is missing, or not a file; :class:`PartDamaged` if it is not a whole part. Every
+            method raises the same.
     """
 
     def __init__(self, path: Path) -> None:
+        self.name = path.name
         with nofollow.open_file(path) as stream:
+            if os.fstat(stream.fileno()).st_size < len(_MAGIC) + 8:
+                raise PartDamaged(self.name, "it is cut off")
             self._mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        if self._mapped[: len(_MAGIC)] != _MAGIC:
+            raise PartDamaged(self.name, "it is not a part, or of another version")
+        start = len(_MAGIC) + 8
+        length = int.from_bytes(self._mapped[len(_MAGIC) : start], "little")
+        if length > _MOST_HEADER_BYTES:
+            raise PartDamaged(self.name, "its header cannot be read")
         try:
-            if self._mapped[: len(_MAGIC)] != _MAGIC:
-                raise OSError(f"{path.name} is not a part")
-            start = len(_MAGIC) + 8
-            length = int.from_bytes(self._mapped[len(_MAGIC) : start], "little")
             header = msgspec.msgpack.decode(self._mapped[start : start + length], type=_PartHeader)
-        except msgspec.DecodeError as error:
-            raise OSError(f"the header of {path.name} cannot be read") from error
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise PartDamaged(self.name, "its header cannot be read") from error
         if header.size != len(self._mapped):
-            raise OSError(f"{path.name} is {len(self._mapped)} bytes long and should be {header.size}")
+            raise PartDamaged(self.name, f"it has {len(self._mapped)} bytes and should have {header.size}")
+        if reason := _reason(header):
+            raise PartDamaged(self.name, reason)
         self._arrays = header.arrays
         self._read: dict[str, Any] = {}
         self._values: dict[str, list[str]] = {}
-        self.name = path.name
+        self._dense_read: set[int] = set()
         self.count = header.rows
         self.dimensions = header.dimensions
 
@@ -91,15 +147,35 @@ class Part:
         if array is None:
             import numpy as np  # noqa: PLC0415  (heavy: loaded with the index)
 
-            kind, start, count = self._arrays[name]
-            array = self._read[name] = np.frombuffer(self._mapped, kind, count, start)
+            kind, start, count, checksum = self._arrays[name]
+            array = np.frombuffer(self._mapped, kind, count, start)
+            if name not in _CHECKED_IN_PIECES:
+                self.require(name, crc32(array) == checksum)
+            if name in ("row ends", "term ends"):
+                held = self._arrays["chunks" if name == "row ends" else "posted rows"][2]
+                # From 0 on, and never down
+                self.require(name, not count or (array[0] >= 0 and array[-1] <= held))
+                self.require(name, (array[1:] >= array[:-1]).all())
+            elif name in CODED or name == "rows of ids":
+                most = self.count if name == "rows of ids" else len(self.values(name))
+                self.require(name, not count or (array.min() >= 0 and array.max() < most))
+            self._read[name] = array
         return array
+
+    def require(self, what: str, *facts: object) -> None:
+        """Raise :class:`PartDamaged` unless all facts about some of the content are true."""
+        if not all(facts):
+            raise PartDamaged(self.name, f"its {what} are not what was written")
 
     def values(self, field: str) -> list[str]:
         """Return the different values of a field of :data:`CODED`, in order."""
         values = self._values.get(field)
         if values is None:
-            values = self._values[field] = _decode_texts.decode(self.array(f"{field} values").tobytes())
+            try:
+                values = _decode_texts.decode(self.array(f"{field} values").tobytes())
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise PartDamaged(self.name, f"its {field} values cannot be read") from error
+            self._values[field] = values
         return values
 
     def codes_of(self, field: str, wanted: Iterable[str]) -> list[int]:
@@ -117,8 +193,25 @@ class Part:
     def chunks(self, rows: Any) -> list[Chunk]:
         """Return the chunks of some rows."""
         ends, packed, decode = self.array("row ends"), memoryview(self.array("chunks")), _decode_chunk.decode
-        pairs = zip(rows, ends[rows].tolist(), strict=True)
-        return [decode(packed[int(ends[row - 1]) if row else 0 : end]) for row, end in pairs]
+        found = []
+        for row, end, checksum in zip(
+            rows, ends[rows].tolist(), self.array("chunk sums")[rows].tolist(), strict=True
+        ):
+            one = packed[int(ends[row - 1]) if row else 0 : end]
+            self.require("chunks", crc32(one) == checksum)
+            try:
+                found.append(decode(one))
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise PartDamaged(self.name, "a chunk cannot be read") from error
+        return found
+
+    def require_unit(self, rows: Any) -> None:
+        """Check that the vectors of some rows have unit length."""
+        import numpy as np  # noqa: PLC0415
+
+        with np.errstate(all="ignore"):
+            lengths = np.vecdot(self.vectors[rows], self.vectors[rows])
+        self.require("vectors", (abs(lengths - 1) < _UNIT).all())
 
     @property
     def ids(self) -> Any:
@@ -150,16 +243,23 @@ class Part:
 
     def dense(self, place: int) -> Any:
         """Return how often each row contains one of the dense terms."""
-        return self.array("dense counts")[place * self.count : (place + 1) * self.count]
+        found = self.array("dense counts")[place * self.count : (place + 1) * self.count]
+        if place not in self._dense_read:
+            self.require("dense counts", crc32(found) == self.array("dense sums")[place])
+            self._dense_read.add(place)
+        return found
 
     def postings(self, term: int) -> tuple[Any, Any]:
-        """Return the rows that contain a sparse term and how often; empty for none."""
+        """Return the rows that contain a sparse term and how often, in order; empty for none."""
         terms, ends = self.array("terms"), self.array("term ends")
         place = int(terms.searchsorted(terms.dtype.type(term)))
         if place == len(terms) or int(terms[place]) != term:
             return self.array("posted rows")[:0], self.array("posted counts")[:0]
         start, end = int(ends[place - 1]) if place else 0, int(ends[place])
-        return self.array("posted rows")[start:end], self.array("posted counts")[start:end]
+        rows = self.array("posted rows")[start:end]
+        self.require("postings", not len(rows) or (rows[0] >= 0 and rows[-1] < self.count))
+        self.require("postings", (rows[1:] > rows[:-1]).all())
+        return rows, self.array("posted counts")[start:end]
 
     def dense_place(self, term: int) -> int:
         """Return the place of a dense term; -1 if it is not one."""
@@ -172,11 +272,14 @@ class Part:
         import numpy as np  # noqa: PLC0415
 
         sparse = np.diff(self.array("term ends"), prepend=0)
-        dense = self.array("dense counts").reshape(-1, self.count)
+        dense = [self.dense(place) for place in range(len(self.array("dense terms")))]
         terms = np.concatenate([self.array("terms"), self.array("dense terms")])
         of_dense = [np.flatnonzero(counts).astype("<i4") for counts in dense]
         sizes = np.concatenate([sparse, np.array([len(rows) for rows in of_dense], "<i8")])
-        rows = np.concatenate([self.array("posted rows"), *of_dense])
+        sparse_rows = self.array("posted rows")
+        inside = not len(sparse_rows) or (sparse_rows.min() >= 0 and sparse_rows.max() < self.count)
+        self.require("postings", inside, int(sparse.sum()) == len(sparse_rows))
+        rows = np.concatenate([sparse_rows, *of_dense])
         counted = [counts[having].astype("<u2") for counts, having in zip(dense, of_dense, strict=True)]
         return terms, sizes, rows, np.concatenate([self.array("posted counts"), *counted])
 
@@ -191,13 +294,17 @@ class Columns(msgspec.Struct):
     def write(self, folder: Path) -> str:
         """Write the part to a new file and return its name."""
         name, at = f"{secrets.token_hex(6)}{SUFFIX}", 0
-        arrays: dict[str, tuple[str, int, int]] = {}
+        arrays: dict[str, tuple[str, int, int, int]] = {}
         sizes = {name: sum(piece.nbytes for piece in pieces) for name, pieces in self.pieces.items()}
+        sums = {
+            name: 0 if name in _CHECKED_IN_PIECES else reduce(_crc32_of, pieces, 0)
+            for name, pieces in self.pieces.items()
+        }
         for _ in range(2):  # the first time to learn how long the header is
             header = _encoder.encode(_PartHeader(self.rows, self.dimensions, arrays, 2**40 + at))
             at = _aligned(len(_MAGIC) + 8 + len(header) + 64 * len(sizes))
             for array, pieces in self.pieces.items():
-                arrays[array] = pieces[0].dtype.str, at, sum(piece.size for piece in pieces)
+                arrays[array] = pieces[0].dtype.str, at, sum(piece.size for piece in pieces), sums[array]
                 at = _aligned(at + sizes[array])
         header = _encoder.encode(_PartHeader(self.rows, self.dimensions, arrays, at))
         beside = folder / f"{name}.new"
@@ -216,6 +323,34 @@ class Columns(msgspec.Struct):
             raise
         beside.replace(folder / name)
         return name
+
+
+def _reason(header: _PartHeader) -> str:
+    """Return why the arrays that a header declares cannot be those of a part; empty if they can."""
+    kinds = _ROW_ARRAYS | _ARRAYS
+    arrays, rows = header.arrays, header.rows
+    if arrays.keys() != kinds.keys() or any(arrays[name][0] != kind for name, kind in kinds.items()):
+        return "it has other arrays"
+    sizes = {name: count for name, (_, _, count, _) in arrays.items()}
+    expected = {
+        **dict.fromkeys(_ROW_ARRAYS, rows),
+        "vectors": rows * header.dimensions,
+        "signs": rows * -(-header.dimensions // 64),
+        "term ends": sizes["terms"],
+        "posted counts": sizes["posted rows"],
+        "dense counts": sizes["dense terms"] * rows,
+        "dense sums": sizes["dense terms"],
+    }
+    if rows < 1 or header.dimensions < 0 or any(sizes[name] != count for name, count in expected.items()):
+        return "the sizes of its arrays contradict each other"
+    for name, (kind, start, count, _) in arrays.items():
+        if count < 0 or not 0 <= start <= start + count * int(kind[2:]) <= header.size:
+            return f"its {name} would be beyond its end"
+    return ""
+
+
+def _crc32_of(before: int, piece: Any) -> int:
+    return crc32(memoryview(piece).cast("B"), before) if piece.nbytes else before
 
 
 def _aligned(size: int) -> int:
@@ -240,6 +375,7 @@ def from_rows(rows: Sequence[IndexRow], dimensions: int) -> Columns:
     pieces: dict[str, list[Any]] = {
         "chunks": [np.frombuffer(b"".join(packed), "u1")],
         "row ends": [np.cumsum([len(one) for one in packed], dtype="<i8")],
+        "chunk sums": [np.array(list(map(crc32, packed)), "<u4")],
         "lengths": [np.array([counts.total() for counts in counted], "<i4")],
         "seq": [np.array([chunk.seq for chunk in chunks], "<i8")],
         "to_seq": [np.array([chunk.to_seq for chunk in chunks], "<i8")],
@@ -293,7 +429,7 @@ def merged(parts: Sequence[Part], shown: Sequence[Any]) -> Columns:
         "row ends": [np.cumsum(np.concatenate(sizes), dtype="<i8")],
     }
     _add_ids(pieces, np.concatenate([part.ids[rows] for part, rows in zip(parts, kept, strict=True)]))
-    for name in ("lengths", "seq", "to_seq", "embedded"):
+    for name in ("chunk sums", "lengths", "seq", "to_seq", "embedded"):
         pieces[name] = [
             np.concatenate([part.array(name)[rows] for part, rows in zip(parts, kept, strict=True)])
         ]
@@ -395,3 +531,4 @@ def _add_postings(pieces: dict[str, list[Any]], count: int, found: tuple[Any, An
     pieces["posted counts"] = [often[sparse]]
     pieces["dense terms"] = [np.ascontiguousarray(terms[~few])]
     pieces["dense counts"] = counts or [np.zeros(0, "u1")]
+    pieces["dense sums"] = [np.array(list(map(crc32, counts)), "<u4")]

@@ -11,7 +11,7 @@ from pathlib import Path
 from agentx.storage.files import nofollow
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory_index import IndexRow
-from agentx.storage.index.part import SUFFIX, Part, from_rows, merged
+from agentx.storage.index.part import SUFFIX, Part, PartDamaged, from_rows, merged
 from agentx.storage.index.parts import IndexParts
 
 MAX_PARTS = 32
@@ -40,10 +40,12 @@ class PartStore:
             return None
         try:
             self._open = {name: self._open.get(name) or Part(self._path / name) for name in names}
-        except (OSError, ValueError):
+            self._together = IndexParts(list(self._open.values()), self._together)
+        except OSError:
             self.distrust(names)
-            return None
-        self._together = IndexParts(list(self._open.values()), self._together)
+            for name in names:  # a link, a FIFO or a directory in its place; LanceDB would refuse the tree
+                if not nofollow.is_file(self._path / name):
+                    nofollow.remove_tree(self._path / name, ignore_errors=True)
         return self._together
 
     def distrust(self, names: Sequence[str] | None) -> None:
@@ -69,7 +71,7 @@ class PartStore:
         """
         try:
             known = [self._open.get(name) or Part(self._path / name) for name in names]
-        except (OSError, ValueError):
+        except OSError:
             return None
         later, first = 0, len(known)
         for place in range(len(known) - 1, -1, -1):
@@ -78,8 +80,11 @@ class PartStore:
             later += known[place].count
         if first == len(known):
             return tuple(names)
-        together = IndexParts(known)
-        made = merged(together.parts[first:], together.shown[first:]).write(self._path)
+        try:
+            together = IndexParts(known)
+            made = merged(together.parts[first:], together.shown[first:]).write(self._path)
+        except PartDamaged:
+            return None
         return (*names[:first], made)
 
     def rebuild(self, rows: Iterable[IndexRow], dimensions: int) -> tuple[str, ...] | None:
@@ -113,4 +118,4 @@ class PartStore:
         for suffix in (SUFFIX, f"{SUFFIX}.new"):
             for file in nofollow.listed(self._path, suffix=suffix):
                 if file.name not in (names or ()):
-                    nofollow.remove(file, missing_ok=True)
+                    nofollow.remove_tree(file, ignore_errors=True)  # a directory may be in its place

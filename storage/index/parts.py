@@ -39,6 +39,8 @@ _SHARE_ADDED_UP = 16
 """If at most one of this many rows passes the filter, only those are scored, exactly at once."""
 
 _MULTIPLIED_ROWS = 64
+_ROWS_AT_ONCE = 1 << 14
+"""Rows whose intermediate results stay in the processor's cache."""
 
 Scored = list[tuple[float, Chunk]]
 
@@ -86,7 +88,8 @@ class IndexParts:
         ]
         found = []
         for part, rows in _near_by_signs(among, query, k):
-            near = rows[_highest(np.vecdot(part.vectors[rows], query), k)]
+            near = rows[_highest(_products(part, rows, query), k)]
+            part.require_unit(near)
             found.append((part, near, _cosines(part, near, query)))
         return _decoded(found, k)
 
@@ -223,7 +226,12 @@ def _by_words(
 
 
 def _likely(
-    part: Part, mask: Any, terms: Sequence[tuple[int, float]], places: Sequence[int], mean_length: float, k: int
+    part: Part,
+    mask: Any,
+    terms: Sequence[tuple[int, float]],
+    places: Sequence[int],
+    mean_length: float,
+    k: int,
 ) -> Any:
     """Return the rows of a part that may have the best scores: those of the highest sums in float32."""
     import numpy as np  # noqa: PLC0415
@@ -274,18 +282,39 @@ def _near_by_signs(among: Sequence[tuple[Part, Any]], query: Vector, k: int) -> 
     none = 64 * len(mine) + 1
     different = []
     numbers = np.zeros(none + 1, "<i8")
+    beside, count = np.empty(_ROWS_AT_ONCE, "<u8"), np.empty(_ROWS_AT_ONCE, "u1")
     for part, mask in among:
         bits = np.zeros(part.count, "<u2")
-        beside = np.empty(part.count, "<u8")
-        for one, others in zip(mine, part.signs, strict=True):
-            np.bitwise_xor(others, one, out=beside)
-            bits += np.bitwise_count(beside)
+        for start in range(0, part.count, _ROWS_AT_ONCE):
+            some = bits[start : start + _ROWS_AT_ONCE]
+            size = len(some)
+            for one, others in zip(mine, part.signs[:, start : start + size], strict=True):
+                np.bitwise_xor(others, one, out=beside[:size])
+                some += np.bitwise_count(beside[:size], out=count[:size])
         bits[~mask] = none
         numbers += np.bincount(bits, minlength=none + 1)
         different.append(bits)
     at_most = int(numbers.cumsum().searchsorted(most))
     pairs = zip(among, different, strict=True)
     return [(part, np.flatnonzero(bits <= min(at_most, none - 1))) for (part, _), bits in pairs]
+
+
+def _products(part: Part, rows: Any, query: Vector) -> Any:
+    """Return the scalar products of rows with a vector, in float32.
+
+    The rows are copied into one small array: memory that is new costs more than the products.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    found = np.empty(len(rows), "<f4")
+    copied = np.empty((min(len(rows), _MULTIPLIED_ROWS), part.dimensions), "<f4")
+    for start in range(0, len(rows), _MULTIPLIED_ROWS):
+        some = rows[start : start + _MULTIPLIED_ROWS]
+        np.take(part.vectors, some, axis=0, out=copied[: len(some)], mode="clip")
+        with np.errstate(all="ignore"):
+            np.matmul(copied[: len(some)], query, out=found[start : start + len(some)])
+    part.require("vectors", np.isfinite(found).all())
+    return found
 
 
 def _cosines(part: Part, rows: Any, query: Vector) -> Any:
@@ -318,7 +347,9 @@ def _decoded(found: Sequence[tuple[Part, Any, Any]], k: int) -> Scored:
     import numpy as np  # noqa: PLC0415
 
     every = np.concatenate([np.zeros(0), *(scores for *_, scores in found)])
-    least = np.partition(every, len(every) - k)[len(every) - k] - 10**-SCORE_DIGITS if len(every) > k else -np.inf
+    least = (
+        np.partition(every, len(every) - k)[len(every) - k] - 10**-SCORE_DIGITS if len(every) > k else -np.inf
+    )
     best: Scored = []
     for part, rows, scores in found:
         kept = scores >= least

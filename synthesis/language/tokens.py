@@ -154,7 +154,9 @@ def cut(text: str, max_tokens: int) -> str:
     >>> cut("one two three four", 2)
     'one two'
     """
-    if most_tokens(text) <= max_tokens or (len(text) <= _REMEMBERED_CHARS and count_tokens(text) <= max_tokens):
+    if most_tokens(text) <= max_tokens or (
+        len(text) <= _REMEMBERED_CHARS and count_tokens(text) <= max_tokens
+    ):
         return text
     return tokenizer().cut(text, max_tokens)
 

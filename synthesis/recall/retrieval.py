@@ -506,8 +506,9 @@ def _distinct(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
     texts: set[str] = set()
     others = _Bags()
     for hit in hits:
-        plain = folded(hit.text)
-        if plain in texts or not others.add(plain.split()):
+        words = hit.text.casefold().split()
+        plain = " ".join(words)
+        if plain in texts or not others.add(words):
             continue
         kept.append(hit)
         texts.add(plain)
@@ -527,7 +528,7 @@ class _Bags:
 
     def __init__(self) -> None:
         self._bits = _Bits()
-        self._having: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+        self._having: dict[int, list[dict[int, list[tuple[int, int]]]]] = {}
 
     def add(self, words: Iterable[str]) -> bool:
         """Add a text unless nearly the same is there; return whether it was added."""
@@ -535,13 +536,16 @@ class _Bags:
         bag, size = sum(map(self._bits.__getitem__, different)), len(different)
         if size < _MIN_DUPLICATE_WORDS:
             return True
-        numbers = range(_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1) + 1)
-        keys = [(number, band, bag & mask) for number in numbers for band, mask in enumerate(_masks(number))]
-        alike = {other for key in keys for other in self._having.get(key, ())}
-        if any(_nearly_same(bag, size, *other) for other in alike):
-            return False
-        for key in keys:
-            self._having.setdefault(key, []).append((bag, size))
+        places = []
+        for number in {_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1)}:
+            tables = self._having.setdefault(number, [{} for _ in range(number)])
+            for having, mask in zip(tables, _masks(number), strict=True):
+                alike = having.setdefault(bag & mask, [])
+                if any(_nearly_same(bag, size, *other) for other in alike):
+                    return False
+                places.append(alike)
+        for alike in places:
+            alike.append((bag, size))
         return True
 
 
@@ -555,8 +559,8 @@ class _Bits(dict[str, int]):
 
 
 def _bands_of(size: int) -> int:
-    """Return the number of bands of words by which a text of so many words is compared with shorter ones."""
-    return int(2 * size * (1 - NEAR_DUPLICATE) / (1 + NEAR_DUPLICATE)) + 2
+    """Return the number of bands by which a text of so many words is compared with those of fewer."""
+    return 1 << (int(2 * size * (1 - NEAR_DUPLICATE) / (1 + NEAR_DUPLICATE)) + 1).bit_length()
 
 
 @cache
