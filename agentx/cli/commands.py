@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from agentx.storage.errors import UsageError
 
-DAILY, RECURRING, BACK, SAFE, SETUP = (
+DAILY, RECURRING, BESIDE, BACK, SAFE, SETUP = (
     "Every day",
     "Rules and recurring work",
+    "Beside other agents",
     "Look back",
     "Keep safe",
     "Set up",
@@ -39,6 +40,10 @@ TOP: dict[str, dict[str, str]] = {
         "done": "Say that an act was done, or was not.",
         "pipeline": "Run work of many steps by several agents.",
         "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
+    },
+    BESIDE: {
+        "install": "Give another coding agent this memory, by hooks in its settings.",
+        "uninstall": "Remove the hooks from another coding agent again.",
     },
     BACK: {
         "bisect": "Find the event that made an item or a file what it is.",
@@ -169,6 +174,8 @@ COMMANDS: dict[str, Entry] = {
     ),
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
+    "install": Entry("setup.install:install", "install claude-code"),
+    "uninstall": Entry("setup.install:uninstall", "uninstall claude-code --user"),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),

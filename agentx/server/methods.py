@@ -119,7 +119,7 @@ FOLLOWERS = Followers()
 METHODS: dict[str, Method] = {
     "command.run": Method("agentx.server.command_lines:run", reads=True),
     "events": Method(_events, reads=True),
-    "hook": Method("agentx.hosts.serving:hook"),
+    "hook": Method("agentx.hosts.served.serving:hook"),
     "state": Method(_state, reads=True),
     **{
         name: _of_workspace(name, reads=True)
